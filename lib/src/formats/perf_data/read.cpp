@@ -103,7 +103,7 @@ public:
     TALLY_CHECK(read_header());
     TALLY_CHECK(read_records());
     order_.end([this](auto bytes, uint64_t offset) { hand_on(bytes, offset); });
-    if (!in_pipe_)
+    if (!header_.in_pipe)
       TALLY_CHECK(read_features_after());
     if (recording_.sample_count() == 0)
       return broken_ ? fail(std::move(*broken_))
@@ -125,6 +125,14 @@ public:
   }
 
 private:
+  struct Header {
+    bool big_endian = false, swapped = false;
+    bool in_pipe = false;
+    bool unfinished = false;               // perf was ended before it had finished the file
+    Section data;                          // the records
+    std::vector<unsigned> feature_numbers; // ascending
+  };
+
   tl::unexpected<Error> wrong(std::string message, uint64_t offset) const {
     return fail(ErrorCode::invalid_input, std::move(message), source_.name(),
                 Position::at_offset(offset));
@@ -144,15 +152,15 @@ private:
                   source_.name());
     if (!probe(bytes))
       return wrong("is not a perf.data: it does not begin with PERFILE2", 0);
-    big_endian_ = bytes.starts_with(magic_big_endian);
-    swapped_ = big_endian_ != (std::endian::native == std::endian::big);
-    ByteCursor cursor(bytes, big_endian_);
+    header_.big_endian = bytes.starts_with(magic_big_endian);
+    header_.swapped = header_.big_endian != (std::endian::native == std::endian::big);
+    ByteCursor cursor(bytes, header_.big_endian);
     cursor.take(magic.size());
     const uint64_t size = cursor.u64_whole();
     if (cursor.failed())
       return wrong("the file ends within its header", bytes.size());
-    in_pipe_ = size == pipe_header_bytes;
-    if (in_pipe_) {
+    header_.in_pipe = size == pipe_header_bytes;
+    if (header_.in_pipe) {
       input_.take(pipe_header_bytes);
       return {};
     }
@@ -160,26 +168,27 @@ private:
       return wrong(fmt::format("the header has the invalid size {}", size), magic.size());
     const uint64_t attr_bytes = cursor.u64_whole();
     const Section attrs = section_of(cursor);
-    data_ = section_of(cursor);
+    header_.data = section_of(cursor);
     section_of(cursor); // of event types, which perf no longer writes
     std::string_view bits;
     if (size >= header_bytes)
       bits = cursor.take(feature_count / 8);
     if (cursor.failed())
       return wrong("the file ends within its header", bytes.size());
-    ByteCursor words(bits, big_endian_);
+    ByteCursor words(bits, header_.big_endian);
     for (unsigned i = 0; words.left() > 0; i += 64)
       for (uint64_t word = words.u64_whole(); word != 0; word &= word - 1)
-        feature_numbers_.push_back(i + static_cast<unsigned>(std::countr_zero(word)));
+        header_.feature_numbers.push_back(i + static_cast<unsigned>(std::countr_zero(word)));
 
-    if (data_.offset > most_head_bytes)
-      return wrong(fmt::format("the records begin at {:#x}, beyond the limit", data_.offset), 40);
+    if (header_.data.offset > most_head_bytes)
+      return wrong(fmt::format("the records begin at {:#x}, beyond the limit", header_.data.offset),
+                   40);
     TALLY_CHECK(read_attrs(attrs, attr_bytes));
     // perf writes the sizes and the features only when it ends.
-    unfinished_ = data_.size == 0;
-    if (!unfinished_)
+    header_.unfinished = header_.data.size == 0;
+    if (!header_.unfinished)
       TALLY_CHECK(read_features_ahead());
-    TALLY_TRY(there, input_.skip(data_.offset));
+    TALLY_TRY(there, input_.skip(header_.data.offset));
     if (!there)
       return wrong("the file ends before its records", input_.offset());
     return {};
@@ -197,12 +206,13 @@ private:
       const std::string_view one = std::string_view(all).substr(at, attr_bytes);
       PerfAttr attr;
       uint32_t size = 0;
-      if (!decode_attr(as_bytes(one.substr(0, attr_bytes - section_bytes)), swapped_, attr, size))
+      if (!decode_attr(as_bytes(one.substr(0, attr_bytes - section_bytes)), header_.swapped, attr,
+                       size))
         return wrong("the attributes of an event are damaged", attrs.offset + at);
-      ByteCursor cursor(one.substr(attr_bytes - section_bytes), big_endian_);
+      ByteCursor cursor(one.substr(attr_bytes - section_bytes), header_.big_endian);
       const Section ids = section_of(cursor);
       // The ids of different events do not overlap, so all of them together fit before the records.
-      if (ids.size > data_.offset - id_bytes)
+      if (ids.size > header_.data.offset - id_bytes)
         return wrong("the ids of the events overlap", attrs.offset + at);
       id_bytes += ids.size;
       TALLY_TRY(bytes, head_section(ids, "the ids of an event"));
@@ -215,7 +225,7 @@ private:
 
   void add_event(const PerfAttr &attr, std::string_view id_bytes) {
     std::vector<uint64_t> ids;
-    ByteCursor cursor(id_bytes, big_endian_);
+    ByteCursor cursor(id_bytes, header_.big_endian);
     while (cursor.left() >= sizeof(uint64_t))
       ids.push_back(cursor.u64_whole());
     events_.add(attr, ids);
@@ -225,7 +235,7 @@ private:
   Result<std::string_view> head_section(Section section, std::string_view what) {
     if (section.size == 0)
       return std::string_view();
-    if (section.end() > data_.offset)
+    if (section.end() > header_.data.offset)
       return wrong(fmt::format("{} are not before the records, where perf puts them", what),
                    section.offset);
     TALLY_TRY(bytes, input_.look(section.end()));
@@ -237,7 +247,7 @@ private:
   // --- features
 
   void add_feature(unsigned number, std::string_view bytes, uint64_t offset) {
-    if (!read_feature(number, bytes, big_endian_, features_, events_))
+    if (!read_feature(number, bytes, header_.big_endian, features_, events_))
       diagnostics_.add(Severity::error, fmt::format("feature {} is damaged and is ignored", number),
                        source_.name(), Position::at_offset(offset));
   }
@@ -252,8 +262,8 @@ private:
   // Returns the features that are used here, sorted by offset.
   std::vector<std::pair<unsigned, Section>> wanted_features(std::string_view table) const {
     std::vector<std::pair<unsigned, Section>> out;
-    ByteCursor cursor(table, big_endian_);
-    for (const unsigned number : feature_numbers_) {
+    ByteCursor cursor(table, header_.big_endian);
+    for (const unsigned number : header_.feature_numbers) {
       const Section section = section_of(cursor);
       const bool wanted =
           number == build_id_feature || number == cmdline_feature || number == event_desc_feature;
@@ -267,8 +277,8 @@ private:
   // Reads the features before the records if the source is seekable, because stacks are unwound by
   // the files with these build IDs.
   Result<void> read_features_ahead() {
-    const size_t table_bytes = feature_numbers_.size() * section_bytes;
-    TALLY_TRY(table, source_.at(data_.end(), table_bytes));
+    const size_t table_bytes = header_.feature_numbers.size() * section_bytes;
+    TALLY_TRY(table, source_.at(header_.data.end(), table_bytes));
     if (!table)
       return {};
     features_read_ = true;
@@ -287,9 +297,9 @@ private:
 
   // Reads the features after the records, unless read_features_ahead() has read them.
   Result<void> read_features_after() {
-    if (features_read_ || unfinished_ || broken_ || feature_numbers_.empty())
+    if (features_read_ || header_.unfinished || broken_ || header_.feature_numbers.empty())
       return {};
-    const size_t table_bytes = feature_numbers_.size() * section_bytes;
+    const size_t table_bytes = header_.feature_numbers.size() * section_bytes;
     TALLY_TRY(ahead, input_.look(table_bytes));
     if (ahead.size() < table_bytes) {
       report_truncated_features();
@@ -315,19 +325,19 @@ private:
   // --- records
 
   Result<void> read_records() {
-    if (unfinished_)
+    if (header_.unfinished)
       diagnostics_.add(Severity::warning,
                        "perf was ended before it had finished this file: the existing part is read",
                        source_.name());
-    const bool to_the_end = in_pipe_ || unfinished_;
-    while (!broken_ && (to_the_end || input_.offset() < data_.end())) {
+    const bool to_the_end = header_.in_pipe || header_.unfinished;
+    while (!broken_ && (to_the_end || input_.offset() < header_.data.end())) {
       TALLY_TRY(ahead, input_.look(sizeof(perf_event_header)));
       if (ahead.empty() && to_the_end)
         break;
       perf_event_header header{};
       if (ahead.size() >= sizeof header) {
         std::memcpy(&header, ahead.data(), sizeof header);
-        if (swapped_)
+        if (header_.swapped)
           header.size = __builtin_bswap16(header.size);
         if (header.size < sizeof header) {
           break_off(fmt::format("a record has the invalid size {}", header.size), input_.offset());
@@ -343,7 +353,7 @@ private:
       const uint64_t offset = input_.offset();
       const auto bytes = as_bytes(ahead.substr(0, header.size));
       PerfRecord record;
-      if (!first_perf_record(bytes, record, swapped_))
+      if (!first_perf_record(bytes, record, header_.swapped))
         break; // cannot happen: the size was checked above
       const uint64_t trailing = bytes_behind(record);
       take_record(record, bytes, offset);
@@ -357,26 +367,26 @@ private:
 
   void report_truncation(size_t left) {
     // An unfinished file may end anywhere.
-    if (unfinished_) {
+    if (header_.unfinished) {
       if (left > 0)
         diagnostics_.add(Severity::note, "the last record is incomplete", source_.name(),
                          Position::at_offset(input_.offset()));
       return;
     }
-    if (in_pipe_ || left > 0)
+    if (header_.in_pipe || left > 0)
       break_off("the file ends within a record", input_.offset());
-    else if (input_.offset() > data_.end())
+    else if (input_.offset() > header_.data.end())
       break_off("a record extends beyond the end of the records", input_.offset());
     else
       break_off(fmt::format("the file ends {} bytes before the end of its records",
-                            data_.end() - input_.offset()),
+                            header_.data.end() - input_.offset()),
                 input_.offset());
   }
 
   // Returns the number of bytes that follow a record and are not part of its size.
   uint64_t bytes_behind(const PerfRecord &record) const {
     ByteCursor cursor({reinterpret_cast<const char *>(record.body.data()), record.body.size()},
-                      big_endian_);
+                      header_.big_endian);
     if (record.type == perf_auxtrace)
       return cursor.u64_whole();
     if (record.type == perf_header_tracing_data)
@@ -415,21 +425,21 @@ private:
 
   void hand_on(std::span<const std::byte> bytes, uint64_t offset) {
     PerfRecord record;
-    if (first_perf_record(bytes, record, swapped_))
+    if (first_perf_record(bytes, record, header_.swapped))
       recording_.handle(record, offset);
   }
 
   void take_perfs_own(const PerfRecord &record, uint64_t offset) {
     const std::string_view body(reinterpret_cast<const char *>(record.body.data()),
                                 record.body.size());
-    ByteCursor cursor(body, big_endian_);
+    ByteCursor cursor(body, header_.big_endian);
     switch (record.type) {
     case perf_header_attr: {
       PerfAttr attr;
       uint32_t size = 0;
-      if (!decode_attr(record.body, swapped_, attr, size))
+      if (!decode_attr(record.body, header_.swapped, attr, size))
         break_off("the attributes of an event are damaged", offset);
-      else if (in_pipe_)
+      else if (header_.in_pipe)
         add_event(attr, body.substr(size));
       break;
     }
@@ -461,7 +471,7 @@ private:
     std::span<const std::byte> packed = record.body;
     if (record.type == perf_compressed2) {
       ByteCursor cursor({reinterpret_cast<const char *>(packed.data()), packed.size()},
-                        big_endian_);
+                        header_.big_endian);
       const uint64_t size = cursor.u64_whole();
       if (cursor.failed() || size > cursor.left())
         return break_off("a compressed record is shorter than its content", offset);
@@ -495,7 +505,7 @@ private:
   void take_unpacked(uint64_t offset) {
     std::span<const std::byte> left = unpacked_;
     PerfRecord record;
-    while (!broken_ && first_perf_record(left, record, swapped_)) {
+    while (!broken_ && first_perf_record(left, record, header_.swapped)) {
       const size_t size = sizeof(perf_event_header) + record.body.size();
       if (record.type == perf_compressed || record.type == perf_compressed2)
         return break_off("a compressed record contains another one", offset);
@@ -504,10 +514,11 @@ private:
     }
     // The rest has a complete header, but perhaps an invalid size.
     if (left.size() >= sizeof(perf_event_header)) {
-      ByteCursor cursor({reinterpret_cast<const char *>(left.data()), left.size()}, big_endian_);
+      ByteCursor cursor({reinterpret_cast<const char *>(left.data()), left.size()},
+                        header_.big_endian);
       cursor.take(4);
       const uint32_t last = cursor.u32();
-      if ((big_endian_ ? last & 0xffff : last >> 16) < sizeof(perf_event_header))
+      if ((header_.big_endian ? last & 0xffff : last >> 16) < sizeof(perf_event_header))
         break_off("a compressed record contains a record with an invalid size", offset);
     }
     unpacked_.erase(unpacked_.begin(), unpacked_.begin() + static_cast<std::ptrdiff_t>(
@@ -522,12 +533,8 @@ private:
   RecordOrder order_;
   Recording recording_;
 
-  bool big_endian_ = false, swapped_ = false;
-  bool in_pipe_ = false;
-  bool unfinished_ = false;
+  Header header_;
   bool features_read_ = false;
-  Section data_;
-  std::vector<unsigned> feature_numbers_; // ascending
   std::optional<Error> broken_;
 
   ZSTD_DCtx *unpacker_ = nullptr;

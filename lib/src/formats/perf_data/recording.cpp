@@ -79,11 +79,11 @@ void Recording::handle(const PerfRecord &record, uint64_t offset) {
     uint64_t count = 0;
     whole = decode_lost(record, count, layout.swapped);
     if (whole && (record.type == PERF_RECORD_LOST || (record.misc & dropped_by_filter) == 0))
-      lost_ += std::min(count, std::numeric_limits<uint64_t>::max() - lost_);
+      losses_.lost += std::min(count, std::numeric_limits<uint64_t>::max() - losses_.lost);
     break;
   }
   case PERF_RECORD_THROTTLE:
-    ++throttled_;
+    ++losses_.throttled;
     break;
   default:
     break;
@@ -217,13 +217,13 @@ void Recording::find_chain(Process &of, const PerfLayout &layout, const PerfSamp
     if (const uint64_t pc = user_pc(layout, sample); pc >= CallChain::lowest_code)
       of.chain.leaf(pc);
   if (!sample.stack.empty())
-    ++not_unwound_;
+    ++losses_.not_unwound;
 }
 
 void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &sample) {
   Registers registers;
   if (read_registers(layout, sample, registers)) {
-    truncated_ +=
+    losses_.truncated +=
         of.chain.unwind(registers, sample.stack, sample.stack_asked) != StackEnd::complete;
     return;
   }
@@ -231,7 +231,7 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
   if (!sample.in_kernel) {
     of.chain.leaf(sample.ip);
     of.chain.ended(StackEnd::no_rule);
-    ++truncated_;
+    ++losses_.truncated;
   }
 }
 
@@ -256,18 +256,19 @@ void Recording::report_losses() {
   const auto report = [&](Severity severity, std::string message) {
     diagnostics_.add(severity, std::move(message), source_);
   };
-  if (lost_ > 0)
-    report(Severity::warning, fmt::format("{} {} lost while it was recorded: perf was too slow",
-                                          counted(lost_, "records"), lost_ == 1 ? "was" : "were"));
-  if (throttled_ > 0)
+  if (losses_.lost > 0)
+    report(Severity::warning,
+           fmt::format("{} {} lost while it was recorded: perf was too slow",
+                       counted(losses_.lost, "records"), losses_.lost == 1 ? "was" : "were"));
+  if (losses_.throttled > 0)
     report(Severity::note,
-           fmt::format("the kernel throttled sampling {}", counted(throttled_, "times")));
-  if (not_unwound_ > 0)
+           fmt::format("the kernel throttled sampling {}", counted(losses_.throttled, "times")));
+  if (losses_.not_unwound > 0)
     report(Severity::warning, "holds stack dumps, which are not unwound here: callers are not "
                               "known");
-  if (truncated_ > 0)
-    report(truncated_ > rows_.size() / 20 ? Severity::warning : Severity::note,
-           fmt::format("{} of {} stacks are truncated; `tally tree` shows why", truncated_,
+  if (losses_.truncated > 0)
+    report(losses_.truncated > rows_.size() / 20 ? Severity::warning : Severity::note,
+           fmt::format("{} of {} stacks are truncated; `tally tree` shows why", losses_.truncated,
                        rows_.size()));
 }
 

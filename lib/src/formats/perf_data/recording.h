@@ -53,6 +53,11 @@ private:
     std::string name;
   };
 
+  struct Losses {
+    uint64_t lost = 0, throttled = 0;        // records
+    uint64_t truncated = 0, not_unwound = 0; // stacks
+  };
+
   bool handle_sample(const PerfRecord &record);
   bool handle_mmap(const PerfLayout &layout, const PerfRecord &record);
   bool handle_comm(const PerfLayout &layout, const PerfRecord &record);
@@ -84,7 +89,7 @@ private:
   // One for each sample. They are added to the profile at the end, when all its values are known.
   std::vector<EventRow> rows_;
   uint64_t kernel_text_ = 0; // address of the kernel's _text; 0 if unknown
-  uint64_t lost_ = 0, throttled_ = 0, truncated_ = 0, not_unwound_ = 0;
+  Losses losses_;
 };
 
 } // namespace tally::perf_data
