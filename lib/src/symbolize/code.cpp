@@ -59,8 +59,8 @@ std::vector<InstructionRange> ModuleTable::code_once(uint64_t address, size_t fr
     }
   }
   if (frame == 0 && load_symbols())
-    if (const size_t found = covering(symbols_, address); found != no_index)
-      out.push_back({symbols_[found].low, symbols_[found].high});
+    if (const size_t found = covering(symbols_.rows, address); found != no_index)
+      out.push_back({symbols_.rows[found].low, symbols_.rows[found].high});
   return out;
 }
 
@@ -73,15 +73,15 @@ Result<std::vector<Instruction>> ModuleTable::instructions(InstructionRange rang
   constexpr uint64_t longest_instruction = 15;
   std::string_view bytes;
   if (range.end <= UINT64_MAX - longest_instruction)
-    bytes = main_->code(range.start, range.end + longest_instruction);
+    bytes = opened_.main->code(range.start, range.end + longest_instruction);
   if (bytes.empty())
-    bytes = main_->code(range.start, range.end);
+    bytes = opened_.main->code(range.start, range.end);
   if (bytes.empty())
     return fail(ErrorCode::not_found,
                 fmt::format("contains no code at [{:#x}, {:#x})", range.start, range.end),
                 files_.name);
   std::vector<SourceFrame> at;
-  auto out = disassemble(main_->machine(), bytes, range.start, flavor, [&](uint64_t target) {
+  auto out = disassemble(opened_.main->machine(), bytes, range.start, flavor, [&](uint64_t target) {
     at.clear();
     frames(target, at);
     return at.empty() ? std::string_view() : at.back().function;

@@ -43,54 +43,49 @@ void ModuleTable::open_cache() {
   cache_ = Cache::open(cache_path(folder, files_.build_id), source());
   if (!cache_)
     return;
-  unit_ranges_ = cache_->unit_ranges();
-  unit_ranges_known_ = true;
-  all_units_ = cache_->has_all_units();
+  unit_ranges_.rows = cache_->unit_ranges();
+  unit_ranges_.known = true;
+  unit_ranges_.all_units = cache_->has_all_units();
   if (cache_->has_symbols()) {
-    symbols_ = cache_->symbols();
-    symbols_known_ = symbols_cached_ = true;
+    symbols_.rows = cache_->symbols();
+    symbols_.known = symbols_.cached = true;
   }
 }
 
 // Discards a cache that is damaged: everything is read again from the files.
 void ModuleTable::drop_cache() {
   std::erase_if(units_, [](const auto &entry) { return entry.second.cached != nullptr; });
-  if (own_unit_ranges_.empty()) {
+  if (unit_ranges_.own.empty())
     unit_ranges_ = {};
-    unit_ranges_known_ = all_units_ = false;
-  }
-  if (symbols_cached_) {
+  if (symbols_.cached)
     symbols_ = {};
-    symbols_known_ = symbols_cached_ = false;
-    symbol_names_.clear();
-  }
   dirty_ = true;
   dropped_.push_back(std::move(cache_));
 }
 
 bool ModuleTable::open_files() {
-  if (std::exchange(files_tried_, true))
-    return main_ != nullptr;
+  if (std::exchange(opened_.tried, true))
+    return opened_.main != nullptr;
   const auto kept = [](std::optional<ElfFile> file) {
     return file ? std::make_unique<ElfFile>(std::move(*file)) : nullptr;
   };
-  main_ = kept(files_.open_main());
-  if (main_)
-    debug_ = kept(files_.open_debug());
-  return main_ != nullptr;
+  opened_.main = kept(files_.open_main());
+  if (opened_.main)
+    opened_.debug = kept(files_.open_debug());
+  return opened_.main != nullptr;
 }
 
 std::optional<uint64_t> ModuleTable::function_start(uint64_t address) {
-  if (!unwind_starts_)
-    unwind_starts_ = open_files() ? UnwindStarts::read(main_->elf()) : UnwindStarts();
-  return unwind_starts_->before(address);
+  if (!opened_.unwind_starts)
+    opened_.unwind_starts = open_files() ? UnwindStarts::read(opened_.main->elf()) : UnwindStarts();
+  return opened_.unwind_starts->before(address);
 }
 
 std::vector<FunctionExtent> ModuleTable::functions() {
   std::vector<FunctionExtent> out;
   if (!open_files())
     return out;
-  for (const SymbolRow &row : read_functions(*main_, debug_.get(), pool_)) {
+  for (const SymbolRow &row : read_functions(*opened_.main, opened_.debug.get(), pool_)) {
     const std::string_view name = pool_[StringId{row.name}];
     out.push_back({row.low, row.high, pool_[pool_.intern(demangle(name))], name});
   }
@@ -98,23 +93,24 @@ std::vector<FunctionExtent> ModuleTable::functions() {
 }
 
 std::vector<uint64_t> ModuleTable::addresses_of(std::string_view symbol) {
-  return open_files() ? symbol_addresses(*main_, debug_.get(), symbol) : std::vector<uint64_t>();
+  return open_files() ? symbol_addresses(*opened_.main, opened_.debug.get(), symbol)
+                      : std::vector<uint64_t>();
 }
 
 DwarfTable *ModuleTable::dwarf() {
-  if (std::exchange(dwarf_tried_, true))
-    return dwarf_.get();
+  if (std::exchange(opened_.dwarf_tried, true))
+    return opened_.dwarf.get();
   if (!open_files())
     return nullptr;
-  const bool separate = debug_ && !files_.main_has_dwarf;
-  const ElfFile &file = separate ? *debug_ : *main_;
+  const bool separate = opened_.debug && !files_.main_has_dwarf;
+  const ElfFile &file = separate ? *opened_.debug : *opened_.main;
   if (separate || files_.main_has_dwarf)
-    dwarf_ = DwarfTable::open(file, separate ? files_.debug : files_.name,
-                              options_.debug_directories, pool_);
-  main_->spare_descriptors();
-  if (debug_)
-    debug_->spare_descriptors();
-  return dwarf_.get();
+    opened_.dwarf = DwarfTable::open(file, separate ? files_.debug : files_.name,
+                                     options_.debug_directories, pool_);
+  opened_.main->spare_descriptors();
+  if (opened_.debug)
+    opened_.debug->spare_descriptors();
+  return opened_.dwarf.get();
 }
 
 ModuleTable::Unit *ModuleTable::unit(uint64_t key) {
@@ -135,43 +131,43 @@ ModuleTable::Unit *ModuleTable::unit(uint64_t key) {
 }
 
 ModuleTable::Unit *ModuleTable::unit_at(uint64_t address) {
-  if (!unit_ranges_known_) {
+  if (!unit_ranges_.known) {
     if (DwarfTable *table = dwarf())
-      own_unit_ranges_ = table->unit_ranges();
-    unit_ranges_ = own_unit_ranges_;
-    unit_ranges_known_ = true;
+      unit_ranges_.own = table->unit_ranges();
+    unit_ranges_.rows = unit_ranges_.own;
+    unit_ranges_.known = true;
     dirty_ = true;
   }
-  size_t found = covering(unit_ranges_, address);
-  if (found == no_index && !all_units_) {
+  size_t found = covering(unit_ranges_.rows, address);
+  if (found == no_index && !unit_ranges_.all_units) {
     if (DwarfTable *table = dwarf())
-      own_unit_ranges_ = table->all_unit_ranges();
-    unit_ranges_ = own_unit_ranges_;
-    all_units_ = dirty_ = true;
-    found = covering(unit_ranges_, address);
+      unit_ranges_.own = table->all_unit_ranges();
+    unit_ranges_.rows = unit_ranges_.own;
+    unit_ranges_.all_units = dirty_ = true;
+    found = covering(unit_ranges_.rows, address);
   }
-  return found == no_index ? nullptr : unit(unit_ranges_[found].unit);
+  return found == no_index ? nullptr : unit(unit_ranges_.rows[found].unit);
 }
 
 bool ModuleTable::load_symbols() {
-  if (!symbols_known_) {
+  if (!symbols_.known) {
     if (open_files())
-      own_symbols_ = read_symbols(*main_, debug_.get(), pool_);
-    symbols_ = own_symbols_;
-    symbols_known_ = dirty_ = true;
+      symbols_.own = read_symbols(*opened_.main, opened_.debug.get(), pool_);
+    symbols_.rows = symbols_.own;
+    symbols_.known = dirty_ = true;
   }
-  return symbols_.size() != 0;
+  return symbols_.rows.size() != 0;
 }
 
 std::optional<SourceFrame> ModuleTable::symbol_at(uint64_t address) {
   if (!load_symbols())
     return std::nullopt;
-  const size_t found = covering(symbols_, address);
+  const size_t found = covering(symbols_.rows, address);
   if (found == no_index)
     return std::nullopt;
-  const SymbolRow row = symbols_[found];
+  const SymbolRow row = symbols_.rows[found];
   auto text = [&](TextRef ref) {
-    return symbols_cached_      ? cache_->text(ref)
+    return symbols_.cached      ? cache_->text(ref)
            : ref < pool_.size() ? pool_[StringId{ref}]
                                 : std::string_view();
   };
@@ -179,7 +175,7 @@ std::optional<SourceFrame> ModuleTable::symbol_at(uint64_t address) {
   frame.system_name = text(row.name);
   frame.function = text(row.display);
   if (frame.function.empty()) {
-    auto [name, is_new] = symbol_names_.try_emplace(found);
+    auto [name, is_new] = symbols_.demangled.try_emplace(found);
     if (is_new) {
       name->second = pool_[pool_.intern(demangle(frame.system_name))];
       ++demangled_;
@@ -200,7 +196,7 @@ SourceFrame ModuleTable::function_of(Unit &unit, uint32_t function) {
   if (unit.built) {
     if (function >= unit.built->functions.size())
       return {};
-    dwarf_->resolve(*unit.built, function);
+    opened_.dwarf->resolve(*unit.built, function);
     row = unit.built->functions[function];
   } else {
     row = unit.cached->tables.functions[function];
@@ -315,7 +311,7 @@ void ModuleTable::write(const Cache *on_disk, const std::string &path) {
     for (NodeRow &row : out.nodes)
       row.call_file = own_text(row.call_file);
     for (uint32_t i = 0; i < built.functions.size(); ++i) {
-      dwarf_->resolve(built, i);
+      opened_.dwarf->resolve(built, i);
       const FunctionRow &row = built.functions[i];
       out.functions.push_back(
           {own_text(row.linkage), own_text(row.display), own_text(row.file), row.line});
@@ -354,21 +350,21 @@ void ModuleTable::write(const Cache *on_disk, const std::string &path) {
     writer.add(out);
   }
 
-  const bool disk_knows_more = on_disk && on_disk->has_all_units() && !all_units_;
+  const bool disk_knows_more = on_disk && on_disk->has_all_units() && !unit_ranges_.all_units;
   std::vector<UnitRange> ranges;
-  copy(disk_knows_more || !unit_ranges_known_ ? on_disk ? on_disk->unit_ranges() : unit_ranges_
-                                              : unit_ranges_,
+  copy(disk_knows_more || !unit_ranges_.known ? on_disk ? on_disk->unit_ranges() : unit_ranges_.rows
+                                              : unit_ranges_.rows,
        ranges, [](UnitRange &, size_t) {});
-  writer.set_unit_ranges(std::move(ranges), all_units_ || disk_knows_more);
+  writer.set_unit_ranges(std::move(ranges), unit_ranges_.all_units || disk_knows_more);
 
-  const bool own = symbols_known_ && !symbols_cached_;
+  const bool own = symbols_.known && !symbols_.cached;
   if (own || (on_disk && on_disk->has_symbols())) {
     std::vector<SymbolRow> symbols;
-    copy(own ? symbols_ : on_disk->symbols(), symbols, [&](SymbolRow &row, size_t i) {
+    copy(own ? symbols_.rows : on_disk->symbols(), symbols, [&](SymbolRow &row, size_t i) {
       row.name = own ? own_text(row.name) : writer.text(on_disk->text(row.name));
       row.display = own ? own_text(row.display) : writer.text(on_disk->text(row.display));
       // The rows do not depend on the process that built them, and neither do their numbers.
-      if (auto name = symbol_names_.find(i); name != symbol_names_.end() && !row.display)
+      if (auto name = symbols_.demangled.find(i); name != symbols_.demangled.end() && !row.display)
         row.display = writer.text(name->second);
     });
     writer.set_symbols(std::move(symbols));

@@ -59,6 +59,30 @@ private:
   void write(const Cache *on_disk, const std::string &path);
   CacheSource source() const;
 
+  // The files that are open, and what was read from them.
+  struct Opened {
+    bool tried = false;
+    std::unique_ptr<ElfFile> main;
+    std::unique_ptr<ElfFile> debug;
+    std::optional<UnwindStarts> unwind_starts;
+    bool dwarf_tried = false;
+    std::unique_ptr<DwarfTable> dwarf;
+  };
+  // Which units have code at which addresses.
+  struct UnitRanges {
+    std::vector<UnitRange> own; // empty if they are the cache's
+    Rows<UnitRange> rows;
+    bool known = false;
+    bool all_units = false; // also those that only the units themselves state
+  };
+  struct Symbols {
+    std::vector<SymbolRow> own; // empty if they are the cache's
+    Rows<SymbolRow> rows;
+    bool known = false;
+    bool cached = false;
+    std::unordered_map<size_t, std::string_view> demangled; // by row
+  };
+
   ModuleFiles files_;
   const SymbolizerOptions &options_;
   StringPool &pool_;
@@ -69,24 +93,10 @@ private:
   bool dirty_ = false;   // there is something that the cache does not contain
   size_t demangled_ = 0; // number of names that the cache does not contain
 
-  bool files_tried_ = false;
-  std::unique_ptr<ElfFile> main_;
-  std::unique_ptr<ElfFile> debug_;
-  std::optional<UnwindStarts> unwind_starts_;
-  bool dwarf_tried_ = false;
-  std::unique_ptr<DwarfTable> dwarf_;
+  Opened opened_;
   std::unordered_map<uint64_t, Unit> units_;
-
-  std::vector<UnitRange> own_unit_ranges_;
-  Rows<UnitRange> unit_ranges_;
-  bool unit_ranges_known_ = false;
-  bool all_units_ = false;
-
-  std::vector<SymbolRow> own_symbols_;
-  Rows<SymbolRow> symbols_;
-  bool symbols_known_ = false;
-  bool symbols_cached_ = false;
-  std::unordered_map<size_t, std::string_view> symbol_names_; // demangled
+  UnitRanges unit_ranges_;
+  Symbols symbols_;
 };
 
 } // namespace tally::symbolize
