@@ -85,7 +85,7 @@ LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPoo
     compilation_folder_ = {}; // libdw joins it by itself
   Dwarf_Half version = 0;
   dwarf_cu_info(unit_die_.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-  version_ = version;
+  header_.version = version;
   size_t count = 0;
   files_.clear();
   if (dwarf_getsrcfiles(&unit_die_, &libdw_files_, &count) == 0)
@@ -105,45 +105,45 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
   }
   uint8_t address_size = 0;
   dwarf_cu_info(unit_die.cu, nullptr, nullptr, nullptr, nullptr, nullptr, &address_size, nullptr);
-  address_size_ = address_size;
+  header_.address_size = address_size;
   swap_ = sections.swap;
 
   const auto *start = reinterpret_cast<const unsigned char *>(sections.line.data());
   DwarfCursor cursor(start + offset, start + sections.line.size(), swap_);
   uint64_t length = cursor.fixed<uint32_t>();
-  offset_size_ = 4;
+  header_.offset_size = 4;
   if (length == 0xffffffff) { // 64-bit DWARF (7.4)
     length = cursor.fixed<uint64_t>();
-    offset_size_ = 8;
+    header_.offset_size = 8;
   }
   if (!cursor.good() || length > cursor.left())
     return false;
   program_end_ = cursor.at() + length;
   cursor = DwarfCursor(cursor.at(), program_end_, swap_);
-  version_ = cursor.fixed<uint16_t>();
-  if (version_ < 2 || version_ > 5)
+  header_.version = cursor.fixed<uint16_t>();
+  if (header_.version < 2 || header_.version > 5)
     return false;
-  if (version_ >= 5) {
-    address_size_ = cursor.fixed<uint8_t>();
+  if (header_.version >= 5) {
+    header_.address_size = cursor.fixed<uint8_t>();
     cursor.skip(1); // segment selectors are not used by any compiler
   }
-  const uint64_t header_length = cursor.sized(offset_size_);
+  const uint64_t header_length = cursor.sized(header_.offset_size);
   if (!cursor.good() || header_length > cursor.left())
     return false;
   program_ = cursor.at() + header_length;
-  min_instruction_ = cursor.fixed<uint8_t>();
-  max_operations_ = version_ >= 4 ? cursor.fixed<uint8_t>() : uint8_t{1};
+  header_.min_instruction = cursor.fixed<uint8_t>();
+  header_.max_operations = header_.version >= 4 ? cursor.fixed<uint8_t>() : uint8_t{1};
   cursor.skip(1); // default_is_stmt: all rows are used
-  line_base_ = static_cast<int8_t>(cursor.fixed<uint8_t>());
-  line_range_ = cursor.fixed<uint8_t>();
-  opcode_base_ = cursor.fixed<uint8_t>();
-  if (!cursor.good() || line_range_ == 0 || opcode_base_ == 0 || max_operations_ == 0 ||
-      (address_size_ != 4 && address_size_ != 8))
+  header_.line_base = static_cast<int8_t>(cursor.fixed<uint8_t>());
+  header_.line_range = cursor.fixed<uint8_t>();
+  header_.opcode_base = cursor.fixed<uint8_t>();
+  if (!cursor.good() || header_.line_range == 0 || header_.opcode_base == 0 ||
+      header_.max_operations == 0 || (header_.address_size != 4 && header_.address_size != 8))
     return false;
-  operand_counts_.assign(opcode_base_, 0);
-  for (unsigned opcode = 1; opcode < opcode_base_; ++opcode)
-    operand_counts_[opcode] = cursor.fixed<uint8_t>();
-  if (version_ >= 5)
+  header_.operand_counts.assign(header_.opcode_base, 0);
+  for (unsigned opcode = 1; opcode < header_.opcode_base; ++opcode)
+    header_.operand_counts[opcode] = cursor.fixed<uint8_t>();
+  if (header_.version >= 5)
     return read_table_5(cursor, true, sections) && read_table_5(cursor, false, sections);
   read_tables_before_5(cursor);
   return cursor.good();
@@ -178,9 +178,9 @@ std::string_view LineTable::read_string(DwarfCursor &cursor, uint64_t form,
   case DW_FORM_string:
     return cursor.string();
   case DW_FORM_line_strp:
-    return string_at(sections.line_strings, cursor.sized(offset_size_));
+    return string_at(sections.line_strings, cursor.sized(header_.offset_size));
   case DW_FORM_strp:
-    return string_at(sections.strings, cursor.sized(offset_size_));
+    return string_at(sections.strings, cursor.sized(header_.offset_size));
   default: // DW_FORM_strx and similar forms are left to libdw
     cursor.fail();
     return {};
@@ -257,7 +257,8 @@ std::string LineTable::path_of(const Entry &entry) const {
 }
 
 TextRef LineTable::file(uint64_t index) {
-  if (index >= files_.size() || (index == 0 && version_ < 5)) // before DWARF 5, 0 means "none"
+  if (index >= files_.size() ||
+      (index == 0 && header_.version < 5)) // before DWARF 5, 0 means "none"
     return 0;
   Entry &entry = files_[index];
   if (entry.ref != no_index)
@@ -303,13 +304,13 @@ void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
   };
   std::vector<Sequence> sequences;
   auto advance = [&](uint64_t operations) {
-    if (max_operations_ == 1) {
-      address += operations * min_instruction_;
+    if (header_.max_operations == 1) {
+      address += operations * header_.min_instruction;
       return;
     }
     operation += operations;
-    address += min_instruction_ * (operation / max_operations_);
-    operation %= max_operations_;
+    address += header_.min_instruction * (operation / header_.max_operations);
+    operation %= header_.max_operations;
   };
   auto add_row = [&](TextRef ref) {
     if (out.size() > sequence) {
@@ -338,10 +339,11 @@ void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
   };
   while (cursor.good() && cursor.left()) {
     const uint8_t opcode = cursor.fixed<uint8_t>();
-    if (opcode >= opcode_base_) {
-      const unsigned adjusted = static_cast<unsigned>(opcode - opcode_base_);
-      advance(adjusted / line_range_);
-      line += static_cast<uint64_t>(line_base_ + static_cast<int>(adjusted % line_range_));
+    if (opcode >= header_.opcode_base) {
+      const unsigned adjusted = static_cast<unsigned>(opcode - header_.opcode_base);
+      advance(adjusted / header_.line_range);
+      line += static_cast<uint64_t>(header_.line_base +
+                                    static_cast<int>(adjusted % header_.line_range));
       add_row(this->file(file));
       continue;
     }
@@ -389,7 +391,7 @@ void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
       file = cursor.uleb();
       break;
     case DW_LNS_const_add_pc:
-      advance((255U - opcode_base_) / line_range_);
+      advance((255U - header_.opcode_base) / header_.line_range);
       break;
     case DW_LNS_fixed_advance_pc:
       address += cursor.fixed<uint16_t>();
@@ -397,7 +399,7 @@ void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
       break;
     default:
       // For an unknown opcode, the header specifies the number of operands.
-      for (unsigned i = 0; i < operand_counts_[opcode]; ++i)
+      for (unsigned i = 0; i < header_.operand_counts[opcode]; ++i)
         cursor.uleb();
     }
   }

@@ -60,6 +60,19 @@ private:
     uint64_t form;
   };
 
+  // DWARF 5, 6.2.4.
+  struct Header {
+    unsigned version = 0;
+    unsigned offset_size = 4;
+    unsigned address_size = 8;
+    uint8_t min_instruction = 1;
+    uint8_t max_operations = 1;
+    int8_t line_base = 0;
+    uint8_t line_range = 1;
+    uint8_t opcode_base = 1;
+    std::vector<uint8_t> operand_counts; // of the standard opcodes, starting at 1
+  };
+
   bool read_header(Dwarf_Die unit_die, const LineSections &sections);
   void read_tables_before_5(DwarfCursor &cursor);
   bool read_table_5(DwarfCursor &cursor, bool folders, const LineSections &sections);
@@ -74,15 +87,7 @@ private:
   bool own_ = false; // whether the table is read without libdw
   Dwarf_Files *libdw_files_ = nullptr;
 
-  unsigned version_ = 0;
-  unsigned offset_size_ = 4;
-  unsigned address_size_ = 8;
-  uint8_t min_instruction_ = 1;
-  uint8_t max_operations_ = 1;
-  int8_t line_base_ = 0;
-  uint8_t line_range_ = 1;
-  uint8_t opcode_base_ = 1;
-  std::vector<uint8_t> operand_counts_; // of the standard opcodes, starting at 1
+  Header header_;
   std::vector<std::string_view> folders_;
   std::vector<Entry> files_;
   const unsigned char *program_ = nullptr;
