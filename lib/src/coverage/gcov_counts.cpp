@@ -1,13 +1,14 @@
 #include <tally/gcov_counts.h>
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "coverage/flow_solver.h"
+#include "coverage/function_arcs.h"
 #include "coverage/gcov_conditions.h"
+#include "coverage/gcov_files.h"
 #include "coverage/gcov_rows.h"
 #include "coverage/line_cycles.h"
 #include "model/coverage_findings.h"
@@ -16,7 +17,7 @@ namespace tally {
 
 namespace {
 
-constexpr uint32_t no_block = UINT32_MAX, no_file = UINT32_MAX;
+constexpr uint32_t no_block = UINT32_MAX;
 constexpr uint32_t group_table = 0x80000000; // plus a function: the table of its separate lines
 
 // Records that a block of a function is on a line.
@@ -30,15 +31,38 @@ struct Touch {
 
 using Row = GcovRow;
 
+// Reports what is wrong with the counts of one object.
+class CountFindings {
+public:
+  CountFindings(std::string_view source, Diagnostics &diagnostics)
+      : source_(source), diagnostics_(diagnostics) {}
+
+  void find(std::string message, std::string_view key) {
+    diagnostics_.add(Severity::warning, std::move(message), std::string(source_), {}, key);
+  }
+  void add_inexact(std::string_view name, std::string_view path, uint32_t line) {
+    inexact_.add(name, path, line);
+  }
+  void find_inexact() {
+    if (!inexact_.empty())
+      find(inexact_.text(), "negative");
+  }
+
+private:
+  std::string_view source_;
+  Diagnostics &diagnostics_;
+  InexactFunctions inexact_;
+};
+
 class Counting {
 public:
   Counting(const CoverageGraph &graph, const CoverageCounters &counters, std::string_view source,
            Diagnostics &diagnostics, const GcovOptions &options)
-      : graph_(graph), counters_(counters), source_(source), diagnostics_(diagnostics),
-        options_(options), cycles_(options.most_steps) {}
+      : graph_(graph), counters_(counters), options_(options), findings_(source, diagnostics),
+        files_(graph, options, out_.files), cycles_(options.most_steps) {}
 
   GcovCounts run() {
-    name_files();
+    files_.add_all();
     find_groups();
     for (uint32_t i = 0; i < graph_.functions.size(); ++i)
       if (shown(static_cast<GraphFunctionId>(i)) && touches_wanted(static_cast<GraphFunctionId>(i)))
@@ -46,11 +70,11 @@ public:
     std::ranges::stable_sort(rows_, {}, &Row::key);
     for (uint32_t file = 0; file < out_.files.size(); ++file)
       add_lines(file);
-    if (options_.report_negative && !inexact_.empty())
-      find(inexact_.text(), "negative");
+    if (options_.report_negative)
+      findings_.find_inexact();
     size_t kept = 0;
-    for (size_t file = 0; file < out_.files.size(); ++file)
-      if (wanted_[file] && (has_lines_[file] || !out_.files[file].functions.empty()))
+    for (uint32_t file = 0; file < out_.files.size(); ++file)
+      if (files_.wanted(file) && (files_.has_lines(file) || !out_.files[file].functions.empty()))
         std::swap(out_.files[kept++], out_.files[file]);
     out_.files.resize(kept);
     return std::move(out_);
@@ -66,26 +90,19 @@ private:
   }
   bool touches_wanted(GraphFunctionId id) {
     const GraphFunction &function = graph_.functions[id];
-    return !options_.wants || wanted_[file_of(function.file)] ||
+    return !options_.wants || files_.wanted(file_of(function.file)) ||
            std::ranges::any_of(graph_.locations_of(function), [&](const GraphLocation &location) {
-             return wanted_[file_of(location.file)];
+             return files_.wanted(file_of(location.file));
            });
   }
-  std::string_view working_directory() const { return graph_.strings[graph_.working_directory]; }
   std::string name_of(GraphFunctionId id) const {
     return std::string(graph_.strings[graph_.functions[id].name]);
   }
-  void find(std::string message, std::string_view key) {
-    diagnostics_.add(Severity::warning, std::move(message), std::string(source_), {}, key);
-  }
+  void find(std::string message, std::string_view key) { findings_.find(std::move(message), key); }
+  uint32_t file_of(StringId name) { return files_.number_of(name); }
 
-  void name_files();
-  uint32_t file_of(StringId name);
-  std::string canonical(std::string_view path) const;
   void find_groups();
   void add_function(GraphFunctionId id);
-  void sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64_t> &counts);
-  void classify_arcs();
   void touch_lines(GraphFunctionId id, const FlowCounts &flow);
   void count_lines(GraphFunctionId id, const FlowCounts &flow);
   void add_branches(uint32_t block);
@@ -96,89 +113,21 @@ private:
 
   const CoverageGraph &graph_;
   const CoverageCounters &counters_;
-  std::string_view source_;
-  Diagnostics &diagnostics_;
   const GcovOptions &options_;
   GcovCounts out_;
-  InexactFunctions inexact_;
-  std::vector<uint32_t> file_index_; // by name; no_file if not determined yet
-  std::map<std::string, uint32_t, std::less<>> canonical_index_;
-  std::vector<bool> wanted_;    // by file
-  std::vector<bool> has_lines_; // by file: it has lines of any function, counted or not
-  std::vector<bool> grouped_;   // by function
+  CountFindings findings_;
+  GcovFiles files_;
+  std::vector<bool> grouped_; // by function
   std::vector<Row> rows_;
 
   // The state of the function that is being counted.
   FlowSolver solver_;
   LineCycles cycles_;
-  CountedGraph arcs_;
-  std::vector<uint32_t> order_;
-  std::vector<uint8_t> unconditional_, exceptional_; // by block
-  std::vector<bool> throws_;                         // by arc
+  FunctionArcs arcs_;
   std::vector<Touch> touches_;
-  std::vector<uint32_t> blocks_, waiting_;
+  std::vector<uint32_t> blocks_, lines_; // scratch space
   LineConditions conditions_;
 };
-
-// --- files
-
-std::string Counting::canonical(std::string_view path) const {
-  const bool absolute = path.starts_with('/');
-  std::string out;
-  std::vector<size_t> ends; // the size of `out` before each name that ".." may remove
-  while (!path.empty()) {
-    const size_t slash = std::min(path.find('/'), path.size());
-    const std::string_view name = path.substr(0, slash);
-    path.remove_prefix(std::min(slash + 1, path.size()));
-    if (name.empty() || name == ".")
-      continue;
-    const std::string folder = (absolute ? "/" : "") + out;
-    if (name == ".." && !ends.empty() && options_.is_plain_directory &&
-        options_.is_plain_directory(folder, working_directory())) {
-      out.resize(ends.back());
-      ends.pop_back();
-      continue;
-    }
-    const size_t end = out.size();
-    if (!out.empty())
-      out += '/';
-    out += name;
-    if (name == "..")
-      ends.clear();
-    else
-      ends.push_back(end);
-  }
-  return (absolute ? "/" : "") + out;
-}
-
-uint32_t Counting::file_of(StringId name) {
-  uint32_t &index = file_index_[index_of(name)];
-  if (index == no_file) {
-    std::string path = canonical(graph_.strings[name]);
-    const auto [known, is_new] =
-        canonical_index_.try_emplace(path, static_cast<uint32_t>(out_.files.size()));
-    if (is_new) {
-      wanted_.push_back(!options_.wants || options_.wants(path, working_directory()));
-      out_.files.push_back({std::move(path), {}, {}});
-    }
-    index = known->second;
-  }
-  return index;
-}
-
-void Counting::name_files() {
-  file_index_.assign(graph_.strings.size(), no_file);
-  for (const GraphFunction &function : graph_.functions) {
-    file_of(function.file);
-    for (const GraphLocation &location : graph_.locations_of(function)) {
-      const uint32_t file = file_of(location.file);
-      has_lines_.resize(out_.files.size(), false);
-      if (location.first_line != location.last_line)
-        has_lines_[file] = true;
-    }
-  }
-  has_lines_.resize(out_.files.size(), false);
-}
 
 // Finds the functions of a file that begin in one line, such as template instances or both
 // constructors of a class. Their lines are counted separately.
@@ -200,72 +149,6 @@ void Counting::find_groups() {
 
 // --- one function
 
-void Counting::sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64_t> &counts) {
-  const size_t blocks = unconditional_.size();
-  order_.resize(arcs.size());
-  for (uint32_t i = 0; i < arcs.size(); ++i)
-    order_[i] = i;
-  const auto key = [&](uint32_t i) { return uint64_t{arcs[i].source} << 32 | arcs[i].destination; };
-  if (!std::ranges::is_sorted(order_, {}, key)) // many compilers write them in order
-    std::ranges::stable_sort(order_, {}, key);
-  arcs_.arcs.clear();
-  arcs_.first_out.assign(blocks + 1, 0);
-  arcs_.first_in.assign(blocks + 1, 0);
-  for (const uint32_t i : order_) {
-    arcs_.arcs.push_back({arcs[i].source, arcs[i].destination, arcs[i].flags, counts[i]});
-    ++arcs_.first_out[arcs[i].source + 1];
-    ++arcs_.first_in[arcs[i].destination + 1];
-  }
-  for (size_t block = 0; block < blocks; ++block) {
-    arcs_.first_out[block + 1] += arcs_.first_out[block];
-    arcs_.first_in[block + 1] += arcs_.first_in[block];
-  }
-  arcs_.in.resize(arcs.size());
-  waiting_.assign(arcs_.first_in.begin(), arcs_.first_in.end() - 1);
-  for (uint32_t i = 0; i < arcs_.arcs.size(); ++i)
-    arcs_.in[waiting_[arcs_.arcs[i].destination]++] = i;
-}
-
-// Finds blocks with a single real arc, arcs that exceptions take, and blocks that only exceptions
-// can reach. The exits of a block that ends in a call are exceptions unless they fall through.
-void Counting::classify_arcs() {
-  const auto blocks = static_cast<uint32_t>(unconditional_.size());
-  throws_.assign(arcs_.arcs.size(), false);
-  bool any_throw = false;
-  for (uint32_t block = 0; block < blocks; ++block) {
-    uint32_t real = 0;
-    bool call = false;
-    for (const CountedArc &arc : arcs_.out_of(block)) {
-      real += !(arc.flags & arc_fake);
-      call |= (arc.flags & arc_fake) && block != 0;
-    }
-    unconditional_[block] = real == 1;
-    if (!call)
-      continue;
-    for (uint32_t i = arcs_.first_out[block]; i < arcs_.first_out[block + 1]; ++i)
-      if (!(arcs_.arcs[i].flags & (arc_fake | arc_fall_through))) {
-        throws_[i] = true;
-        any_throw = true;
-      }
-  }
-  exceptional_.assign(blocks, any_throw);
-  if (!any_throw)
-    return;
-  exceptional_[0] = false;
-  waiting_.assign(1, 0);
-  while (!waiting_.empty()) {
-    const uint32_t block = waiting_.back();
-    waiting_.pop_back();
-    for (uint32_t i = arcs_.first_out[block]; i < arcs_.first_out[block + 1]; ++i) {
-      const CountedArc &arc = arcs_.arcs[i];
-      if ((arc.flags & arc_fake) || throws_[i] || !exceptional_[arc.destination])
-        continue;
-      exceptional_[arc.destination] = false;
-      waiting_.push_back(arc.destination);
-    }
-  }
-}
-
 void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
   const GraphFunction &function = graph_.functions[id];
   const uint32_t own_file = file_of(function.file);
@@ -278,7 +161,6 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
       touches_[listed - 1].ends_here = true;
     listed = 0;
   };
-  std::vector<uint32_t> &lines = waiting_;
   for (const GraphLocation &location : graph_.locations_of(function)) {
     if (location.block != block) {
       end_block();
@@ -287,20 +169,20 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
     }
     const uint32_t file = file_of(location.file);
     const auto of_location = graph_.lines_of(location);
-    lines.assign(of_location.begin(), of_location.end());
+    lines_.assign(of_location.begin(), of_location.end());
     if (!graph_.by_clang) // for Clang, the last line in the notes' order has the branches
-      std::ranges::sort(lines);
+      std::ranges::sort(lines_);
     const int64_t count = flow.blocks[block];
-    for (const uint32_t line : lines) {
+    for (const uint32_t line : lines_) {
       const bool own = grouped_[index_of(id)] && file == own_file && line >= function.start_line &&
                        line <= function.end_line;
       const uint64_t key = uint64_t{own ? group_table + index_of(id) : file} << 32 | line;
-      last = wanted_[file] ? key : UINT64_MAX;
-      if (!wanted_[file]) {
+      last = files_.wanted(file) ? key : UINT64_MAX;
+      if (!files_.wanted(file)) {
         listed = 0;
         continue;
       }
-      touches_.push_back({key, no_block, count, !exceptional_[block] && count == 0});
+      touches_.push_back({key, no_block, count, !arcs_.only_exceptions_reach(block) && count == 0});
       if (graph_.by_clang && block != 0) {
         touches_.push_back({key, block, 0, false, false});
         listed = touches_.size();
@@ -324,7 +206,7 @@ void Counting::add_conditions(uint32_t block, uint64_t key) {
 }
 
 void Counting::add_calls(uint32_t block, const FlowCounts &flow) {
-  for (const CountedArc &arc : arcs_.out_of(block))
+  for (const CountedArc &arc : arcs_.counted().out_of(block))
     if (arc.flags & arc_fake) {
       GcovCall call{arc.source, arc.destination, 0};
       // add_function() has already reported counts that do not fit.
@@ -335,14 +217,15 @@ void Counting::add_calls(uint32_t block, const FlowCounts &flow) {
 }
 
 void Counting::add_branches(uint32_t block) {
-  if (unconditional_[block])
+  if (!arcs_.has_branches(block))
     return;
-  for (uint32_t i = arcs_.first_out[block]; i < arcs_.first_out[block + 1]; ++i) {
-    const CountedArc &arc = arcs_.arcs[i];
+  const CountedGraph &counted = arcs_.counted();
+  for (uint32_t i = counted.first_out[block]; i < counted.first_out[block + 1]; ++i) {
+    const CountedArc &arc = counted.arcs[i];
     if (arc.flags & arc_fake)
       continue;
-    out_.branches.push_back(
-        {arc.count, (arc.flags & arc_fall_through) != 0, throws_[i], arc.source, arc.destination});
+    out_.branches.push_back({arc.count, (arc.flags & arc_fall_through) != 0, arcs_.throws(i),
+                             arc.source, arc.destination});
   }
 }
 
@@ -354,7 +237,7 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
         conditions_.put_on_line(touch.block, touch.key);
   if (!std::ranges::is_sorted(touches_, {}, &Touch::key))
     std::ranges::stable_sort(touches_, {}, &Touch::key);
-  cycles_.begin(arcs_);
+  cycles_.begin(arcs_.counted());
   for (size_t i = 0; i < touches_.size();) {
     Row row;
     row.table = static_cast<uint32_t>(touches_[i].key >> 32);
@@ -428,12 +311,10 @@ void Counting::add_function(GraphFunctionId id) {
     find(fmt::format("{}: the counts of {} arcs cannot be determined", name_of(id), flow.unsolved),
          "unsolved");
   if (flow.negative)
-    inexact_.add(name_of(id), graph_.strings[function.file], function.start_line);
+    findings_.add_inexact(name_of(id), graph_.strings[function.file], function.start_line);
   if (flow.overflow)
     find(fmt::format("{}: counts do not fit in 64 bits", name_of(id)), "overflow");
-  unconditional_.assign(function.block_count, 0);
-  sort_arcs(graph_.arcs_of(function), flow.arcs);
-  classify_arcs();
+  arcs_.take(function.block_count, graph_.arcs_of(function), flow.arcs);
 
   GcovFunction row{id, 0, 0, 0, flow.negative};
   row.blocks = function.block_count - std::min(2u, function.block_count);
@@ -443,7 +324,7 @@ void Counting::add_function(GraphFunctionId id) {
   const uint32_t left_out = graph_.by_clang ? function.exit_block : function.block_count - 1;
   for (uint32_t block = 1; block < function.block_count; ++block)
     row.blocks_executed += block != left_out && flow.blocks[block] != 0;
-  if (const uint32_t file = file_of(function.file); wanted_[file])
+  if (const uint32_t file = file_of(function.file); files_.wanted(file))
     out_.files[file].functions.push_back(row);
 
   touch_lines(id, flow);
