@@ -99,36 +99,52 @@ private:
                                         std::span<const pid_t> tids);
   void wait_for_round(std::unique_lock<std::mutex> &lock);
   bool is_on_its_way(uint64_t now) const;
-  void set_cost(uint64_t ns);
 
-  mutable std::mutex mutex_;
-  pid_t pid_ = 0;
-  int signal_ = 0;
-  uint64_t period_ns_ = 0;
-  bool running_ = false;
+  // Decides how long the process runs between two rounds.
+  class Pace {
+  public:
+    void set(uint64_t period_ns); // forgets the rounds
+    uint64_t period_ns() const { return period_ns_; }
+    void resumed() { first_wait_ = true; } // the process runs after a stop for the user
+    void round_took(uint64_t ns);
+    uint64_t next_wait_ns();
+
+  private:
+    uint64_t period_ns_ = 0;
+    uint64_t cost_ns_ = 0;         // the duration of the last round
+    uint64_t earlier_cost_ns_ = 0; // and of the one before it
+    bool first_wait_ = false;      // no round has ended since the process was resumed
+    std::minstd_rand random_{std::random_device{}()};
+  };
   struct Awaited {
     uint64_t sent_at_ns;
     bool stale;
   };
+  // The newest round.
+  struct Round {
+    uint64_t sent_at_ns = 0; // when its first signal was sent; before it, when the process resumed
+    bool held = true;        // see Choice
+    bool counted = false;    // a stop of it has come
+    bool looking = false;    // true between take() and done()
+    pid_t looked_at = 0;     // the last thread that stopped
+  };
+  struct Counts {
+    uint64_t rounds = 0, missed = 0, queued = 0, unheld = 0;
+  };
+
+  mutable std::mutex mutex_;
+  pid_t pid_ = 0;
+  int signal_ = 0;
+  bool running_ = false;
+  uint64_t since_ns_ = 0; // when the process was resumed; the next wait begins here
+  Pace pace_;
   std::unordered_map<pid_t, Awaited> awaited_; // by thread
   uint32_t late_ = 0; // stops of a remote process that are no longer awaited, but may still come
-  uint64_t sent_at_ns_ = 0;
-  uint64_t cost_ns_ = 0;         // the duration of the last round
-  uint64_t earlier_cost_ns_ = 0; // and of the one before it
-  bool first_wait_ = false;      // no round has ended since the process was resumed
-  uint64_t since_ns_ = 0;        // when the process was resumed; the next wait begins here
-  pid_t looked_at_ = 0;          // the last thread that stopped
-  bool looking_ = false;         // true between take() and done()
+  Round round_;
   std::condition_variable round_over_;
   std::shared_ptr<ProcessorHolders> holders_; // while the process runs
-  bool round_counted_ = false;
-  bool round_held_ = true;
-  uint64_t rounds_ = 0;
-  uint64_t missed_ = 0;
-  uint64_t queued_ = 0;
-  uint64_t unheld_ = 0;
+  Counts counts_;
   std::string problem_;
-  std::minstd_rand random_{std::random_device{}()};
 };
 
 // The stack of one thread at one stop.

@@ -91,19 +91,18 @@ void InterruptClock::set(pid_t pid, int signal, uint32_t frequency_hz) {
   pid_ = pid;
   signal_ = signal;
   const uint32_t most = pid == 0 ? most_remote_hz : most_native_hz;
-  period_ns_ = 1'000'000'000 / std::clamp<uint32_t>(frequency_hz, 1, most);
+  pace_.set(1'000'000'000 / std::clamp<uint32_t>(frequency_hz, 1, most));
   running_ = false;
   awaited_.clear();
   late_ = 0;
-  cost_ns_ = earlier_cost_ns_ = 0;
   problem_.clear();
 }
 
 void InterruptClock::resumed() {
   const std::lock_guard lock(mutex_);
   running_ = true;
-  first_wait_ = true;
-  since_ns_ = sent_at_ns_ = now_ns();
+  pace_.resumed();
+  since_ns_ = round_.sent_at_ns = now_ns();
 }
 
 void InterruptClock::stopped() {
@@ -122,22 +121,31 @@ bool InterruptClock::is_on_its_way(uint64_t now) const {
   });
 }
 
-void InterruptClock::set_cost(uint64_t ns) {
+void InterruptClock::Pace::set(uint64_t period_ns) {
+  period_ns_ = period_ns;
+  cost_ns_ = earlier_cost_ns_ = 0;
+}
+
+void InterruptClock::Pace::round_took(uint64_t ns) {
   earlier_cost_ns_ = cost_ns_;
   cost_ns_ = ns;
   first_wait_ = false;
 }
 
-uint64_t InterruptClock::wait_ns() {
-  const std::lock_guard lock(mutex_);
+uint64_t InterruptClock::Pace::next_wait_ns() {
   // The wait varies by ±50 %. Otherwise an activity of the program with the same period would be
   // seen always or never.
   const uint64_t half = period_ns_ / 2;
-  uint64_t wait = std::uniform_int_distribution<uint64_t>(half, period_ns_ + half)(random_);
+  const uint64_t wait = std::uniform_int_distribution<uint64_t>(half, period_ns_ + half)(random_);
   // The last round may have been slow for once, because the debugger was reading symbols. Runs that
   // are shorter than the wait after such a round would otherwise get no tick at all.
   const uint64_t cost_ns = first_wait_ ? std::min(cost_ns_, earlier_cost_ns_) : cost_ns_;
-  wait = std::max(wait, std::min(cost_ns * run_per_stop, longest_wait_ns));
+  return std::max(wait, std::min(cost_ns * run_per_stop, longest_wait_ns));
+}
+
+uint64_t InterruptClock::wait_ns() {
+  const std::lock_guard lock(mutex_);
+  const uint64_t wait = pace_.next_wait_ns();
   const uint64_t now = now_ns();
   if (!running_ || is_on_its_way(now))
     return wait;
@@ -173,8 +181,8 @@ size_t InterruptClock::interrupt_remote() {
     ++late_;
   }
   awaited_.insert_or_assign(any_thread, Awaited{now, false});
-  sent_at_ns_ = now;
-  round_counted_ = false;
+  round_.sent_at_ns = now;
+  round_.counted = false;
   return 1;
 }
 
@@ -201,7 +209,7 @@ InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse
                                 std::span<const pid_t> tids) {
   const pid_t pid = pid_;
   const uint64_t begin = now_ns();
-  const uint64_t patience = std::min(patient_periods * period_ns_, longest_look_away_ns);
+  const uint64_t patience = std::min(patient_periods * pace_.period_ns(), longest_look_away_ns);
   for (uint64_t now = begin;; now = now_ns()) {
     // Other threads may keep the processors of the program's threads busy for a long time.
     const bool beside = now - begin < std::min(patience / 4 * 3, most_beside_ns);
@@ -225,12 +233,12 @@ InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse
 // stopped last shows when the debugger has resumed it.
 void InterruptClock::wait_for_round(std::unique_lock<std::mutex> &lock) {
   const uint64_t begin = now_ns();
-  const auto is_over = [&] { return !running_ || (!looking_ && !is_on_its_way(now_ns())); };
+  const auto is_over = [&] { return !running_ || (!round_.looking && !is_on_its_way(now_ns())); };
   if (!round_over_.wait_for(lock, std::chrono::nanoseconds(longest_look_away_ns), is_over))
     return;
-  bool stopped = round_counted_;
+  bool stopped = round_.counted;
   while (running_ && stopped && now_ns() - begin < longest_look_away_ns) {
-    const std::string path = fmt::format("{}/task/{}", pid_, looked_at_);
+    const std::string path = fmt::format("{}/task/{}", pid_, round_.looked_at);
     lock.unlock();
     const auto status = process_status(path);
     stopped = status && status->state == 't';
@@ -239,8 +247,8 @@ void InterruptClock::wait_for_round(std::unique_lock<std::mutex> &lock) {
     lock.lock();
   }
   since_ns_ = now_ns();
-  if (running_ && std::exchange(round_counted_, false))
-    set_cost(since_ns_ - sent_at_ns_);
+  if (running_ && std::exchange(round_.counted, false))
+    pace_.round_took(since_ns_ - round_.sent_at_ns);
 }
 
 size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
@@ -269,16 +277,16 @@ size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
   const std::optional<Choice> chosen = wait_for_chance(lock, use, tids);
   if (!chosen)
     return 0;
-  missed_ += chosen->missed;
-  queued_ += chosen->queued;
+  counts_.missed += chosen->missed;
+  counts_.queued += chosen->queued;
   // Send all signals before the debugger sees the first stop, because it then stops the other
   // threads itself.
-  sent_at_ns_ = use.taken_ns();
-  round_counted_ = looking_ = false;
-  round_held_ = chosen->held;
+  round_.sent_at_ns = use.taken_ns();
+  round_.counted = round_.looking = false;
+  round_.held = chosen->held;
   size_t sent = 0;
   for (const pid_t tid : chosen->tids) {
-    awaited_.emplace(tid, Awaited{sent_at_ns_, false});
+    awaited_.emplace(tid, Awaited{round_.sent_at_ns, false});
     if (::syscall(SYS_tgkill, pid_, tid, signal_) == 0)
       ++sent;
     else
@@ -300,10 +308,10 @@ InterruptClock::Stop InterruptClock::take(pid_t tid) {
   awaited_.erase(at);
   if (stale)
     return Stop::stale;
-  rounds_ += round_counted_ ? 0 : 1;
-  unheld_ += round_counted_ || round_held_ ? 0 : 1;
-  round_counted_ = looking_ = true;
-  looked_at_ = tid;
+  counts_.rounds += round_.counted ? 0 : 1;
+  counts_.unheld += round_.counted || round_.held ? 0 : 1;
+  round_.counted = round_.looking = true;
+  round_.looked_at = tid;
   return Stop::ours;
 }
 
@@ -314,37 +322,37 @@ void InterruptClock::withdraw() {
 
 void InterruptClock::done() {
   const std::lock_guard lock(mutex_);
-  looking_ = false;
+  round_.looking = false;
   round_over_.notify_all();
   if (pid_ != 0)
     return;
   since_ns_ = now_ns();
-  set_cost(since_ns_ - sent_at_ns_);
+  pace_.round_took(since_ns_ - round_.sent_at_ns);
 }
 
 uint64_t InterruptClock::rounds() const {
   const std::lock_guard lock(mutex_);
-  return rounds_;
+  return counts_.rounds;
 }
 
 uint64_t InterruptClock::missed() const {
   const std::lock_guard lock(mutex_);
-  return missed_;
+  return counts_.missed;
 }
 
 uint64_t InterruptClock::queued() const {
   const std::lock_guard lock(mutex_);
-  return queued_;
+  return counts_.queued;
 }
 
 uint64_t InterruptClock::unheld() const {
   const std::lock_guard lock(mutex_);
-  return unheld_;
+  return counts_.unheld;
 }
 
 void InterruptClock::clear() {
   const std::lock_guard lock(mutex_);
-  rounds_ = missed_ = queued_ = unheld_ = 0;
+  counts_ = {};
 }
 
 std::string InterruptClock::problem() const {
