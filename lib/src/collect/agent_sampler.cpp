@@ -24,6 +24,7 @@
 #include "collect/agent_memory.h"
 #include "collect/agent_sink.h"
 #include "collect/agent_words.h"
+#include "collect/followed_process.h"
 #include "collect/perf_sampler.h"
 #include "collect/proc_info.h"
 #include "collect/reader_thread.h"
@@ -42,15 +43,32 @@ constexpr uint32_t highest_hz = 20'000;
 // load the agent any more.
 constexpr uint64_t silence_ns = 200'000'000;
 
-// Returns the CPU time of a process, measured from outside, or nothing if the process is gone.
-std::optional<uint64_t> process_cpu_ns(pid_t pid) {
-  timespec time{};
-  // This is the number that clock_getcpuclockid() would return.
-  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2U);
-  if (pid <= 0 || ::clock_gettime(clock, &time) != 0)
-    return std::nullopt;
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+// The data of the processes before the followed one.
+struct Earlier {
+  void add_to(SamplerStatus &status) const;
+
+  std::vector<StackProfile> profiles;
+  SamplerStatus sums; // only the fields that add_to() adds
+};
+
+void Earlier::add_to(SamplerStatus &status) const {
+  status.samples += sums.samples;
+  status.outside += sums.outside;
+  status.kernel_samples += sums.kernel_samples;
+  status.lost += sums.lost;
+  status.truncated_stacks += sums.truncated_stacks;
+  status.cpu_ns += sums.cpu_ns;
+  status.unsampled_ns += sums.unsampled_ns;
+  status.threads += sums.threads;
+  status.parts += sums.parts;
 }
+
+// What the agent's memory said before it was released.
+struct LastState {
+  uint32_t state = TALLY_STATE_EMPTY, end = TALLY_END_NOT;
+  uint64_t lost = 0, cpu_ns = 0;
+  AgentFacts facts;
+};
 
 class LiveAgentSampler final : public AgentSampler {
 public:
@@ -79,12 +97,12 @@ public:
 private:
   uint64_t period_ns() const { return sampling_period_ns(options_.frequency_hz); }
   uint32_t state() const {
-    return stopped_ ? last_state_ : __atomic_load_n(&memory_.header().state, __ATOMIC_ACQUIRE);
+    return last_ ? last_->state : __atomic_load_n(&memory_.header().state, __ATOMIC_ACQUIRE);
   }
   uint32_t end_reason() const {
-    return stopped_ ? last_end_ : __atomic_load_n(&memory_.header().end, __ATOMIC_ACQUIRE);
+    return last_ ? last_->end : __atomic_load_n(&memory_.header().end, __ATOMIC_ACQUIRE);
   }
-  bool may_look() const { return !gone_ && end_reason() != TALLY_END_EXEC; }
+  bool may_look() const { return !process_.gone && end_reason() != TALLY_END_EXEC; }
 
   void read_until_stopped();
   void wait(int timeout_ms);
@@ -93,7 +111,6 @@ private:
   Result<std::unique_ptr<Sampler>> adopt_clocks();
   size_t drain();
   void bank(); // keeps the data of the previous process
-  void follow_cpu();
   std::string guess_silence();
   uint64_t lost() const;
   uint64_t cpu_ns() const;
@@ -106,24 +123,13 @@ private:
   std::mutex mutex_;
   AgentMemory memory_;
   std::optional<AgentSink> sink_;
-  std::unique_ptr<Sampler> inner_;    // reads the kernel's clocks, once they were taken over
-  std::vector<StackProfile> earlier_; // the profiles of the processes before this one
-  SamplerStatus earlier_status_;      // the sums over those processes
+  std::unique_ptr<Sampler> inner_; // reads the kernel's clocks, once they were taken over
+  Earlier earlier_;
   std::shared_ptr<RegionFilter> region_filter_;
-  pid_t pid_ = 0;
-  UniqueFd pidfd_;
+  FollowedProcess process_; // expect() replaces it
   bool stopping_ = false;
-  bool gone_ = false; // the process
-  bool handshaken_ = false;
-  uint64_t looked_ns_ = 0;
-  uint64_t cpu_at_expect_ = 0, cpu_last_ = 0; // of the whole process, measured from outside
-  uint64_t cleared_cpu_ns_ = 0, cleared_lost_ = 0;
-  std::string clock_; // kept after the agent has ended
   ReaderProblem problem_;
-  bool stopped_ = false; // if true, the members below hold the last state
-  uint32_t last_state_ = TALLY_STATE_EMPTY, last_end_ = TALLY_END_NOT;
-  uint64_t last_lost_ = 0, last_cpu_ns_ = 0;
-  AgentFacts final_facts_;
+  std::optional<LastState> last_; // once sampling was stopped
 
   ReaderThread thread_;
 };
@@ -137,7 +143,7 @@ void LiveAgentSampler::read_until_stopped() {
       return;
     problem_.guarded([&] {
       follow();
-      if (inner_ || pid_ == 0) {
+      if (inner_ || process_.pid == 0) {
         timeout_ms = longest_agent_wait_ms;
         return;
       }
@@ -159,11 +165,11 @@ void LiveAgentSampler::wait(int timeout_ms) {
     const std::lock_guard lock(mutex_);
     if (stopping_)
       return;
-    const bool silent = pid_ != 0 && !gone_ && state() == TALLY_STATE_EMPTY;
+    const bool silent = process_.pid != 0 && !process_.gone && state() == TALLY_STATE_EMPTY;
     if (silent)
       word = &memory_.header().state;
-    else if (!gone_)
-      pidfd = pidfd_.get();
+    else if (!process_.gone)
+      pidfd = process_.pidfd.get();
   }
   if (word) {
     // If expect() exchanges the memory meanwhile, the timeout ends this wait.
@@ -179,43 +185,29 @@ void LiveAgentSampler::wait(int timeout_ms) {
 }
 
 void LiveAgentSampler::follow() {
-  if (pid_ == 0 || stopped_)
+  if (process_.pid == 0 || last_)
     return;
-  if (!gone_) {
-    if (pidfd_.get() >= 0) {
-      pollfd polled{pidfd_.get(), POLLIN, 0};
-      gone_ = ::poll(&polled, 1, 0) == 1;
-    } else if (const auto status = process_status(std::to_string(pid_));
-               !status || (status->state == 'Z' && status->threads <= 1)) {
-      gone_ = true;
-    }
-  }
-  follow_cpu();
+  process_.follow();
   if (inner_)
     return;
   const uint32_t now = state();
-  if (now == TALLY_STATE_OFFERED && !gone_)
+  if (now == TALLY_STATE_OFFERED && !process_.gone)
     take_clocks();
   const bool works = now == TALLY_STATE_TICKER || now == TALLY_STATE_TIMER;
-  if (clock_.empty() && (works || now == TALLY_STATE_ENDED))
-    clock_ = options_.frequency_hz <= memory_.header().timer_up_to_hz ? "timer" : "ticker";
-  if (works && !handshaken_) {
-    handshaken_ = true;
-    sink_->collector().set_command(command_line(pid_));
-    looked_ns_ = 0;
+  if (process_.clock.empty() && (works || now == TALLY_STATE_ENDED))
+    process_.clock = options_.frequency_hz <= memory_.header().timer_up_to_hz ? "timer" : "ticker";
+  if (works && !process_.handshaken) {
+    process_.handshaken = true;
+    sink_->collector().set_command(command_line(process_.pid));
+    process_.looked_ns = 0;
   }
-  if (works && now_ns() - looked_ns_ > look_every_ns) {
-    looked_ns_ = now_ns();
+  if (works && now_ns() - process_.looked_ns > look_every_ns) {
+    process_.looked_ns = now_ns();
     sink_->look();
     uint32_t *seen = &memory_.header().seen;
     if (__atomic_exchange_n(seen, 1, __ATOMIC_ACQ_REL) == 0)
       ::syscall(SYS_futex, seen, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   }
-}
-
-void LiveAgentSampler::follow_cpu() {
-  if (const auto cpu = process_cpu_ns(pid_))
-    cpu_last_ = std::max(cpu_last_, *cpu);
 }
 
 // The agent waits for the answer. If the answer is negative, it continues with a clock of its own.
@@ -238,7 +230,7 @@ void LiveAgentSampler::take_clocks() {
 Result<std::unique_ptr<Sampler>> LiveAgentSampler::adopt_clocks() {
   const tally_wire_header &header = memory_.header();
   PerfEvents::Config config;
-  config.pid = pid_;
+  config.pid = process_.pid;
   config.stacks = options_.stacks;
   config.frequency_hz = options_.frequency_hz;
   const size_t cpus = header.cpus; // adopt() limits it: the program may have overwritten it
@@ -246,7 +238,7 @@ Result<std::unique_ptr<Sampler>> LiveAgentSampler::adopt_clocks() {
   std::vector<PerfEvents::Given> given;
   for (size_t i = 0; i < count; ++i) {
     const int number = header.fd[i];
-    UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_.get(), number, 0)));
+    UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process_.pidfd.get(), number, 0)));
     if (fd.get() < 0)
       return fail_errno(errno, "cannot take over the kernel's clocks from the program");
     given.push_back({std::move(fd), static_cast<size_t>(header.fd_cpu[i])});
@@ -255,13 +247,13 @@ Result<std::unique_ptr<Sampler>> LiveAgentSampler::adopt_clocks() {
     return fail(ErrorCode::invalid_input, "the agent's memory is damaged");
   TALLY_TRY(events,
             PerfEvents::adopt(config, std::move(given), header.variant, cpus, header.mapped_bytes));
-  return start_perf_sampler(pid_, options_, std::move(events), thread_ids(pid_));
+  return start_perf_sampler(process_.pid, options_, std::move(events), thread_ids(process_.pid));
 }
 
 size_t LiveAgentSampler::drain() {
-  if (stopped_ || pid_ == 0 || inner_)
+  if (last_ || process_.pid == 0 || inner_)
     return 0;
-  if (!handshaken_)
+  if (!process_.handshaken)
     follow();
   sink_->begin_round();
   return memory_.drain([this](const AgentRecord &record) { sink_->handle(record); });
@@ -269,7 +261,7 @@ size_t LiveAgentSampler::drain() {
 
 void LiveAgentSampler::expect(pid_t pid) {
   const std::lock_guard lock(mutex_);
-  if (stopped_)
+  if (last_)
     return;
   problem_.guarded([&] {
     const bool used =
@@ -281,14 +273,9 @@ void LiveAgentSampler::expect(pid_t pid) {
         return;
       }
     }
-    pid_ = pid;
+    process_ = FollowedProcess(pid);
     sink_.emplace(pid, period_ns(), options_, [this] { return may_look(); });
     sink_->collector().set_region_filter(region_filter_);
-    gone_ = handshaken_ = false;
-    cleared_cpu_ns_ = cleared_lost_ = 0;
-    clock_.clear();
-    pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    cpu_at_expect_ = cpu_last_ = process_cpu_ns(pid).value_or(0);
     __atomic_store_n(&memory_.header().expected_pid, pid, __ATOMIC_RELEASE);
   });
   thread_.wake();
@@ -297,7 +284,7 @@ void LiveAgentSampler::expect(pid_t pid) {
 void LiveAgentSampler::bank() {
   follow();
   drain();
-  SamplerStatus &sum = earlier_status_;
+  SamplerStatus &sum = earlier_.sums;
   if (inner_) {
     inner_->stop();
     const SamplerStatus last = inner_->status();
@@ -311,7 +298,7 @@ void LiveAgentSampler::bank() {
   } else {
     sum.samples += sink_->ticks();
     sum.outside += sink_->outside();
-    sum.lost += lost() - cleared_lost_;
+    sum.lost += lost() - process_.cleared_lost;
     sum.truncated_stacks += sink_->truncated_stacks();
     sum.cpu_ns += cpu_ns();
   }
@@ -320,28 +307,28 @@ void LiveAgentSampler::bank() {
   if (profile && profile->sample_count() != 0) {
     sum.threads += profile->threads().size();
     sum.parts += profile->parts().size();
-    earlier_.push_back(std::move(*profile));
+    earlier_.profiles.push_back(std::move(*profile));
   }
 }
 
 uint64_t LiveAgentSampler::lost() const {
-  if (stopped_)
-    return last_lost_;
+  if (last_)
+    return last_->lost;
   const tally_wire_header &header = memory_.header();
   const uint64_t lost = __atomic_load_n(&header.lost, __ATOMIC_RELAXED);
   // CPU time that is not in a record by the end of sampling counts as lost.
-  const bool over = gone_ || state() == TALLY_STATE_ENDED;
+  const bool over = process_.gone || state() == TALLY_STATE_ENDED;
   return lost + (over ? __atomic_load_n(&header.unplaced_ns, __ATOMIC_RELAXED) / period_ns() : 0);
 }
 
 uint64_t LiveAgentSampler::cpu_ns() const {
-  if (stopped_)
-    return last_cpu_ns_ - std::min(last_cpu_ns_, cleared_cpu_ns_);
+  if (last_)
+    return last_->cpu_ns - std::min(last_->cpu_ns, process_.cleared_cpu_ns);
   const tally_wire_header &header = memory_.header();
   const uint64_t all = __atomic_load_n(&header.state, __ATOMIC_ACQUIRE) == TALLY_STATE_TIMER
-                           ? cpu_last_ - cpu_at_expect_
+                           ? process_.cpu_ns()
                            : __atomic_load_n(&header.cpu_ns, __ATOMIC_RELAXED);
-  return all - std::min(all, cleared_cpu_ns_);
+  return all - std::min(all, process_.cleared_cpu_ns);
 }
 
 void LiveAgentSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) {
@@ -371,23 +358,24 @@ void LiveAgentSampler::stop() {
     }
     thread_.join();
   }
-  if (stopped_)
+  if (last_)
     return;
+  LastState last;
   problem_.guarded([&] {
     follow();
     drain();
     if (inner_)
       inner_->stop();
-    final_facts_ = facts_now();
+    last.facts = facts_now();
   });
-  last_lost_ = lost();
-  last_cpu_ns_ = cpu_ns() + cleared_cpu_ns_;
-  last_end_ = end_reason();
-  last_state_ = state();
-  stopped_ = true;
+  last.lost = lost();
+  last.cpu_ns = cpu_ns() + process_.cleared_cpu_ns;
+  last.end = end_reason();
+  last.state = state();
+  last_ = std::move(last);
   memory_.release();
   thread_.close();
-  pidfd_.reset();
+  process_.pidfd.reset();
 }
 
 SamplerStatus LiveAgentSampler::status() {
@@ -402,7 +390,7 @@ SamplerStatus LiveAgentSampler::status() {
   } else {
     status.samples = sink_->ticks();
     status.outside = sink_->outside();
-    status.lost = lost() - cleared_lost_;
+    status.lost = lost() - process_.cleared_lost;
     status.truncated_stacks = sink_->truncated_stacks();
     status.threads = sink_->collector().thread_count();
     status.parts = sink_->collector().part_count();
@@ -410,7 +398,7 @@ SamplerStatus LiveAgentSampler::status() {
     status.ring_bytes = memory_.ring_bytes();
     status.stack_bytes = options_.stacks == StackMode::dwarf ? TALLY_WIRE_STACK_BYTES : 0;
     status.memory_bytes = sink_->collector().memory_bytes();
-    status.ended = gone_ || state() == TALLY_STATE_ENDED;
+    status.ended = process_.gone || state() == TALLY_STATE_ENDED;
     const uint64_t bad = sink_->bad_records() + memory_.bad_records();
     if (bad != 0)
       status.problem = counted(bad, "records") +
@@ -418,15 +406,7 @@ SamplerStatus LiveAgentSampler::status() {
                        "shared memory";
   }
   status.requested_hz = options_.frequency_hz;
-  status.samples += earlier_status_.samples;
-  status.outside += earlier_status_.outside;
-  status.kernel_samples += earlier_status_.kernel_samples;
-  status.lost += earlier_status_.lost;
-  status.truncated_stacks += earlier_status_.truncated_stacks;
-  status.cpu_ns += earlier_status_.cpu_ns;
-  status.unsampled_ns += earlier_status_.unsampled_ns;
-  status.threads += earlier_status_.threads;
-  status.parts += earlier_status_.parts;
+  earlier_.add_to(status);
   if (!problem_.empty())
     status.problem = problem_.text();
   return status;
@@ -440,11 +420,11 @@ Result<StackProfile> LiveAgentSampler::snapshot(std::string_view trigger, uint64
     drain();
     auto now = inner_ ? inner_->snapshot(trigger, begin_ns, end_ns)
                       : sink_->collector().snapshot(trigger, begin_ns, end_ns);
-    if (!now || earlier_.empty())
+    if (!now || earlier_.profiles.empty())
       return now;
-    StackProfileBuilder all(earlier_.front());
-    for (size_t i = 1; i < earlier_.size(); ++i)
-      TALLY_CHECK(append_stacks(all, earlier_[i]));
+    StackProfileBuilder all(earlier_.profiles.front());
+    for (size_t i = 1; i < earlier_.profiles.size(); ++i)
+      TALLY_CHECK(append_stacks(all, earlier_.profiles[i]));
     TALLY_CHECK(append_stacks(all, *now));
     return all.finish();
   } catch (const std::exception &error) {
@@ -460,10 +440,9 @@ void LiveAgentSampler::clear() {
     if (inner_)
       inner_->clear();
     sink_->clear();
-    earlier_.clear();
-    earlier_status_ = {};
-    cleared_cpu_ns_ += cpu_ns();
-    cleared_lost_ = lost();
+    earlier_ = {};
+    process_.cleared_cpu_ns += cpu_ns();
+    process_.cleared_lost = lost();
   });
 }
 
@@ -482,8 +461,8 @@ void LiveAgentSampler::set_region_filter(std::shared_ptr<RegionFilter> region_fi
 
 AgentFacts LiveAgentSampler::facts() {
   const std::lock_guard lock(mutex_);
-  if (stopped_)
-    return final_facts_;
+  if (last_)
+    return last_->facts;
   AgentFacts facts;
   problem_.guarded([&] {
     follow();
@@ -495,7 +474,7 @@ AgentFacts LiveAgentSampler::facts() {
 
 AgentFacts LiveAgentSampler::facts_now() {
   AgentFacts facts;
-  if (pid_ == 0)
+  if (process_.pid == 0)
     return facts;
   if (inner_) {
     facts.clock = "ring";
@@ -512,24 +491,25 @@ AgentFacts LiveAgentSampler::facts_now() {
     facts.reason = words_of_refusal(header.refusal, header.error);
     return facts;
   }
-  facts.clock = clock_;
-  facts.interruptions = clock_ == "timer" ? sink_->ticks() + sink_->outside()
-                                          : __atomic_load_n(&header.signals_sent, __ATOMIC_RELAXED);
-  facts.conflict = words_of_notes(header.notes, clock_);
+  facts.clock = process_.clock;
+  facts.interruptions = process_.clock == "timer"
+                            ? sink_->ticks() + sink_->outside()
+                            : __atomic_load_n(&header.signals_sent, __ATOMIC_RELAXED);
+  facts.conflict = words_of_notes(header.notes, process_.clock);
   if (now == TALLY_STATE_ENDED) {
     facts.phase = AgentPhase::ended;
     const uint32_t end = __atomic_load_n(&header.end, __ATOMIC_RELAXED);
     facts.exited = end == TALLY_END_NOT;
     facts.reason = words_of_end(end, header.signal);
-  } else if (gone_) {
+  } else if (process_.gone) {
     facts.phase = AgentPhase::ended;
-    facts.exited = !clock_.empty();
+    facts.exited = !process_.clock.empty();
     facts.reason = facts.exited
                        ? words_of_end(TALLY_END_NOT, 0)
                        : "the process ended before the agent was loaded: " + guess_silence();
   } else if (now == TALLY_STATE_EMPTY || now == TALLY_STATE_OFFERED || now > TALLY_STATE_ENDED) {
     facts.phase = AgentPhase::waiting;
-    if (now == TALLY_STATE_EMPTY && cpu_last_ - cpu_at_expect_ > silence_ns)
+    if (now == TALLY_STATE_EMPTY && process_.cpu_ns() > silence_ns)
       facts.reason = "the agent was not loaded: " + guess_silence();
   } else {
     facts.phase = AgentPhase::working;
@@ -538,8 +518,8 @@ AgentFacts LiveAgentSampler::facts_now() {
 }
 
 std::string LiveAgentSampler::guess_silence() {
-  const std::string executable = fmt::format("/proc/{}/exe", pid_);
-  std::string why = gone_ ? "" : why_agent_cannot_load(executable);
+  const std::string executable = fmt::format("/proc/{}/exe", process_.pid);
+  std::string why = process_.gone ? "" : why_agent_cannot_load(executable);
   if (!why.empty())
     return why;
   return "it is linked statically, is set-user-ID, is for another processor or C library, or "
