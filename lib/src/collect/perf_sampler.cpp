@@ -9,16 +9,14 @@
 #include <string>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <tally/sampler.h>
 
 #include "collect/perf_events.h"
+#include "collect/perf_process.h"
 #include "collect/perf_ring.h"
 #include "collect/perf_sampler.h"
 #include "collect/proc_info.h"
@@ -26,7 +24,6 @@
 #include "collect/sample_sink.h"
 #include "support/clock.h"
 #include "support/text.h"
-#include "support/unique_fd.h"
 
 namespace tally {
 
@@ -46,8 +43,6 @@ constexpr uint32_t first_stack_bytes(uint32_t frequency_hz) {
 // With fewer samples since the last stop, the share of truncated stacks is not significant.
 constexpr uint64_t enough_samples = 100;
 constexpr int longest_perf_wait_ms = 200;
-// The interval at which the reader checks whether the tracer is still attached.
-constexpr uint64_t tracer_check_ns = 150'000'000;
 
 PerfEvents::Config config_of(pid_t pid, const SamplerOptions &options) {
   PerfEvents::Config config;
@@ -60,11 +55,25 @@ PerfEvents::Config config_of(pid_t pid, const SamplerOptions &options) {
   return config;
 }
 
+// Decides whether the stack dumps are to be enlarged.
+struct DumpSize {
+  // Returns whether too many of the stacks since the last call are truncated.
+  bool is_short(const SampleSink::Counters &now) {
+    const uint64_t samples = now.samples - at_last_stop.samples;
+    const uint64_t truncated = now.short_dumps - at_last_stop.short_dumps;
+    at_last_stop = now;
+    return may_widen && samples >= enough_samples && truncated > samples / 20;
+  }
+
+  bool may_widen;
+  SampleSink::Counters at_last_stop{};
+};
+
 class PerfSampler final : public Sampler {
 public:
   PerfSampler(pid_t pid, const SamplerOptions &options, PerfEvents events, bool may_reopen)
-      : pid_(pid), options_(options), events_(std::move(events)),
-        may_widen_(may_reopen && options.stack_bytes == 0),
+      : pid_(pid), options_(options),
+        events_(std::move(events)), dump_size_{may_reopen && options.stack_bytes == 0},
         sink_(pid, sampling_period_ns(options.frequency_hz), options, events_.layout()) {}
   ~PerfSampler() override { stop(); }
 
@@ -87,8 +96,6 @@ private:
   void drain_now();
   void finish_if_ended();
   void end();
-  void follow_kernel_time();
-  uint64_t unsampled_ns() const;
   bool dumps_are_short();
   bool all_stand() const; // a debugger may stop a single thread
   void widen_dumps();
@@ -99,22 +106,14 @@ private:
   // The mutex protects everything below, except what only the reader thread uses.
   std::mutex mutex_;
   PerfEvents events_;
-  bool may_widen_; // whether the stack dumps may be enlarged
-  SampleSink::Counters at_last_stop_;
+  DumpSize dump_size_;
   SampleSink sink_;
   PerfMerge merge_;
-  UniqueFd pidfd_, status_fd_, stat_fd_;
-  // If the kernel's code is not sampled: the process's CPU times at the beginning, and as last
-  // read.
-  std::optional<CpuTimes> first_times_;
-  CpuTimes last_times_;
-  bool traced_ = false;
+  ProcessEnd process_end_;
+  CpuTime cpu_time_;
   bool ended_ = false;
   bool stopping_ = false;
-  bool process_gone_ = false; // according to the pidfd
   ReaderProblem problem_;
-  uint64_t tracer_checked_ns_ = 0;
-  uint64_t cleared_cpu_ns_ = 0;              // the clocks themselves are not reset
   std::optional<SamplerStatus> last_status_; // after stop()
 
   ReaderThread thread_;
@@ -122,27 +121,21 @@ private:
 };
 
 Result<void> PerfSampler::start(std::span<const pid_t> tids) {
-  const std::string proc = fmt::format("/proc/{}/", pid_);
   for (const pid_t tid : tids)
     sink_.collector().name_thread(tid, thread_name(pid_, tid));
   if (!options_.enable_on_exec) {
     // Read the mappings after the clocks were opened: records report everything mapped from then
     // on.
-    if (const auto maps = read_small_file(proc + "maps"))
+    if (const auto maps = read_small_file(fmt::format("/proc/{}/maps", pid_)))
       for (const CodeRange &range : parse_maps(*maps))
         sink_.collector().map(range);
     sink_.collector().set_command(command_line(pid_));
     TALLY_CHECK(catch_up_with_threads({tids.begin(), tids.end()}));
   }
-  // If this fails (before Linux 5.3), /proc is checked instead.
-  pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-  status_fd_.reset(::open((proc + "status").c_str(), O_RDONLY | O_CLOEXEC));
+  process_end_.open(pid_);
   if (!events_.kernel_included())
-    stat_fd_.reset(::open((proc + "stat").c_str(), O_RDONLY | O_CLOEXEC));
-  follow_kernel_time();
-  if (const auto status = process_status(std::to_string(pid_)))
-    traced_ = status->tracer != 0;
-  tracer_checked_ns_ = now_ns();
+    cpu_time_.measure_kernel(pid_);
+  cpu_time_.follow();
   return start_reader();
 }
 
@@ -214,7 +207,7 @@ int PerfSampler::wait(int timeout_ms) {
   for (size_t i = 0; i < rings; ++i)
     polled_.push_back({events_.wake_fd(i), POLLIN, 0}); // poll() ignores -1
   polled_.push_back({thread_.wake_fd(), POLLIN, 0});
-  polled_.push_back({pidfd_.get(), POLLIN, 0});
+  polled_.push_back({process_end_.pidfd(), POLLIN, 0});
   if (::poll(polled_.data(), polled_.size(), timeout_ms) < 0)
     return errno == EINTR ? 0 : errno;
   for (size_t i = 0; i < rings; ++i)
@@ -222,7 +215,7 @@ int PerfSampler::wait(int timeout_ms) {
       events_.drop_wake_fd(i);
   if ((polled_[rings + 1].revents & POLLIN) != 0) {
     const std::lock_guard lock(mutex_);
-    process_gone_ = true;
+    process_end_.note_gone();
   }
   return 0;
 }
@@ -246,55 +239,9 @@ void PerfSampler::drain_now() {
   drain(now);
 }
 
-void PerfSampler::follow_kernel_time() {
-  char text[1024];
-  const ssize_t got = stat_fd_.get() < 0 ? -1 : ::pread(stat_fd_.get(), text, sizeof text, 0);
-  if (got <= 0)
-    return; // the process may be gone: keep the last values
-  const auto times = parse_cpu_times({text, static_cast<size_t>(got)});
-  if (!times)
-    return;
-  if (!first_times_)
-    first_times_ = times;
-  last_times_ = *times;
-}
-
-uint64_t PerfSampler::unsampled_ns() const {
-  if (!first_times_)
-    return 0;
-  const uint64_t user = last_times_.user - first_times_->user;
-  const uint64_t system = last_times_.system - first_times_->system;
-  if (user + system == 0)
-    return 0;
-  return static_cast<uint64_t>(static_cast<double>(events_.cpu_ns() - cleared_cpu_ns_) *
-                               static_cast<double>(system) / static_cast<double>(user + system));
-}
-
 void PerfSampler::finish_if_ended() {
-  follow_kernel_time();
-  if (process_gone_) {
-    end();
-    return;
-  }
-  const uint64_t now = now_ns();
-  if (now - tracer_checked_ns_ < tracer_check_ns)
-    return;
-  tracer_checked_ns_ = now;
-  if (!traced_ && pidfd_.get() >= 0)
-    return;
-  char text[4096];
-  const ssize_t got = ::pread(status_fd_.get(), text, sizeof text, 0);
-  if (got < 0) {
-    if (errno == ESRCH)
-      end();
-    return;
-  }
-  const ProcessStatus status = parse_status({text, static_cast<size_t>(got)});
-  const bool zombie = status.state == 'Z' && status.threads <= 1;
-  // If the debugger has detached, the user no longer watches the process. The state of a first
-  // thread that has ended says nothing about the other threads.
-  const bool released = traced_ && status.tracer == 0 && status.state != 'Z';
-  if (released || (zombie && pidfd_.get() < 0))
+  cpu_time_.follow();
+  if (process_end_.has_come())
     end();
 }
 
@@ -330,19 +277,14 @@ bool PerfSampler::all_stand() const {
 // Returns whether too many of the stacks since the last stop are truncated and larger dumps are
 // possible.
 bool PerfSampler::dumps_are_short() {
-  const SampleSink::Counters &now = sink_.counters();
-  const uint64_t samples = now.samples - at_last_stop_.samples;
-  const uint64_t truncated = now.short_dumps - at_last_stop_.short_dumps;
-  at_last_stop_ = now;
-  return may_widen_ && !last_status_ && !ended_ && problem_.empty() &&
-         events_.stack_bytes() < most_stack_bytes && samples >= enough_samples &&
-         truncated > samples / 20 && all_stand();
+  return dump_size_.is_short(sink_.counters()) && !last_status_ && !ended_ && problem_.empty() &&
+         events_.stack_bytes() < most_stack_bytes && all_stand();
 }
 
 // Replaces the clocks by ones with larger stack dumps. The process is stopped: no thread is
 // created, nothing is mapped and nothing is sampled between the old clocks and the new ones.
 void PerfSampler::widen_dumps() {
-  may_widen_ = false; // there is one attempt, with the largest size
+  dump_size_.may_widen = false; // there is one attempt, with the largest size
   PerfEvents wider;
   {
     const std::lock_guard lock(mutex_);
@@ -388,10 +330,9 @@ void PerfSampler::stop() {
   last_status_ = last;
   events_.close();
   thread_.close();
-  pidfd_.reset();
-  status_fd_.reset();
-  follow_kernel_time();
-  stat_fd_.reset();
+  process_end_.close();
+  cpu_time_.follow();
+  cpu_time_.close();
 }
 
 SamplerStatus PerfSampler::status() {
@@ -399,7 +340,7 @@ SamplerStatus PerfSampler::status() {
   problem_.guarded([&] {
     if (!last_status_)
       drain_now();
-    follow_kernel_time();
+    cpu_time_.follow();
   });
   SamplerStatus status = last_status_.value_or(SamplerStatus{});
   if (!last_status_) {
@@ -418,9 +359,9 @@ SamplerStatus PerfSampler::status() {
   status.truncated_stacks = counters.truncated_stacks;
   status.threads = sink_.collector().thread_count();
   status.parts = sink_.collector().part_count();
-  status.cpu_ns = events_.cpu_ns() - cleared_cpu_ns_;
+  status.cpu_ns = cpu_time_.ns(events_.cpu_ns());
   status.kernel_included = events_.kernel_included();
-  status.unsampled_ns = unsampled_ns();
+  status.unsampled_ns = cpu_time_.unsampled_ns(events_.cpu_ns());
   status.memory_bytes = sink_.collector().memory_bytes();
   status.ended = ended_;
   status.problem = problem_.text();
@@ -447,11 +388,8 @@ void PerfSampler::clear() {
     if (!last_status_)
       drain_now();
     sink_.clear();
-    at_last_stop_ = {};
-    cleared_cpu_ns_ = events_.cpu_ns();
-    follow_kernel_time();
-    if (first_times_)
-      first_times_ = last_times_;
+    dump_size_.at_last_stop = {};
+    cpu_time_.clear(events_.cpu_ns());
   });
 }
 

@@ -1,0 +1,85 @@
+#include "collect/perf_process.h"
+
+#include <cerrno>
+#include <string>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "support/clock.h"
+
+namespace tally {
+
+namespace {
+// The interval at which has_come() checks whether the tracer is still attached.
+constexpr uint64_t tracer_check_ns = 150'000'000;
+} // namespace
+
+void ProcessEnd::open(pid_t pid) {
+  // If this fails (before Linux 5.3), /proc is checked instead.
+  pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  status_fd_.reset(::open(fmt::format("/proc/{}/status", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (const auto status = process_status(std::to_string(pid)))
+    traced_ = status->tracer != 0;
+  checked_ns_ = now_ns();
+}
+
+bool ProcessEnd::has_come() {
+  if (gone_)
+    return true;
+  const uint64_t now = now_ns();
+  if (now - checked_ns_ < tracer_check_ns)
+    return false;
+  checked_ns_ = now;
+  if (!traced_ && pidfd_.get() >= 0)
+    return false;
+  char text[4096];
+  const ssize_t got = ::pread(status_fd_.get(), text, sizeof text, 0);
+  if (got < 0)
+    return errno == ESRCH;
+  const ProcessStatus status = parse_status({text, static_cast<size_t>(got)});
+  const bool zombie = status.state == 'Z' && status.threads <= 1;
+  // If the debugger has detached, the user no longer watches the process. The state of a first
+  // thread that has ended says nothing about the other threads.
+  const bool released = traced_ && status.tracer == 0 && status.state != 'Z';
+  return released || (zombie && pidfd_.get() < 0);
+}
+
+void CpuTime::measure_kernel(pid_t pid) {
+  stat_fd_.reset(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+void CpuTime::follow() {
+  char text[1024];
+  const ssize_t got = stat_fd_.get() < 0 ? -1 : ::pread(stat_fd_.get(), text, sizeof text, 0);
+  if (got <= 0)
+    return; // the process may be gone: keep the last values
+  const auto times = parse_cpu_times({text, static_cast<size_t>(got)});
+  if (!times)
+    return;
+  if (!first_)
+    first_ = times;
+  last_ = *times;
+}
+
+uint64_t CpuTime::unsampled_ns(uint64_t clocks_ns) const {
+  if (!first_)
+    return 0;
+  const uint64_t user = last_.user - first_->user;
+  const uint64_t system = last_.system - first_->system;
+  if (user + system == 0)
+    return 0;
+  return static_cast<uint64_t>(static_cast<double>(ns(clocks_ns)) * static_cast<double>(system) /
+                               static_cast<double>(user + system));
+}
+
+void CpuTime::clear(uint64_t clocks_ns) {
+  cleared_ns_ = clocks_ns;
+  follow();
+  if (first_)
+    first_ = last_;
+}
+
+} // namespace tally
