@@ -48,6 +48,9 @@ def _encode(text: str) -> bytes:
 
 
 class Session:
+    """A tally_session. It has many methods because each is an operation of the session, and they all
+    need the handle."""
+
     def __init__(self, library) -> None:
         self._lib = library
         self._handle: Optional[int] = self._made(library.tally_session_new)

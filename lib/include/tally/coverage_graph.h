@@ -37,7 +37,8 @@ struct GraphCondition {
   uint32_t block = 0, terms = 0; // at most 64 terms
 };
 
-// The blocks of a function are numbered from 0, which is the entry.
+// The blocks of a function are numbered from 0, which is the entry. The data members are those of a
+// function's record in the notes, and the ranges of its rows.
 struct GraphFunction {
   StringId name{}; // mangled
   StringId file{}; // that defines it; empty for GCC before 3.4, which does not record it

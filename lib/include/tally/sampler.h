@@ -48,7 +48,8 @@ struct SamplerOptions {
   uint32_t stack_bytes = 0;
 };
 
-// The status of a sampler. All counts begin at its start or at its last clear().
+// The status of a sampler. All counts begin at its start or at its last clear(). It has many data
+// members because it is a record of all that the backends report.
 struct SamplerStatus {
   uint32_t requested_hz = 0;
   uint64_t samples = 0; // the ticks counted

@@ -91,6 +91,8 @@ struct Sample {
   std::span<const int64_t> values; // one for each value type
 };
 
+// The samples and what they refer to, in tables. It has many data members because each column of a
+// table is one.
 class TALLY_API StackProfile {
 public:
   StringPool strings;

@@ -87,6 +87,8 @@ enum tally_wire_note {
 
 enum tally_wire_stacks { TALLY_STACKS_NONE = 0, TALLY_STACKS_FP, TALLY_STACKS_COPY };
 
+/* It has many data members because it is all that two programs share, besides the slots and the
+ * rings. */
 struct tally_wire_header {
   /* Written by the debugger, before it passes the memory's name on. */
   uint64_t magic;

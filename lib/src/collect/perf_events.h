@@ -30,6 +30,8 @@ uint64_t sampling_period_ns(uint32_t frequency_hz);
 inline constexpr uint32_t least_stack_bytes = 8 << 10;
 inline constexpr uint32_t most_stack_bytes = 32 << 10;
 
+// The clocks of a process's threads and the rings that they write to. It has many methods because
+// opening a clock takes several steps, which all need the same descriptors.
 class PerfEvents {
 public:
   struct Config {

@@ -11,7 +11,8 @@
 
 namespace tally {
 
-// The facts that were observed; the message depends on nothing else.
+// The facts that were observed; the message depends on nothing else. It has many data members
+// because it is a record: no fact follows from another.
 struct RefusalFacts {
   enum class Step : uint8_t { open_event, map_ring };
   Step step = Step::open_event;

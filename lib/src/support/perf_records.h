@@ -87,7 +87,8 @@ private:
   bool swapped_ = false;
 };
 
-// A field that sample_type does not include keeps its default.
+// A field that sample_type does not include keeps its default. The data members are the fields of
+// the kernel's PERF_RECORD_SAMPLE.
 struct PerfSample {
   uint64_t identifier = 0;
   uint64_t ip = 0;

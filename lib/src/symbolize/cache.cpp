@@ -14,7 +14,8 @@ constexpr uint32_t format_version = 1;
 constexpr uint32_t byte_order_mark = 0x01020304;
 constexpr uint64_t page_size = 4096;
 
-// Offsets are from the start of the body, which follows the page sums.
+// The data members are the fields of the file's header. Offsets are from the start of the body,
+// which follows the page sums.
 struct Header {
   char magic[8];
   uint32_t byte_order;
