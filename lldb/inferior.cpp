@@ -50,8 +50,8 @@ bool Inferior::runs(const Event &event) {
   note(session_.event(event, performer));
   if (session_.sampled_pid() != pid)
     return true;
-  reported_stop_ = 0;
-  running_ = true;
+  reported_.stop = 0;
+  reported_.running = true;
   watch_.follow(pid);
   return true;
 }
@@ -80,7 +80,7 @@ void Inferior::watch_for_unasked(lldb::SBDebugger &debugger) {
 void Inferior::before_resume(lldb::SBDebugger &debugger) {
   watch_.forget();
   lldb::SBProcess process = debugger.GetSelectedTarget().GetProcess();
-  if (!process.IsValid() || !is_stopped(process) || running_)
+  if (!process.IsValid() || !is_stopped(process) || reported_.running)
     return;
   const int32_t pid = static_cast<int32_t>(process.GetProcessID());
   const int32_t sampled = session_.sampled_pid();
@@ -91,9 +91,9 @@ void Inferior::before_resume(lldb::SBDebugger &debugger) {
   if (session_.sampled_pid() != pid)
     return;
   session_.set_passed_stops(passed_stops(process.GetTarget()));
-  reported_stop_ = process.GetStopID();
-  reported_calls_ = process.GetStopID(true);
-  running_ = true;
+  reported_.stop = process.GetStopID();
+  reported_.calls = process.GetStopID(true);
+  reported_.running = true;
   killing_ = false;
   watch(process);
   watch_.reset();
@@ -164,38 +164,39 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
   if (!is_there || process.GetState() == lldb::eStateExited) {
     Event event;
     if (is_there && !was_killed)
-      event = end_of(process, seen.exit_code, last_signal_);
+      event = end_of(process, seen.exit_code, reported_.signal);
     else
       event.kind = was_killed || seen.died_ns != 0 ? TALLY_EVENT_KILLED : TALLY_EVENT_DETACHED;
     event.at_ns = seen.died_ns;
     report(debugger, event);
     actions_.region().process_gone();
     watch_.follow(0);
-    running_ = false;
-    last_signal_ = 0;
+    reported_.running = false;
+    reported_.signal = 0;
     return;
   }
   if (!is_stopped(process))
     return;
   const uint32_t stop = process.GetStopID(), calls = process.GetStopID(true);
-  if (stop != reported_stop_) {
+  if (stop != reported_.stop) {
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
     event.at_ns = seen.left_ns;
-    if (!running_)
+    if (!reported_.running)
       report(debugger, event);
     event = stop_of(process);
     event.at_ns = seen.stopped_ns;
     report(debugger, event);
     if (event.kind == TALLY_EVENT_OTHER && event.text == "exec")
       actions_.region().process_gone();
-    running_ = false;
-    last_signal_ = signal_of(process);
-  } else if (running_ && seen.left_ns == 0) { // the command that was to resume it has failed
+    reported_.running = false;
+    reported_.signal = signal_of(process);
+  } else if (reported_.running && seen.left_ns == 0) {
+    // The command that was to resume it has failed.
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
     event.at_ns = seen.stopped_ns;
     report(debugger, event);
-    running_ = false;
-  } else if (calls != reported_calls_ && !running_ && called_at_ns_ != 0) {
+    reported_.running = false;
+  } else if (calls != reported_.calls && !reported_.running && called_at_ns_ != 0) {
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
     event.at_ns = called_at_ns_;
     report(debugger, event);
@@ -204,8 +205,8 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
     event.at_ns = seen.stopped_ns;
     report(debugger, event);
   }
-  reported_stop_ = stop;
-  reported_calls_ = calls;
+  reported_.stop = stop;
+  reported_.calls = calls;
   called_at_ns_ = 0;
   watch_.reset();
 }
@@ -220,12 +221,12 @@ void Inferior::watch(lldb::SBProcess process) {
 Inferior::News Inferior::follow(lldb::SBDebugger &debugger) {
   lldb::SBProcess process = process_of(debugger, session_.sampled_pid());
   watch(process);
-  if (process.IsValid() && !running_) {
-    reported_stop_ = process.GetStopID();
-    reported_calls_ = process.GetStopID(true);
+  if (process.IsValid() && !reported_.running) {
+    reported_.stop = process.GetStopID();
+    reported_.calls = process.GetStopID(true);
     if (is_running(process)) {
       report(debugger, facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
-      running_ = true;
+      reported_.running = true;
     }
   }
   watch_for_unasked(debugger);

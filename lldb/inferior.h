@@ -55,6 +55,12 @@ private:
     lldb::user_id_t debugger;
     Change change;
   };
+  struct Reported {
+    std::atomic<bool> running = false; // the last event reported was a resume
+    std::atomic<uint32_t> stop = 0;    // stop id of the last stop that was reported
+    uint32_t calls = 0;                // the same, with the stops of expressions counted
+    int signal = 0;                    // the signal of the last stop; 0 if there was none
+  };
   struct Watched {
     const char *command;
     Change change;
@@ -85,11 +91,8 @@ private:
   std::vector<Hook> hooks_; // LLDB holds pointers to them
   bool used_ = false;       // a `profile` command was given
 
-  std::atomic<bool> running_ = false;       // the last event reported was a resume
-  std::atomic<uint32_t> reported_stop_ = 0; // stop id of the last stop that was reported
-  uint32_t reported_calls_ = 0;             // the same, with the stops of expressions counted
+  Reported reported_;
   uint64_t called_at_ns_ = 0; // when a command that may call a function began; 0 if none
-  int last_signal_ = 0;       // the signal of the last stop; 0 if there was none
   bool killing_ = false;      // the user has entered `process kill`
   uint32_t detached_ = 0;     // the unique id of the last detached process; 0 if none
   int within_ = 0;            // nesting depth of Within

@@ -173,41 +173,41 @@ void ProcessWatch::start_thread() {
 
 void ProcessWatch::expect(const std::string &program, std::function<bool(int)> found) {
   const std::lock_guard lock(mutex_);
-  program_ = program;
-  expected_pid_ = 0;
-  for_ever_ = false;
+  expected_.program = program;
+  expected_.pid = 0;
+  expected_.for_ever = false;
   begin_to_expect(std::move(found));
 }
 
 void ProcessWatch::expect_any(std::function<bool(int)> found) {
   const std::lock_guard lock(mutex_);
-  program_.clear();
-  expected_pid_ = 0;
-  for_ever_ = true;
+  expected_.program.clear();
+  expected_.pid = 0;
+  expected_.for_ever = true;
   begin_to_expect(std::move(found));
 }
 
 void ProcessWatch::expect_run(int pid, std::function<bool(int)> found) {
   const std::lock_guard lock(mutex_);
-  expected_pid_ = pid;
-  for_ever_ = true;
+  expected_.pid = pid;
+  expected_.for_ever = true;
   begin_to_expect(std::move(found));
 }
 
 void ProcessWatch::begin_to_expect(std::function<bool(int)> found) {
-  ++expected_;
-  found_ = std::move(found);
-  expected_since_ns_ = now_ns();
+  ++expected_.changes;
+  expected_.found = std::move(found);
+  expected_.since_ns = now_ns();
   const std::vector<int> now = children_of("self");
-  servers_before_ = {now.begin(), now.end()};
+  expected_.servers_before = {now.begin(), now.end()};
   start_thread();
   changed_.notify_all();
 }
 
 void ProcessWatch::forget() {
   std::unique_lock lock(mutex_);
-  found_ = nullptr;
-  ++expected_;
+  expected_.found = nullptr;
+  ++expected_.changes;
   changed_.wait(lock, [this] { return !calling_; });
 }
 
@@ -237,8 +237,8 @@ void ProcessWatch::end() {
   {
     const std::lock_guard lock(mutex_);
     over_ = true;
-    found_ = nullptr;
-    ++expected_;
+    expected_.found = nullptr;
+    ++expected_.changes;
     changed_.notify_all();
   }
   if (thread_.joinable())
@@ -263,24 +263,26 @@ void ProcessWatch::run() {
   std::unique_lock lock(mutex_);
   while (!over_) {
     try {
-      if (found_ && !for_ever_ && now_ns() - expected_since_ns_ > longest_launch_ns) {
-        found_ = nullptr;
-      } else if (found_) {
+      if (expected_.found && !expected_.for_ever &&
+          now_ns() - expected_.since_ns > longest_launch_ns) {
+        expected_.found = nullptr;
+      } else if (expected_.found) {
         if (const int pid = expected_process(); pid != 0) {
-          auto found = std::exchange(found_, nullptr);
-          const uint64_t expected = expected_;
+          auto found = std::exchange(expected_.found, nullptr);
+          const uint64_t expected = expected_.changes;
           calling_ = true;
           lock.unlock();
           const bool is_it = found(pid); // it may call follow()
           lock.lock();
           calling_ = false;
-          if (!is_it && expected == expected_) {
-            servers_before_.insert(tracer_of(pid));
-            found_ = std::move(found);
+          if (!is_it && expected == expected_.changes) {
+            expected_.servers_before.insert(tracer_of(pid));
+            expected_.found = std::move(found);
           }
           changed_.notify_all();
         }
-        changed_.wait_for(lock, for_ever_ ? between_looks_at_process : between_looks_for_child);
+        changed_.wait_for(lock,
+                          expected_.for_ever ? between_looks_at_process : between_looks_for_child);
       } else if (pid_ != 0 && seen_.died_ns == 0) {
         look_at_process();
         changed_.wait_for(lock, between_looks_at_process);
@@ -298,19 +300,19 @@ void ProcessWatch::run() {
 }
 
 int ProcessWatch::expected_process() const {
-  if (expected_pid_ == 0)
+  if (expected_.pid == 0)
     return new_child();
-  const char state = state_of(expected_pid_);
-  return std::strchr("RSD", state) && state != '\0' ? expected_pid_ : 0;
+  const char state = state_of(expected_.pid);
+  return std::strchr("RSD", state) && state != '\0' ? expected_.pid : 0;
 }
 
 int ProcessWatch::new_child() const {
   for (const int server : children_of("self")) {
-    if (servers_before_.contains(server))
+    if (expected_.servers_before.contains(server))
       continue;
     for (const int pid : children_of(std::to_string(server)))
       if (tracer_of(pid) == server &&
-          (program_.empty() ? state_of(pid) == 't' : runs(pid, program_)))
+          (expected_.program.empty() ? state_of(pid) == 't' : runs(pid, expected_.program)))
         return pid;
   }
   return 0;

@@ -66,6 +66,16 @@ public:
   void reset(); // call it before the process resumes
 
 private:
+  struct Expected {
+    std::function<bool(int)> found; // null if no process is expected
+    uint64_t changes = 0;           // counts the changes of `found`, except those around its call
+    std::string program;
+    int pid = 0; // 0 means a new process
+    bool for_ever = false;
+    uint64_t since_ns = 0;
+    std::set<int> servers_before; // children whose processes are not the expected one
+  };
+
   void run();
   int expected_process() const; // returns 0 if there is none yet
   int new_child() const;
@@ -77,14 +87,8 @@ private:
   std::condition_variable changed_;
   std::thread thread_;
   bool over_ = false;
-  std::function<bool(int)> found_; // null if no process is expected
-  uint64_t expected_ = 0;          // counts the changes of found_, except those around its call
-  bool calling_ = false;           // `found` is being called
-  std::string program_;
-  int expected_pid_ = 0; // 0 means a new process
-  bool for_ever_ = false;
-  uint64_t expected_since_ns_ = 0;
-  std::set<int> servers_before_; // children whose processes are not the expected one
+  Expected expected_;
+  bool calling_ = false; // `found` is being called
   int pid_ = 0;
   int pidfd_ = -1;
   bool stopped_ = true; // the process is in a tracing stop

@@ -118,7 +118,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
   case Change::resume:
     before_resume(debugger);
     if (hook.change == Change::run_on && !words[words_of_command] &&
-        actions_.interrupter().is_on() && running_ && session_.sampled_pid() == pid) {
+        actions_.interrupter().is_on() && reported_.running && session_.sampled_pid() == pid) {
       show(debugger, take_news());
       run_interrupted(debugger, process);
       done = true;
@@ -138,7 +138,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
       report(debugger, event);
       actions_.region().process_gone();
       watch_.follow(0);
-      running_ = false;
+      reported_.running = false;
     }
     break;
   case Change::kill:
@@ -191,7 +191,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
   }
   before_resume(debugger);
   show(debugger, take_news());
-  if (running_)
+  if (reported_.running)
     run_interrupted(debugger, process);
   return true;
 }
