@@ -1,4 +1,4 @@
-#include "collect/followed_process.h"
+#include "collect/agent_process.h"
 
 #include <algorithm>
 #include <optional>
