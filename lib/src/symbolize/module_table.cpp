@@ -140,11 +140,14 @@ ModuleTable::Unit *ModuleTable::unit_at(uint64_t address) {
   }
   size_t found = covering(unit_ranges_.rows, address);
   if (found == no_index && !unit_ranges_.all_units) {
-    if (DwarfTable *table = dwarf())
+    if (DwarfTable *table = dwarf()) {
       unit_ranges_.own = table->all_unit_ranges();
-    unit_ranges_.rows = unit_ranges_.own;
-    unit_ranges_.all_units = dirty_ = true;
-    found = covering(unit_ranges_.rows, address);
+      unit_ranges_.rows = unit_ranges_.own;
+      unit_ranges_.all_units = dirty_ = true;
+      found = covering(unit_ranges_.rows, address);
+    } else if (opened_.main && !opened_.debug && !files_.main_has_dwarf) {
+      unit_ranges_.all_units = dirty_ = true; // a file without DWARF has no units
+    } // otherwise the file cannot be read now, and the cached ranges stay as they are
   }
   return found == no_index ? nullptr : unit(unit_ranges_.rows[found].unit);
 }
