@@ -190,16 +190,16 @@ constexpr CommandSpec commands[] = {
      names_of_settings},
 };
 
-constexpr CommandTable table{"profile", Prompt::debugger, commands, settings};
+constexpr CommandTable profile_commands{"profile", Prompt::debugger, commands, settings};
 
 } // namespace
 
-const CommandTable &profile_table() { return table; }
+const CommandTable &profile_table() { return profile_commands; }
 
 std::string profile_help() {
   return "Sample the program and show where its time goes.\n"
          "Type `profile start`, `continue`, and at the next stop `profile report`.\n\n" +
-         command_list(table, "profile ", 10) +
+         command_list(profile_commands, "profile ", 10) +
          "\nType `help profile NAME` for more about a command.\n";
 }
 
