@@ -43,7 +43,7 @@ void show_some(const Diagnostics &findings, bool all) {
     say(fmt::format("tally: and {} more warnings (--verbose shows all)", shown - most));
 }
 
-std::string counted(uint64_t count, std::string_view what) {
+std::string number_of(uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
@@ -52,13 +52,13 @@ void summarize(const CollectedCoverage &collected, bool all) {
   std::vector<std::string> parts;
   if (collected.skipped > 0)
     parts.push_back(fmt::format("{} of {} could not be used", collected.skipped,
-                                counted(collected.objects.size(), "object")));
+                                number_of(collected.objects.size(), "object")));
   if (collected.never_ran > 0)
     parts.push_back(fmt::format("{} of {} never ran", collected.never_ran,
-                                counted(collected.objects.size(), "object")));
+                                number_of(collected.objects.size(), "object")));
   if (all && collected.sources_left_out > 0)
     parts.push_back(fmt::format("{} left out: outside {}, or excluded",
-                                counted(collected.sources_left_out, "source"), collected.root));
+                                number_of(collected.sources_left_out, "source"), collected.root));
   if (!parts.empty())
     say(fmt::format("tally: {}", fmt::join(parts, "; ")));
 }
@@ -67,7 +67,7 @@ std::string why_no_line(const CollectedCoverage &collected, bool has_filters) {
   if (collected.sources_left_out == 0)
     return "there is no line that could run";
   const std::string left = fmt::format("no line is left: {} that objects name ",
-                                       counted(collected.sources_left_out, "source"));
+                                       number_of(collected.sources_left_out, "source"));
   if (has_filters)
     return left + "match no filter or are excluded";
   return left + fmt::format("lie outside {} or are excluded (--root or --filter includes them)",

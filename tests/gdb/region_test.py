@@ -75,7 +75,10 @@ class RegionTest(GdbCase):
         """Makes 3000 calls of a few nanoseconds each; the debugger stops twice for each."""
         play = play_region("short_call", calls="short", passes=3000)
         self.assertEqual(play.status().count("passes"), 3000, play)
-        self.assertLessEqual(play.status().count("samples"), 10, play)
+        counts = play.status()
+        # Nearly all ticks come in the stops: 1 or 2 s, and longer on a slow machine.
+        self.assertGreater(counts.count("outside"), 500, play)
+        self.assertLessEqual(counts.count("samples"), 0.02 * counts.count("outside"), play)
 
     def test_an_inlined_copy_in_a_loop_stops_once(self) -> None:
         play = play_gdb(

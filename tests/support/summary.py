@@ -13,8 +13,8 @@ the tests that failed in testlog.json and whose failure may be due to chance.
 
 Each retry is shown: that of a test case which measures twice (the lines `RETRY: TEST CASE: REASON`,
 see chance.py), and that of a Meson test which was run again. A test case counts as retried once,
-however often it was retried. It is a failure if more than 1 % of the test cases that ran were
-retried.
+however often it was retried. It is a failure if more than one, and more than 1 % of the test
+cases that ran, were retried.
 """
 from __future__ import annotations
 

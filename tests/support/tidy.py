@@ -236,6 +236,7 @@ def main() -> int:
         if options.files or options.since is not None:
             wanted = named_files(options.files)
             wanted += changed_files(options.since) if options.since is not None else []
+            wanted = list(dict.fromkeys(wanted))
         units = units_of(read_targets(options.build), wanted)
         # The largest units first, so that the processors end together.
         units.sort(key=size_of, reverse=True)

@@ -73,8 +73,9 @@ public:
     char done;
     ASSERT_EQ(::write(to_[1], &what, 1), 1);
     ASSERT_EQ(::read(from_[0], &done, 1), 1);
-    while (!sleeps())
+    for (int i = 0; i < 100'000 && !sleeps(); ++i)
       ::usleep(100);
+    ASSERT_TRUE(sleeps());
   }
 
 private:

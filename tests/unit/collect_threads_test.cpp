@@ -147,6 +147,7 @@ TEST(CollectThreads, AttachesWhileThreadsAreCreated) {
     // No thread has two clocks.
     EXPECT_LE(static_cast<double>(status.samples),
               1.02 * ticks_of(1e-9, status) * static_cast<double>(status.cpu_ns) + 3);
+    // No thread's time is added twice.
     EXPECT_LE(status.cpu_ns, sampled_ns * static_cast<uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
   }
 }

@@ -20,7 +20,7 @@ using Random = std::mt19937_64;
 
 // Returns how often a property is checked, or how large an input is that only tests a limit.
 // Sanitized code takes ten times as long, and what a sanitizer reports does not depend on sizes.
-constexpr int rounds(int count) { return TALLY_SANITIZED ? count / 8 : count; }
+constexpr int rounds(int count) { return TALLY_SANITIZED ? (count + 7) / 8 : count; }
 
 // Returns a random number from 0 to below - 1.
 inline uint64_t pick(Random &random, uint64_t below) {

@@ -64,7 +64,7 @@ TEST(HotLocation, AgreesWithCountingEachSample) {
       }
     }
   }
-  EXPECT_GT(lines, 1000u);
+  EXPECT_GT(lines, static_cast<size_t>(rounds(1000)));
 }
 
 TEST(HotLocation, IsTheLineWithMostSelfOrTheCostliestCalls) {

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <string>
 
@@ -38,18 +39,22 @@ std::string subject() {
   return programs ? std::string(programs) + "/inlines" : "/proc/self/exe";
 }
 
-std::string answers(bool use_cache, size_t count = 200) {
+// Looks up `count` addresses. Calls `before` when the files of the program are known.
+std::string answers(bool use_cache, size_t count = 200, const std::string &path = subject(),
+                    const std::function<void()> &before = {}) {
   SymbolizerOptions options;
   options.use_cache = use_cache;
   const auto symbolizer = make_symbolizer(options);
   Diagnostics diagnostics;
   ModuleKey key;
-  key.path = subject();
+  key.path = path;
   const ModuleId module = symbolizer->module(key, diagnostics);
   auto file = symbolize::ElfFile::open(key.path);
   if (!file || file->code_segments().empty())
     return "no executable";
   const symbolize::Segment segment = file->code_segments().front();
+  if (before)
+    before();
   std::string text;
   std::vector<SourceFrame> frames;
   for (size_t i = 0; i < count; ++i) {
@@ -116,6 +121,18 @@ TEST_F(SymbolizeCache, GrowsWithLaterRequests) {
   EXPECT_EQ(answers(true), without_);
   EXPECT_GT(fs::file_size(cache_file()), small);
   EXPECT_EQ(answers(true), without_);
+}
+
+// A process whose program is gone adds nothing to the cache, and nothing wrong.
+TEST_F(SymbolizeCache, KeepsItsNamesWhileTheFileIsGone) {
+  const fs::path program = folder_.string() + "-program", away = folder_.string() + "-away";
+  fs::copy_file(subject(), program, fs::copy_options::overwrite_existing);
+  const std::string names = answers(false, 200, program);
+  (void)answers(true, 2, program);
+  (void)answers(true, 200, program, [&] { fs::rename(program, away); });
+  fs::rename(away, program);
+  EXPECT_EQ(answers(true, 200, program), names);
+  fs::remove(program);
 }
 
 TEST_F(SymbolizeCache, SurvivesTruncation) {

@@ -140,14 +140,12 @@ ModuleTable::Unit *ModuleTable::unit_at(uint64_t address) {
   }
   size_t found = covering(unit_ranges_.rows, address);
   if (found == no_index && !unit_ranges_.all_units) {
-    if (DwarfTable *table = dwarf()) {
+    if (DwarfTable *table = dwarf()) { // otherwise the cached ranges stay as they are
       unit_ranges_.own = table->all_unit_ranges();
       unit_ranges_.rows = unit_ranges_.own;
-      unit_ranges_.all_units = dirty_ = true;
       found = covering(unit_ranges_.rows, address);
-    } else if (opened_.main && !opened_.debug && !files_.main_has_dwarf) {
-      unit_ranges_.all_units = dirty_ = true; // a file without DWARF has no units
-    } // otherwise the file cannot be read now, and the cached ranges stay as they are
+    }
+    unit_ranges_.all_units = dirty_ = true;
   }
   return found == no_index ? nullptr : unit(unit_ranges_.rows[found].unit);
 }
@@ -284,6 +282,9 @@ void ModuleTable::frames_once(uint64_t address, std::vector<SourceFrame> &out) {
 void ModuleTable::save() {
   if (!cache_looked_for_ || files_.build_id.empty() || files_.vdso ||
       (!dirty_ && demangled_ < demangled_worth_writing))
+    return;
+  // What was read while a file could not be opened is not all that the files hold.
+  if (opened_.tried && (!opened_.main || (!files_.debug.empty() && !opened_.debug)))
     return;
   const std::string folder = options_.use_cache ? cache_directory() : std::string();
   if (folder.empty())

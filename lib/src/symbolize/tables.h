@@ -117,7 +117,8 @@ struct UnitTables {
   Rows<FunctionRow> functions;
 };
 
-// Returns the last row whose start is at or before the address.
+// Returns the last row that starts at or before the address, where `base` is added to each row's
+// start. Returns nothing if there is none, or if the address is not within 4 GiB above `base`.
 template <class Row>
 std::optional<Row> row_at(const Rows<Row> &rows, uint64_t base, uint64_t address) {
   if (address < base || address - base >= no_index)
