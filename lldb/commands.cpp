@@ -7,7 +7,8 @@ namespace tally_lldb {
 
 namespace {
 
-// Ends sampling when the last command that holds it is destroyed.
+// Ends sampling and the plug-in's threads when it is destroyed. All commands share one Closer, so
+// this happens when LLDB destroys the last of them.
 struct Closer {
   explicit Closer(std::shared_ptr<Front> owned) : front(std::move(owned)) {}
   Closer(const Closer &) = delete;

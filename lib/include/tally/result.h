@@ -77,8 +77,9 @@ TALLY_API tl::unexpected<Error> fail_errno(int errno_value, std::string message,
 
 // Returns the error of an expression from the enclosing function. Without an error,
 // TALLY_TRY(name, expression) declares `name` with the value, and TALLY_CHECK(expression) drops it.
-// A function whose Result has another type also needs TALLY_TRY: tl::expected 1.0 converts by
-// making a default value, which it then overwrites and never destroys.
+// Do not return a Result<T> from a function that returns a Result<U>: the conversion of
+// tl::expected 1.0 makes a default U, overwrites it, and never destroys it. Use TALLY_TRY and
+// return the value.
 #define TALLY_CONCAT_(a, b) a##b
 #define TALLY_CONCAT(a, b) TALLY_CONCAT_(a, b)
 #define TALLY_TRY(name, ...)                                                                       \

@@ -14,7 +14,7 @@ struct FollowedProcess {
   FollowedProcess() = default;
   explicit FollowedProcess(pid_t expected);
 
-  void follow(); // looks whether the process has ended, and what CPU time it has used
+  void follow(); // checks whether the process has ended, and reads its CPU time
   uint64_t cpu_ns() const { return cpu_last_ns - cpu_at_expect_ns; }
 
   pid_t pid = 0; // 0 if none is expected yet

@@ -42,8 +42,8 @@ public:
   // After a round the process runs for at least this many times the duration of the round, though
   // at most 1 s, so that it gets four fifths of the time. A round lasts from just before its first
   // signal until the process runs again. For a remote process the time from done() to the actual
-  // resume is unknown and not included. At the beginning of a
-  // run, the faster one of the last two rounds decides.
+  // resume is unknown and not included. At the beginning of a run, the faster one of the last two
+  // rounds decides.
   static constexpr uint64_t run_per_stop = 4;
 
   // Sets the process: `pid` is a process of this machine, to whose threads interrupt() sends

@@ -15,7 +15,7 @@
 
 namespace tally {
 
-// A reader whose ring fills up fast sleeps at least so long.
+// The shortest time in milliseconds that a reader sleeps when its ring fills up fast.
 constexpr int shortest_wait_ms = 5;
 
 // Runs a thread in which every signal is blocked, because signals to the debugger must reach the

@@ -42,8 +42,8 @@ files_below(const std::string &folder, const std::function<bool(std::string_view
       continue;
     }
     const std::string before = path.ends_with('/') ? path : path + '/';
-    // Names that begin with a dot are included: Meson's object of "../src/a.cpp" is
-    // ".._src_a.cpp.o".
+    // Names that begin with a dot are included: if Meson compiles "../src/a.cpp", the counters are
+    // in ".._src_a.cpp.gcda".
     while (const dirent *entry = ::readdir(open.get())) {
       const std::string_view name = entry->d_name;
       if (name == "." || name == "..")

@@ -248,7 +248,8 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
     format = found;
   }
   TALLY_TRY(head, source->peek(1));
-  // An object without functions has an empty notes file, so the reader of counters judges that.
+  // GCC before 3.4 leaves the .bbg of an object without functions empty. So for counters and notes,
+  // the format's reader decides whether an empty file is valid.
   if (head.empty() && !(format && format->read_counters))
     return fail(ErrorCode::no_data, empty_message(path), source->name());
   if (!format)

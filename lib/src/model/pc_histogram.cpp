@@ -271,7 +271,8 @@ Result<PcAttribution> attribute(const PcHistogram &histogram, std::span<const Pc
       if (ticks == 0)
         continue;
       const BinExtent extent = bin_extent(range, bin);
-      if (extent.width == 0) { // counters that were read raw may count for a bin without any pc
+      if (extent.width == 0) {
+        // Bins by a scale may have no pc, and add_range() accepts any counters for them.
         nobody.add(ticks, 1, 1);
         continue;
       }

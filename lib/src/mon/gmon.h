@@ -15,7 +15,8 @@ void mon_gmon_complain(void);
 /* Returns whether GMON_OUT_PREFIX gives every process a file of its own. */
 int mon_gmon_name_has_pid(void);
 
-/* Finds the executable segments of the main program. Returns 0 if there are none. */
+/* Sets [*low, *high) to the run-time addresses from the first to the last executable segment of the
+ * main program, including what lies between, and returns 1. Returns 0 if there is none. */
 int mon_main_text(uint64_t *low, uint64_t *high);
 
 #endif

@@ -47,8 +47,8 @@ static int probe_pages(uintptr_t start, uint64_t bytes, int (*good)(uintptr_t)) 
 }
 
 /* Returns whether the memory is mapped writable, according to /proc/self/maps, or -1 if that file
- * cannot be opened. mon_word_writable() would allocate
- * each page of a large sparse buffer. */
+ * cannot be opened. Probing each page with mon_word_writable() would allocate the pages of a large
+ * sparse buffer. */
 static int mapped_writable(uintptr_t start, uint64_t bytes) {
   FILE *maps = fopen("/proc/self/maps", "re");
   char line[512];

@@ -68,8 +68,9 @@ private:
   const FlatRow &row_;
 };
 
-// Sums the costs of the row's lines, or of addresses without a line. The inclusive cost of a line
-// counts each stack once, even if the line occurs in it several times.
+// Sums the costs of the row's lines, and the self costs of the row's addresses that have no line
+// (except the kernel's), which are used if there is no line. The inclusive cost of a line counts
+// each stack once, even if the line occurs in it several times.
 struct HotLines {
   using Line = std::pair<StringId, uint32_t>;
   const StackProfile &profile;

@@ -1,5 +1,5 @@
-// Formats every table of a profile as JSON. They stand in one file, because nlohmann/json.hpp takes
-// seconds to compile.
+// Formats every table of a profile as JSON. The functions are in one file, because
+// nlohmann/json.hpp takes seconds to compile.
 #include <algorithm>
 #include <span>
 

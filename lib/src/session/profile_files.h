@@ -44,8 +44,8 @@ struct Selection {
 // Fails with no_data if the profile holds no costs. `path` is for errors.
 Result<void> check_costs(const Profile &profile, const std::string &path);
 Result<Profile> select_from(Profile &&profile, const Selection &wanted, const std::string &path);
-// Does the same without a change to `profile`. Copies it only if a step has to change it in place:
-// one event of stacks, or the kernel's functions, without a thread or part.
+// Does the same without a change to `profile`. Copies the whole profile if neither a thread nor a
+// part is selected, except for one event of costs without the kernel's functions.
 Result<Profile> select_from(const Profile &profile, const Selection &wanted,
                             const std::string &path);
 

@@ -179,8 +179,8 @@ public:
   static constexpr uint64_t look = UINT64_MAX, nobody = UINT64_MAX - 1;
   uint64_t region_hit(const RegionHit &hit);
 
-  // Replaces the user's breakpoints that the debugger may pass without a stop for the user, see
-  // tally_session_set_passed_stops() in tally.h.
+  // States which of the user's breakpoints the debugger may pass without a stop for the user. Each
+  // call replaces the previous set. See tally_session_set_passed_stops() in tally.h.
   void set_passed_stops(std::span<const BreakpointLocation> locations, bool steps_by_copy);
 
   // Sets how replies look from now on. After an error the previous display stays.

@@ -23,7 +23,7 @@ inline std::string_view next_line(std::string_view &rest) {
 
 // Splits a source into blocks of whole lines. A block ends with a line break, and callers must not
 // read beyond its end: most blocks are views of the source's pieces. Only a line that spans several
-// pieces is copied.
+// pieces is copied, and a last line without a line break, to add one.
 class LineBlocks {
 public:
   // Longer lines are an error. Otherwise a binary file might be held in memory as a single line.
@@ -41,7 +41,7 @@ private:
   ByteSource &source_;
   size_t longest_;
   std::string_view piece_; // the unread part of the piece
-  std::string line_;       // a single line, joined from several pieces
+  std::string line_;       // a line that spans several pieces, or the last one with its line break
   bool last_line_open_ = false;
 };
 

@@ -297,8 +297,9 @@ enum tally_request_kind {
 };
 
 /* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is its digit, a
- * blank, and the word that it concerns: "1 parse". The library turns it into a message. A message
- * of the debugger takes the place of the word, because it may itself begin with a digit. */
+ * blank, and the word that it concerns: "1 parse". The library turns it into a message.
+ * With TALLY_REGION_FAILED, the debugger's own message stands in place of the word, so that one
+ * that begins with a digit is not mistaken for a reason. */
 enum tally_region_refusal {
   TALLY_REGION_UNKNOWN = 1, /* there is no such function or location */
   TALLY_REGION_INLINED = 2, /* all copies of the function are inlined */

@@ -48,9 +48,9 @@ private:
   const char **progress_ = nullptr;
 };
 
-// Handles the parser's events; the parser's interface has 14 of its many methods. Collects
-// the files in the order in which they come; finish() sorts them and adds up those with the same
-// path.
+// Handles the parser's events. It has many methods, because the parser's interface requires 14.
+// Collects the files in the order in which they come; finish() sorts them and adds up those with
+// the same path.
 class Handler {
 public:
   Handler(std::string_view text, const std::string &source, Diagnostics &diagnostics)

@@ -51,8 +51,8 @@ struct Findings {
   }
 };
 
-// New rows are appended. add_up() sorts them, and combines the rows of the same line, function,
-// branch or condition.
+// What a tracefile states about one source file, in one test. New rows are appended; add_up()
+// sorts all rows, and combines those of the same line, function, branch or condition.
 class Records {
 public:
   std::vector<LineRow> lines;
