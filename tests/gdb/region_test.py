@@ -76,9 +76,10 @@ class RegionTest(GdbCase):
         play = play_region("short_call", calls="short", passes=3000)
         self.assertEqual(play.status().count("passes"), 3000, play)
         counts = play.status()
-        # Nearly all ticks come in the stops: 1 or 2 s, and longer on a slow machine.
-        self.assertGreater(counts.count("outside"), 500, play)
-        self.assertLessEqual(counts.count("samples"), 0.02 * counts.count("outside"), play)
+        # Nearly all ticks come in the stops, whose time depends on the machine.
+        outside = counts.count("outside")
+        self.assertGreater(outside, 100, play)
+        self.assertLessEqual(counts.count("samples"), max(10, 0.02 * outside), play)
 
     def test_an_inlined_copy_in_a_loop_stops_once(self) -> None:
         play = play_gdb(
