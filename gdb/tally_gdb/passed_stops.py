@@ -29,7 +29,7 @@ def _may_be_passed(breakpoint: gdb.Breakpoint) -> bool:
 
 def _addresses(inferior: int) -> Iterator[int]:
     """Yields the addresses that such breakpoints have in the inferior with the number `inferior`.
-    Before GDB 13, Python cannot ask for a breakpoint's locations, and there are no addresses."""
+    Yields nothing before GDB 13, in which Python cannot list the locations of a breakpoint."""
     for breakpoint in gdb.breakpoints() or ():
         try:
             if _may_be_passed(breakpoint):

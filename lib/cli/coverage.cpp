@@ -74,9 +74,9 @@ std::string why_no_line(const CollectedCoverage &collected, bool has_filters) {
                             collected.root);
 }
 
-// Reports a failure and sets the exit status if `part` is less than the threshold, which is `given`
-// percent of `whole`. An empty `given` means that there is no threshold. `what` says what is
-// counted: "lines ran" or "branches were taken".
+// Reports a failure and sets the exit status if `part` is less than `given` percent of `whole`.
+// Does nothing if `given` is empty, because the user set no threshold. `what` completes the
+// message, for example "lines ran".
 void check_threshold(std::string_view what, std::string_view given, uint64_t part, uint64_t whole,
                      Outcome &outcome) {
   if (given.empty())

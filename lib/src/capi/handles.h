@@ -1,5 +1,5 @@
-// What the files of the C interface share: the handles, the way from Result to tally_error*, and
-// the structures that grow.
+// Declares what the files of the C interface share: the handles, the conversion of a Result to a
+// tally_error*, and the structures that grow.
 #pragma once
 
 #include <tally.h>
@@ -49,7 +49,7 @@ namespace tally::capi {
 using TablePtr = std::unique_ptr<tally_table>;
 using TableResult = Result<TablePtr>;
 
-// Returned if there is no memory for another error; never freed.
+// This error is returned if there is no memory for another one. It is never freed.
 extern tally_error out_of_memory;
 tally_error *to_c(Error error) noexcept;
 tally_error *defect(const char *what) noexcept;

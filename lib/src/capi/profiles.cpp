@@ -86,7 +86,7 @@ Result<Writing> writing_of(const char *path, const tally_write_options *given) {
   return out;
 }
 
-// What a table shows, from the caller's options.
+// Holds the caller's choice of what a table shows.
 struct Shown {
   By by = By::function;
   SortBy sort = SortBy::self;

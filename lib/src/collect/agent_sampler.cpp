@@ -63,7 +63,8 @@ void Earlier::add_to(SamplerStatus &status) const {
   status.parts += sums.parts;
 }
 
-// What the agent's memory said before it was released.
+// Holds what the agent's memory states when sampling is stopped, because the memory is then
+// released.
 struct LastState {
   uint32_t state = TALLY_STATE_EMPTY, end = TALLY_END_NOT;
   uint64_t lost = 0, cpu_ns = 0;

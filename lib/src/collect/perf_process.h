@@ -1,4 +1,4 @@
-// What perf's sampler reads about the process, besides perf's records.
+// Observes a process that perf samples, through a pidfd and /proc: its end, and its CPU time.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,9 @@ private:
 // The CPU time of the process since the last clear(). `clocks_ns` is what the clocks measured.
 class CpuTime {
 public:
-  // Measures also the time in the kernel, for clocks that do not sample its code.
+  // Begins to read the time in the kernel, for clocks that do not sample the kernel's code.
   void measure_kernel(pid_t pid);
+  // Reads both times again. Keeps the last values if the process is gone.
   void follow();
   uint64_t ns(uint64_t clocks_ns) const { return clocks_ns - cleared_ns_; }
   uint64_t unsampled_ns(uint64_t clocks_ns) const;

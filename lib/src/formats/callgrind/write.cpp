@@ -70,7 +70,7 @@ private:
     uint32_t part = 0;           // the part that is written
     Names objects, files, functions;
   };
-  // What the lines before have said.
+  // Holds the state that the lines written so far have set.
   struct Last {
     StringId object{}, file{}; // the last ob= and fl= lines
     bool object_known = false, file_known = false;

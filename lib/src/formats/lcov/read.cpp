@@ -50,7 +50,7 @@ private:
     std::map<uint64_t, Function> groups;
     std::optional<Stated> stated[total_count];
   };
-  struct Reported { // what is not kept, once a note has said so
+  struct Reported { // which notes about dropped data were already added
     bool checksums = false, texts = false, versions = false;
   };
   struct OfFile { // in one test

@@ -28,7 +28,7 @@ struct LineRow {
 class Unkept {
 public:
   void add_label(std::string_view key) { labels_.insert(key); }
-  // Does the same for a key that the file chooses.
+  // Adds a key that the file chooses, unless there are enough: a file may have any number of them.
   void add_other_label(std::string_view key) {
     if (labels_.size() < most_keys)
       labels_.insert(key);
