@@ -78,6 +78,7 @@ class Interrupter:
         self._thread: Optional[threading.Thread] = None
         self._over = threading.Event()
         self._running = threading.Event()
+        self._resumes = 0  # how often the process was resumed
         self._asked_by_user = False
         self._user_lock = threading.Lock()  # held to change _asked_by_user and _running together
         self._name = ""  # the signal's name
@@ -151,6 +152,7 @@ class Interrupter:
             return
         if self._remote:
             self._session.watch_sigint(True)
+        self._resumes += 1
         self._running.set()
 
     def stopped(self) -> None:
@@ -219,6 +221,7 @@ class Interrupter:
     def _run(self) -> None:
         while True:
             self._running.wait()
+            resumes = self._resumes
             if not self._wait(self._session.tick_wait_seconds()):
                 return
             if self._asked_by_user:
@@ -232,6 +235,8 @@ class Interrupter:
                 if self._over.is_set():  # end_thread() has set both events
                     return
                 continue
+            if self._resumes != resumes:
+                continue  # the wait begins at the resume
             sent = self._session.tick_interrupt() if self._running.is_set() else 0
             if sent == _abi.TICK_GIVEN_UP:
                 gdb.post_event(self._signals.restore)
@@ -240,9 +245,11 @@ class Interrupter:
                 gdb.post_event(self._ask)
 
     def _wait(self, seconds: float) -> bool:
-        """Waits for `seconds`, or until Ctrl-C. Returns False if the thread is to end."""
-        end = time.monotonic() + seconds
-        while not self._asked_by_user and not self._over.is_set():
+        """Waits for `seconds`, until Ctrl-C, or until the process is resumed again, because the
+        wait before that says nothing about the new run: it is long after a slow stop. Returns False
+        if the thread is to end."""
+        end, resumes = time.monotonic() + seconds, self._resumes
+        while not (self._asked_by_user or self._over.is_set() or self._resumes != resumes):
             if self._remote and self._session.sigint_seen():
                 self.stop_for_user()
             left = end - time.monotonic()

@@ -149,15 +149,19 @@ class NativeTest(InterruptCase):
 
     def test_the_programs_own_signals(self) -> None:
         """The program's timers and handlers work as without Tally; no other signal reaches it."""
-        play = play_gdb(
-            [START, "handle SIGALRM SIGPROF nostop noprint pass", "run", "profile status"],
-            program("own_timers"),
-        )
-        self.assertIn("exited normally", play.text("run"))
-        for name in ("alarms", "profs"):
-            self.assertGreaterEqual(play.program_value(name), 100, play)
-        self.assertEqual(play.program_value("others"), 0, play)
-        self.assertGreater(play.status().count("samples"), 5, play)
+        for times in (100, 400, 1600):  # a busy machine needs more time for some samples
+            play = play_gdb(
+                [START, "handle SIGALRM SIGPROF nostop noprint pass", "run", "profile status"],
+                program("own_timers"),
+                [str(times)],
+            )
+            self.assertIn("exited normally", play.text("run"))
+            for name in ("alarms", "profs"):
+                self.assertEqual(play.program_value(name), times, play)
+            self.assertEqual(play.program_value("others"), 0, play)
+            if play.status().count("samples") > 5:
+                return
+        self.fail(f"too few samples: {play}")
 
     def test_auto_says_why(self) -> None:
         """`auto` does not load the agent into a stopped process if perf is refused."""
@@ -407,21 +411,20 @@ class RemoteTest(InterruptCase):
 
     def test_ctrl_c(self) -> None:
         """The user's own interrupts are reported as usual, among Tally's."""
-        with_one_retry(self, self.press_ctrl_c)
-
-    def press_ctrl_c(self) -> None:
         with GdbTerminal(program("spin7030")) as gdb:
             gdb.command(remote("spin7030", "60"))
             gdb.command("profile start")
-            for _ in range(3):
+            for runs in range(1, 31):  # a busy machine needs more time for some samples
                 gdb.send("continue")
                 gdb.expect("Continuing.\n")
                 time.sleep(0.7)
                 gdb.interrupt()
                 self.assertRegex(gdb.expect_prompt(20), "SIGINT, Interrupt")
-            now = read_status(gdb.command("profile status"))
+                now = read_status(gdb.command("profile status"))
+                if runs >= 3 and now.count("samples") > 30:
+                    break
             self.assertGreater(now.count("samples"), 30)
-            self.assertEqual(now["parts"], "3", gdb.transcript)
+            self.assertEqual(now["parts"], str(runs), gdb.transcript)
             self.assertEqual(
                 parse_report(gdb.command("profile report")).total, now.count("samples")
             )
@@ -429,6 +432,32 @@ class RemoteTest(InterruptCase):
             gdb.send("quit")
             self.assertEqual(gdb.wait(), 0, gdb.transcript)
             self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
+
+    def test_a_slow_stop_does_not_delay_the_next_run(self) -> None:
+        """After a stop of 0.4 s the process runs for 1 s until the next tick, but not so in a new
+        run, which may be shorter."""
+        slow_once = (
+            "python import time, tally_gdb.interrupter as ticker; "
+            "quick = ticker._pcs; slow = [0.4]; "
+            "ticker._pcs = lambda *words: (time.sleep(slow.pop() if slow else 0), quick(*words))[1]"
+        )
+        with GdbTerminal(program("spin7030")) as gdb:
+            gdb.command(remote("spin7030", "60"))
+            gdb.command("profile start")
+            gdb.command(slow_once)
+            samples = []
+            for _ in range(3):
+                gdb.send("continue")
+                gdb.expect("Continuing.\n")
+                time.sleep(0.6)
+                gdb.interrupt()
+                self.assertRegex(gdb.expect_prompt(20), "SIGINT, Interrupt")
+                samples.append(read_status(gdb.command("profile status")).count("samples"))
+            self.assertEqual(samples[0], 1, gdb.transcript)
+            self.assertGreater(samples[1], samples[0] + 5, gdb.transcript)
+            gdb.command("kill")
+            gdb.send("quit")
+            self.assertEqual(gdb.wait(), 0, gdb.transcript)
 
     def test_a_target_that_dies(self) -> None:
         with GdbTerminal(program("spin7030")) as gdb:

@@ -139,7 +139,11 @@ private:
   uint64_t since_ns_ = 0; // when the process was resumed; the next wait begins here
   Pace pace_;
   std::unordered_map<pid_t, Awaited> awaited_; // by thread
-  uint32_t late_ = 0; // stops of a remote process that are no longer awaited, but may still come
+  // Stops of a remote process that are no longer awaited, but may still come.
+  struct Late {
+    uint32_t stops = 0;
+    uint64_t until_ns = 0; // a stop after this time is the user's
+  } late_;
   Round round_;
   std::condition_variable round_over_;
   std::shared_ptr<ProcessorHolders> holders_; // while the process runs

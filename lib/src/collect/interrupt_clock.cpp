@@ -94,7 +94,7 @@ void InterruptClock::set(pid_t pid, int signal, uint32_t frequency_hz) {
   pace_.set(1'000'000'000 / std::clamp<uint32_t>(frequency_hz, 1, most));
   running_ = false;
   awaited_.clear();
-  late_ = 0;
+  late_ = {};
   problem_.clear();
 }
 
@@ -178,7 +178,7 @@ size_t InterruptClock::interrupt_remote() {
   if (const auto at = awaited_.find(any_thread); at != awaited_.end()) {
     if (now - at->second.sent_at_ns < remote_given_up_after_ns)
       return 0;
-    ++late_;
+    late_ = {late_.stops + 1, now + given_up_after_ns};
   }
   awaited_.insert_or_assign(any_thread, Awaited{now, false});
   round_.sent_at_ns = now;
@@ -299,9 +299,11 @@ InterruptClock::Stop InterruptClock::take(pid_t tid) {
   const std::lock_guard lock(mutex_);
   const auto at = awaited_.find(tid);
   if (at == awaited_.end()) {
-    if (late_ == 0)
+    if (now_ns() > late_.until_ns)
+      late_ = {}; // the requests are lost
+    if (late_.stops == 0)
       return Stop::theirs;
-    --late_;
+    --late_.stops;
     return Stop::stale;
   }
   const bool stale = at->second.stale;
