@@ -123,7 +123,10 @@ class ConsumerTest(unittest.TestCase):
                 str(build),
                 str(project),
                 "--force-fallback-for=tally",
-                "-Dbuildtype=plain",  # the fastest to compile
+                # These are the fastest to compile.
+                "-Dbuildtype=plain",
+                "-Dunity=subprojects",
+                "-Dunity_size=32",
                 "-Dtally:tests=disabled",
             ]
         )
