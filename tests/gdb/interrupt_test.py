@@ -444,17 +444,17 @@ class RemoteTest(InterruptCase):
         with GdbTerminal(program("spin7030")) as gdb:
             gdb.command(remote("spin7030", "60"))
             gdb.command("profile start")
-            gdb.command(slow_once)
             samples = []
-            for _ in range(3):
+            for run in range(3):
+                if run == 1:
+                    gdb.command(slow_once)
                 gdb.send("continue")
                 gdb.expect("Continuing.\n")
-                time.sleep(0.6)
+                time.sleep(0.7)
                 gdb.interrupt()
                 self.assertRegex(gdb.expect_prompt(20), "SIGINT, Interrupt")
                 samples.append(read_status(gdb.command("profile status")).count("samples"))
-            self.assertEqual(samples[0], 1, gdb.transcript)
-            self.assertGreater(samples[1], samples[0] + 5, gdb.transcript)
+            self.assertGreater(samples[2], samples[1] + 5, gdb.transcript)
             gdb.command("kill")
             gdb.send("quit")
             self.assertEqual(gdb.wait(), 0, gdb.transcript)

@@ -19,8 +19,8 @@ import sys
 from pathlib import Path
 from typing import List, Optional, Tuple
 
-sys.path.insert(0, os.path.dirname(__file__))
-from tidy import ROOT, Refusal, Target, changed_files, named_files, read_targets, units_of
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.tidy import ROOT, Refusal, Target, changed_files, named_files, read_targets, units_of
 
 
 def compile_alone(target: Target, file: Path) -> str:

@@ -580,6 +580,24 @@ TEST(InterruptClock, WaitsLongInLaterRunsOnlyAfterTwoSlowRounds) {
   EXPECT_LE(wait_after_round(clock, std::chrono::milliseconds(0)), longest_period);
 }
 
+TEST(InterruptClock, RunsThatAreShorterThanTheWaitAddUp) {
+  InterruptClock clock;
+  clock.set(0, 0, InterruptClock::most_remote_hz);
+  constexpr uint64_t longest_period = 15'000'000;
+  wait_after_round(clock, std::chrono::milliseconds(50));
+  uint64_t wait = wait_after_round(clock, std::chrono::milliseconds(50));
+  EXPECT_GT(wait, 60'000'000u);
+  for (int runs = 0; wait > longest_period; ++runs) {
+    ASSERT_LT(runs, 40); // the longest wait is 1 s
+    clock.resumed();
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    clock.stopped();
+    clock.resumed();
+    wait = clock.wait_ns();
+    clock.stopped();
+  }
+}
+
 TEST(CollectArguments, TheInterruptSamplerRefusesThem) {
   InterruptClock clock;
   SamplerOptions options;

@@ -43,7 +43,8 @@ public:
   // at most 1 s, so that it gets four fifths of the time. A round lasts from just before its first
   // signal until the process runs again. For a remote process the time from done() to the actual
   // resume is unknown and not included. At the beginning of a run, the faster one of the last two
-  // rounds decides.
+  // rounds decides. What the process has run since the round counts, also before stops for the
+  // user.
   static constexpr uint64_t run_per_stop = 4;
 
   // Sets the process: `pid` is a process of this machine, to whose threads interrupt() sends
@@ -106,13 +107,18 @@ private:
     void set(uint64_t period_ns); // forgets the rounds
     uint64_t period_ns() const { return period_ns_; }
     void resumed() { first_wait_ = true; } // the process runs after a stop for the user
+    // Reports that the process stopped for the user, `ran_ns` after the last round or resume.
+    void stopped_after(uint64_t ran_ns) { ran_before_ns_ += ran_ns; }
     void round_took(uint64_t ns);
-    uint64_t next_wait_ns();
+    // Returns how long the process runs until the next round, if it has run for `ran_ns` since the
+    // last round or resume.
+    uint64_t next_wait_ns(uint64_t ran_ns);
 
   private:
     uint64_t period_ns_ = 0;
     uint64_t cost_ns_ = 0;         // the duration of the last round
     uint64_t earlier_cost_ns_ = 0; // and of the one before it
+    uint64_t ran_before_ns_ = 0;   // how long the process ran since the last round, in earlier runs
     bool first_wait_ = false;      // no round has ended since the process was resumed
     std::minstd_rand random_{std::random_device{}()};
   };

@@ -108,7 +108,8 @@ void InterruptClock::resumed() {
 void InterruptClock::stopped() {
   std::shared_ptr<ProcessorHolders> holders; // destroyed last: no join with the lock held
   const std::lock_guard lock(mutex_);
-  running_ = false;
+  if (std::exchange(running_, false))
+    pace_.stopped_after(now_ns() - since_ns_);
   holders.swap(holders_);
   for (auto &[tid, each] : awaited_)
     each.stale = true;
@@ -123,33 +124,34 @@ bool InterruptClock::is_on_its_way(uint64_t now) const {
 
 void InterruptClock::Pace::set(uint64_t period_ns) {
   period_ns_ = period_ns;
-  cost_ns_ = earlier_cost_ns_ = 0;
+  cost_ns_ = earlier_cost_ns_ = ran_before_ns_ = 0;
 }
 
 void InterruptClock::Pace::round_took(uint64_t ns) {
   earlier_cost_ns_ = cost_ns_;
   cost_ns_ = ns;
+  ran_before_ns_ = 0;
   first_wait_ = false;
 }
 
-uint64_t InterruptClock::Pace::next_wait_ns() {
+uint64_t InterruptClock::Pace::next_wait_ns(uint64_t ran_ns) {
   // The wait varies by ±50 %. Otherwise an activity of the program with the same period would be
   // seen always or never.
   const uint64_t half = period_ns_ / 2;
   const uint64_t wait = std::uniform_int_distribution<uint64_t>(half, period_ns_ + half)(random_);
-  // The last round may have been slow for once, because the debugger was reading symbols. Runs that
-  // are shorter than the wait after such a round would otherwise get no tick at all.
+  // The last round may have been slow for once, because the debugger was reading symbols.
   const uint64_t cost_ns = first_wait_ ? std::min(cost_ns_, earlier_cost_ns_) : cost_ns_;
-  return std::max(wait, std::min(cost_ns * run_per_stop, longest_wait_ns));
+  // If each run is shorter than the wait after a slow round, the earlier runs count, too. Otherwise
+  // there would never be another round.
+  const uint64_t after_cost = std::min(cost_ns * run_per_stop, longest_wait_ns);
+  const uint64_t left = after_cost - std::min(after_cost, ran_before_ns_ + ran_ns);
+  return std::max(wait - std::min(wait, ran_ns), left);
 }
 
 uint64_t InterruptClock::wait_ns() {
   const std::lock_guard lock(mutex_);
-  const uint64_t wait = pace_.next_wait_ns();
   const uint64_t now = now_ns();
-  if (!running_ || is_on_its_way(now))
-    return wait;
-  return wait - std::min(wait, now - since_ns_);
+  return pace_.next_wait_ns(running_ && !is_on_its_way(now) ? now - since_ns_ : 0);
 }
 
 size_t InterruptClock::interrupt() {
