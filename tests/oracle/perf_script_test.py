@@ -183,7 +183,9 @@ class PerfScript(unittest.TestCase):
             print("  perf:", *other, "\n  ours:", *chain)
         # In code without frame pointers the kernel follows arbitrary values on the stack.
         followed = reasons["theirs continues outside of code"] if raw_returns else 0
-        self.assertGreaterEqual(reasons["equal"] + followed, 0.99 * total)
+        # perf's unwinder ends at some addresses of the vDSO, where a varying share of the samples is.
+        further = min(reasons["ours continues"], 0.03 * total)
+        self.assertGreaterEqual(reasons["equal"] + followed + further, 0.99 * total)
         self.assertLessEqual(reasons["unexplained"], MOST_UNEXPLAINED * total)
 
     def c_plus_plus_compiler(self, source: str, *options: str) -> list[str]:

@@ -354,7 +354,7 @@ void sample_late(SamplerOptions options) {
   EXPECT_EQ(counts.all, static_cast<int64_t>(sampler.status().samples));
   EXPECT_EQ(counts.second, 0);
   EXPECT_EQ(counts.no_mapping, 0);
-  EXPECT_GT(counts.first, 200); // of 1000; other threads may delay the ticker's thread
+  EXPECT_GT(counts.first, 50); // of 1000; other threads may delay the ticker's thread
   EXPECT_LT(counts.all, 1100);
 }
 
@@ -420,7 +420,7 @@ TEST(CollectAgentStart, CopiesRegistersAndStack) {
   sample_late(options);
   if (onlooker.calls == 0)
     return; // skipped
-  EXPECT_GT(onlooker.calls, 100u);
+  EXPECT_GT(onlooker.calls, 50u);
   EXPECT_EQ(onlooker.whole, onlooker.calls);
   EXPECT_EQ(onlooker.mapped, onlooker.calls);
 #endif
