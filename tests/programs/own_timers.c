@@ -18,8 +18,8 @@
 static volatile sig_atomic_t counts[NSIG];
 static volatile sig_atomic_t most[NSIG]; /* what a timer that is set may add; 0 for no limit */
 
-/* A timer may expire once more before main() ends it. Such a signal is expected, and not counted.
- */
+/* Counts a signal. A timer may expire once more before main() ends it, which is expected and not
+ * counted. */
 static void count(int number) {
   if (most[number] == 0 || counts[number] < most[number])
     counts[number] += 1;

@@ -11,16 +11,14 @@ check cannot run.
 """
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import List, Optional, Tuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.tidy import ROOT, Refusal, Target, changed_files, named_files, read_targets, units_of
+from support.tidy import Refusal, Target, chosen_units, parse_arguments
 
 
 def compile_alone(target: Target, file: Path) -> str:
@@ -38,23 +36,10 @@ def compile_alone(target: Target, file: Path) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="DIRECTORY")
-    parser.add_argument("--since", metavar="REVISION", help="check the files that differ from it")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N")
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
-    options = parser.parse_args()
+    options = parse_arguments(__doc__ or "")
     try:
-        wanted: Optional[List[Path]] = None
-        if options.files or options.since is not None:
-            wanted = named_files(options.files)
-            wanted += changed_files(options.since) if options.since is not None else []
-            wanted = list(dict.fromkeys(wanted))
-        work: List[Tuple[Target, Path]] = [
-            (unit.target, file)
-            for unit in units_of(read_targets(options.build), wanted)
-            for file in unit.files
-        ]
+        units = chosen_units(options)
+        work = [(unit.target, file) for unit in units for file in unit.files]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             errors = [text for text in pool.map(lambda each: compile_alone(*each), work) if text]
     except Refusal as refusal:

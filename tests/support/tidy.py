@@ -224,20 +224,30 @@ def changed_files(revision: str) -> List[Path]:
     return [file for file in out if _is_source(file)]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+def parse_arguments(doc: str) -> argparse.Namespace:
+    """Reads the command line, which alone.py shares. `doc` is the docstring of the script."""
+    parser = argparse.ArgumentParser(description=doc.partition("\n\n")[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="DIRECTORY")
     parser.add_argument("--since", metavar="REVISION", help="check the files that differ from it")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def chosen_units(options: argparse.Namespace) -> List[Unit]:
+    """Returns what the command line asks to check."""
+    wanted: Optional[List[Path]] = None
+    if options.files or options.since is not None:
+        wanted = named_files(options.files)
+        wanted += changed_files(options.since) if options.since is not None else []
+        wanted = list(dict.fromkeys(wanted))
+    return units_of(read_targets(options.build), wanted)
+
+
+def main() -> int:
+    options = parse_arguments(__doc__ or "")
     try:
-        wanted: Optional[List[Path]] = None
-        if options.files or options.since is not None:
-            wanted = named_files(options.files)
-            wanted += changed_files(options.since) if options.since is not None else []
-            wanted = list(dict.fromkeys(wanted))
-        units = units_of(read_targets(options.build), wanted)
+        units = chosen_units(options)
         # The largest units first, so that the processors end together.
         units.sort(key=size_of, reverse=True)
         if shutil.which(TOOL) is None:

@@ -10,7 +10,10 @@
 namespace tally::collect_interrupt_clock_test {
 namespace {
 
-// A remote process: one stop shows all threads. Returns the wait after a run with one round.
+constexpr uint64_t longest_period = 15'000'000; // the period of 10 ms, and a half
+
+// Resumes a remote process, of which one stop shows all threads, for a run with one round. Returns
+// the wait in the next run.
 uint64_t wait_after_round(InterruptClock &clock, std::chrono::milliseconds round) {
   clock.resumed();
   EXPECT_EQ(clock.interrupt(), 1u);
@@ -27,7 +30,6 @@ uint64_t wait_after_round(InterruptClock &clock, std::chrono::milliseconds round
 TEST(InterruptClock, WaitsLongInLaterRunsOnlyAfterTwoSlowRounds) {
   InterruptClock clock;
   clock.set(0, 0, InterruptClock::most_remote_hz);
-  constexpr uint64_t longest_period = 15'000'000; // the period of 10 ms, and a half
   EXPECT_LE(wait_after_round(clock, std::chrono::milliseconds(50)), longest_period);
   EXPECT_GT(wait_after_round(clock, std::chrono::milliseconds(50)), longest_period);
   EXPECT_LE(wait_after_round(clock, std::chrono::milliseconds(0)), longest_period);
@@ -36,7 +38,6 @@ TEST(InterruptClock, WaitsLongInLaterRunsOnlyAfterTwoSlowRounds) {
 TEST(InterruptClock, RunsThatAreShorterThanTheWaitAddUp) {
   InterruptClock clock;
   clock.set(0, 0, InterruptClock::most_remote_hz);
-  constexpr uint64_t longest_period = 15'000'000;
   wait_after_round(clock, std::chrono::milliseconds(50));
   uint64_t wait = wait_after_round(clock, std::chrono::milliseconds(50));
   EXPECT_GT(wait, 60'000'000u);

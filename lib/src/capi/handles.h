@@ -49,7 +49,7 @@ namespace tally::capi {
 using TablePtr = std::unique_ptr<tally_table>;
 using TableResult = Result<TablePtr>;
 
-// This error is returned if there is no memory for another one. It is never freed.
+// Reports that memory is exhausted. This error is static, and tally_error_free() ignores it.
 extern tally_error out_of_memory;
 tally_error *to_c(Error error) noexcept;
 tally_error *defect(const char *what) noexcept;
