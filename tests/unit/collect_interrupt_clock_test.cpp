@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -50,6 +51,47 @@ TEST(InterruptClock, RunsThatAreShorterThanTheWaitAddUp) {
     wait = clock.wait_ns();
     clock.stopped();
   }
+}
+
+// A target may lose a request. For 2 s after the request is repeated, a further stop belongs to the
+// lost one, and after that it is the user's.
+TEST(InterruptClock, ExpectsALostStopForALimitedTime) {
+  using std::chrono::milliseconds;
+  using Stop = InterruptClock::Stop;
+  InterruptClock clock;
+  clock.set(0, 0, InterruptClock::most_remote_hz);
+  for (const auto &[later, stop] :
+       {std::pair(milliseconds(0), Stop::stale), std::pair(milliseconds(2200), Stop::theirs)}) {
+    clock.resumed();
+    ASSERT_EQ(clock.interrupt(), 1u);
+    EXPECT_EQ(clock.interrupt(), 0u);
+    std::this_thread::sleep_for(milliseconds(300));
+    ASSERT_EQ(clock.interrupt(), 1u); // again
+    EXPECT_EQ(clock.take(InterruptClock::any_thread), Stop::ours);
+    clock.done();
+    std::this_thread::sleep_for(later);
+    EXPECT_EQ(clock.take(InterruptClock::any_thread), stop);
+    clock.stopped();
+  }
+}
+
+// A request that is sent while the debugger reads the last stop would stop the process at once.
+TEST(InterruptClock, DoesNotInterruptWhileAStopIsRead) {
+  InterruptClock clock;
+  clock.set(0, 0, InterruptClock::most_remote_hz);
+  clock.resumed();
+  ASSERT_EQ(clock.interrupt(), 1u);
+  EXPECT_EQ(clock.take(InterruptClock::any_thread), InterruptClock::Stop::ours);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_GE(clock.wait_ns(), 5'000'000u); // the caller does not spin
+  EXPECT_EQ(clock.interrupt(), 0u);
+  clock.done();
+  EXPECT_EQ(clock.interrupt(), 1u);
+  // A front that fails between take() and done() is resumed nevertheless.
+  EXPECT_EQ(clock.take(InterruptClock::any_thread), InterruptClock::Stop::ours);
+  clock.stopped();
+  clock.resumed();
+  EXPECT_EQ(clock.interrupt(), 1u);
 }
 
 } // namespace

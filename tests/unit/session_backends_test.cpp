@@ -1,5 +1,7 @@
 // Tests the requests that backends make to a front end, and the effects of its answers.
 #include <array>
+#include <chrono>
+#include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,6 +111,29 @@ TEST_F(SessionRequests, InterruptsARemoteProcess) {
   EXPECT_EQ(taken(), Kinds{RequestKind::interrupt_end});
   text_of(session.event(event_of(EventKind::exited)));
   EXPECT_EQ(taken(), Kinds{RequestKind::signals_restore});
+}
+
+// A look-up of symbols belongs to the round in which it is requested. One slow round does not delay
+// the next run.
+TEST_F(SessionRequests, CountsARoundWithALookUpOnce) {
+  target = TargetKind::remote;
+  text_of(session.event(event_of(EventKind::target, 42)));
+  text_of(session.command("start"));
+  text_of(session.event(event_of(EventKind::resumed, 42)));
+  EXPECT_EQ(session.tick_interrupt(), 1u);
+  EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::ours);
+  const std::array<uint64_t, 1> pcs{0x1000};
+  const std::array seen{ThreadStack{1, "main", pcs}};
+  auto reply = session.tick(seen);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->request.kind, RequestKind::symbols);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(session.tick_interrupt(), 0u); // the debugger still looks up names
+  text_of(std::move(reply));
+  EXPECT_GT(session.tick_wait_ns(), 100'000'000u); // four times the round
+  text_of(session.event(event_of(EventKind::breakpoint, 42)));
+  text_of(session.event(event_of(EventKind::resumed, 42)));
+  EXPECT_LE(session.tick_wait_ns(), 15'000'000u);
 }
 
 TEST_F(SessionRequests, SignalsEachThreadOfALocalProcess) {

@@ -43,8 +43,8 @@ public:
   // at most 1 s, so that it gets four fifths of the time. A round lasts from just before its first
   // signal until the process runs again. For a remote process the time from done() to the actual
   // resume is unknown and not included. At the beginning of a run, the faster one of the last two
-  // rounds decides. What the process has run since the round counts, also before stops for the
-  // user.
+  // rounds decides. The time that the process has run since the round counts, including the time
+  // before stops for the user.
   static constexpr uint64_t run_per_stop = 4;
 
   // Sets the process: `pid` is a process of this machine, to whose threads interrupt() sends
@@ -77,7 +77,8 @@ public:
   Stop take(pid_t tid);
   // Reports that the remote process was not interrupted after all, so that no stop will come.
   void withdraw();
-  // Reports that the stacks of a stop have been read, and the process is resumed.
+  // Reports that the stacks of a stop have been read and their addresses looked up, and that the
+  // process is resumed. Between take() and done() a remote process is not interrupted again.
   void done();
 
   uint64_t rounds() const;     // the rounds that led to a stop
@@ -134,6 +135,12 @@ private:
     bool looking = false;    // true between take() and done()
     pid_t looked_at = 0;     // the last thread that stopped
   };
+  // The requests to a remote process that were repeated, although their stops may still come.
+  // Each repetition extends the time in which all of them may come.
+  struct Late {
+    uint32_t stops = 0;
+    uint64_t until_ns = 0; // a stop after this time is the user's
+  };
   struct Counts {
     uint64_t rounds = 0, missed = 0, queued = 0, unheld = 0;
   };
@@ -145,11 +152,7 @@ private:
   uint64_t since_ns_ = 0; // when the process was resumed; the next wait begins here
   Pace pace_;
   std::unordered_map<pid_t, Awaited> awaited_; // by thread
-  // Stops of a remote process that are no longer awaited, but may still come.
-  struct Late {
-    uint32_t stops = 0;
-    uint64_t until_ns = 0; // a stop after this time is the user's
-  } late_;
+  Late late_;
   Round round_;
   std::condition_variable round_over_;
   std::shared_ptr<ProcessorHolders> holders_; // while the process runs

@@ -20,11 +20,13 @@ namespace tally {
 
 namespace {
 
-// A requested stop that has not come after this time is given up. It does not come if the thread
-// sleeps where no signal reaches it, or if a remote target loses the request, which happens to a
-// request that arrives before the target runs.
+// The clock stops waiting for a stop after this time. A stop does not come if the thread sleeps
+// where no signal reaches it, or if a remote target loses the request, which happens to a request
+// that arrives before the target runs.
 constexpr uint64_t given_up_after_ns = 2'000'000'000;
-constexpr uint64_t remote_given_up_after_ns = 250'000'000;
+// A request to a remote target is repeated after this time. Its stop may still come: for
+// given_up_after_ns more, take() classifies such a stop as stale.
+constexpr uint64_t remote_repeated_after_ns = 250'000'000;
 
 // A round that takes long makes the next wait longer, but not longer than this, so that even a slow
 // machine is sampled now and then.
@@ -101,6 +103,7 @@ void InterruptClock::set(pid_t pid, int signal, uint32_t frequency_hz) {
 void InterruptClock::resumed() {
   const std::lock_guard lock(mutex_);
   running_ = true;
+  round_.looking = false; // done() may be missing after an error
   pace_.resumed();
   since_ns_ = round_.sent_at_ns = now_ns();
 }
@@ -139,10 +142,11 @@ uint64_t InterruptClock::Pace::next_wait_ns(uint64_t ran_ns) {
   // seen always or never.
   const uint64_t half = period_ns_ / 2;
   const uint64_t wait = std::uniform_int_distribution<uint64_t>(half, period_ns_ + half)(random_);
-  // The last round may have been slow for once, because the debugger was reading symbols.
+  // A single round may be slow because the debugger reads symbols. Until a run has had its first
+  // round, the faster one of the last two decides.
   const uint64_t cost_ns = first_wait_ ? std::min(cost_ns_, earlier_cost_ns_) : cost_ns_;
-  // If each run is shorter than the wait after a slow round, the earlier runs count, too. Otherwise
-  // there would never be another round.
+  // The time of earlier runs since the last round counts, too. Otherwise runs that are shorter than
+  // this wait would never have a round.
   const uint64_t after_cost = std::min(cost_ns * run_per_stop, longest_wait_ns);
   const uint64_t left = after_cost - std::min(after_cost, ran_before_ns_ + ran_ns);
   return std::max(wait - std::min(wait, ran_ns), left);
@@ -151,7 +155,8 @@ uint64_t InterruptClock::Pace::next_wait_ns(uint64_t ran_ns) {
 uint64_t InterruptClock::wait_ns() {
   const std::lock_guard lock(mutex_);
   const uint64_t now = now_ns();
-  return pace_.next_wait_ns(running_ && !is_on_its_way(now) ? now - since_ns_ : 0);
+  const bool runs = running_ && !round_.looking && !is_on_its_way(now);
+  return pace_.next_wait_ns(runs ? now - since_ns_ : 0);
 }
 
 size_t InterruptClock::interrupt() {
@@ -177,14 +182,17 @@ size_t InterruptClock::interrupt() {
 
 size_t InterruptClock::interrupt_remote() {
   const uint64_t now = now_ns();
+  // The debugger still reads the stacks of the last stop. The limit is for a round without done().
+  if (round_.looking && now - round_.sent_at_ns < given_up_after_ns)
+    return 0;
   if (const auto at = awaited_.find(any_thread); at != awaited_.end()) {
-    if (now - at->second.sent_at_ns < remote_given_up_after_ns)
+    if (now - at->second.sent_at_ns < remote_repeated_after_ns)
       return 0;
     late_ = {late_.stops + 1, now + given_up_after_ns};
   }
   awaited_.insert_or_assign(any_thread, Awaited{now, false});
   round_.sent_at_ns = now;
-  round_.counted = false;
+  round_.counted = round_.looking = false;
   return 1;
 }
 

@@ -186,7 +186,9 @@ Result<Reply> Sampling::answer(std::span<const std::string> answers) {
 
 void Sampling::give_up() {
   names_.give_up();
-  tick_asks_.clear();
+  if (std::exchange(tick_asks_, {}).empty())
+    return;
+  clock_.done();
 }
 
 Result<Reply> Sampling::tick(std::span<const ThreadStack> stacks) {
@@ -195,18 +197,18 @@ Result<Reply> Sampling::tick(std::span<const ThreadStack> stacks) {
     return Reply{};
   for (const ThreadStack &stack : stacks)
     counts->add(stack);
-  clock_.done();
+  if (options_.remote)
+    for (const ThreadStack &stack : stacks)
+      for (const uint64_t pc : stack.pcs)
+        if (!names_.knows(pc) && std::ranges::find(tick_asks_, pc) == tick_asks_.end())
+          tick_asks_.push_back(pc);
   Reply reply;
-  if (!options_.remote)
+  if (tick_asks_.empty()) {
+    clock_.done();
     return reply;
-  for (const ThreadStack &stack : stacks)
-    for (const uint64_t pc : stack.pcs)
-      if (!names_.knows(pc) && std::ranges::find(tick_asks_, pc) == tick_asks_.end())
-        tick_asks_.push_back(pc);
-  if (!tick_asks_.empty()) {
-    reply.request.kind = RequestKind::symbols;
-    reply.request.addresses = tick_asks_;
   }
+  reply.request.kind = RequestKind::symbols; // answer() ends the round
+  reply.request.addresses = tick_asks_;
   return reply;
 }
 
