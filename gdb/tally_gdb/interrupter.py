@@ -79,6 +79,7 @@ class Interrupter:
         self._over = threading.Event()
         self._running = threading.Event()
         self._resumes = 0  # how often the process was resumed
+        self._changed = threading.Event()  # set after a change that ends a wait of the thread
         self._asked_by_user = False
         self._user_lock = threading.Lock()  # held to change _asked_by_user and _running together
         self._name = ""  # the signal's name
@@ -122,6 +123,7 @@ class Interrupter:
         self._session.watch_sigint(False)
         self._over.set()
         self._running.set()
+        self._changed.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -152,8 +154,10 @@ class Interrupter:
             return
         if self._remote:
             self._session.watch_sigint(True)
-        self._resumes += 1
+        if not self._running.is_set():  # otherwise the same run is reported again
+            self._resumes += 1
         self._running.set()
+        self._changed.set()
 
     def stopped(self) -> None:
         with self._user_lock:
@@ -183,6 +187,7 @@ class Interrupter:
             if self._asked_by_user or not self._running.is_set():
                 return  # once is enough, or the process has just stopped
             self._asked_by_user = True
+        self._changed.set()
         gdb.post_event(self._disable_for_user)
 
     def _disable_for_user(self) -> None:
@@ -222,7 +227,7 @@ class Interrupter:
         while True:
             self._running.wait()
             resumes = self._resumes
-            if not self._wait(self._session.tick_wait_seconds()):
+            if not self._wait(self._session.tick_wait_seconds(), resumes):
                 return
             if self._asked_by_user:
                 # A tick's interrupt may already be on its way; a second one would stop it twice.
@@ -244,18 +249,21 @@ class Interrupter:
             if sent and self._remote:
                 gdb.post_event(self._ask)
 
-    def _wait(self, seconds: float) -> bool:
-        """Waits for `seconds`, until Ctrl-C, or until the process is resumed again, because the
-        wait before that says nothing about the new run: it is long after a slow stop. Returns False
-        if the thread is to end."""
-        end, resumes = time.monotonic() + seconds, self._resumes
-        while not (self._asked_by_user or self._over.is_set() or self._resumes != resumes):
+    def _wait(self, seconds: float, resumes: int) -> bool:
+        """Waits for `seconds`. Returns early after Ctrl-C, and once `_resumes` differs from
+        `resumes`, because a wait that began in an earlier run may be long after a slow stop.
+        Returns False if the thread is to end."""
+        end = time.monotonic() + seconds
+        while True:
+            self._changed.clear()
+            if self._asked_by_user or self._over.is_set() or self._resumes != resumes:
+                break
             if self._remote and self._session.sigint_seen():
                 self.stop_for_user()
             left = end - time.monotonic()
             if left <= 0:
                 break
-            self._over.wait(min(left, _abi.LIMIT_SIGINT_MS * 1e-3))
+            self._changed.wait(min(left, _abi.LIMIT_SIGINT_MS * 1e-3))
         return not self._over.is_set()
 
     def _ask(self) -> None:
