@@ -28,17 +28,20 @@ struct LineRow {
 class Unkept {
 public:
   void add_label(std::string_view key) { labels_.insert(key); }
-  // Adds a key that the file chooses, unless there are enough: a file may have any number of them.
+  // Adds a key that the file chooses. Only `most_keys` are named, because a file may have any
+  // number of keys.
   void add_other_label(std::string_view key) {
-    if (labels_.size() < most_keys)
+    if (labels_.size() < most_keys || labels_.contains(key))
       labels_.insert(key);
+    else
+      more_keys_ = true;
   }
   void report(Diagnostics &diagnostics, const std::string &name) const {
     if (!labels_.empty()) {
       std::string keys;
       for (const std::string_view key : labels_)
         keys += (keys.empty() ? "" : ", ") + std::string(key);
-      if (labels_.size() == most_keys)
+      if (more_keys_)
         keys += ", …";
       diagnostics.add(Severity::note, "labels of samples are not kept: " + keys, name);
     }
@@ -53,6 +56,7 @@ public:
 private:
   static constexpr size_t most_keys = 10;
   std::set<std::string_view> labels_;
+  bool more_keys_ = false;
 };
 
 class Reader {
