@@ -4,9 +4,9 @@ several sources as one, do not show that a source lacks an #include.
 
     alone.py [--build DIRECTORY] [--since REVISION] [--jobs N] [FILE]...
 
-Checks the given files, or with --since those that differ from a revision in Git, or all. It takes
-each file's flags from DIRECTORY, a build directory of Meson (default: build), and generates no
-code. Prints the compiler's errors. The exit status is 1 if a file does not compile, and 2 if the
+Checks the given files and, with --since, the sources and headers that differ from a revision in
+Git, and all that include a header which has lost an #include; without either, all sources. It takes each file's flags
+from DIRECTORY, a build directory of Meson (default: build), and generates no code. Prints the compiler's errors. The exit status is 1 if a file does not compile, and 2 if the
 check cannot run.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.tidy import Refusal, Target, chosen_units, parse_arguments
+from support.compile_database import Refusal, Target, chosen_units, parse_arguments
 
 
 def compile_alone(target: Target, file: Path) -> str:
@@ -38,7 +38,7 @@ def compile_alone(target: Target, file: Path) -> str:
 def main() -> int:
     options = parse_arguments(__doc__ or "")
     try:
-        units = chosen_units(options)
+        units = chosen_units(options, includers=True)
         work = [(unit.target, file) for unit in units for file in unit.files]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             errors = [text for text in pool.map(lambda each: compile_alone(*each), work) if text]
