@@ -28,7 +28,8 @@ def _may_be_passed(breakpoint: gdb.Breakpoint) -> bool:
 
 
 def _addresses(inferior: int) -> Iterator[int]:
-    """Yields the addresses that such breakpoints have in the inferior with the number `inferior`.
+    """Yields the addresses, in the inferior with the number `inferior`, of the breakpoints that GDB
+    may pass by itself.
     Yields nothing before GDB 13, in which Python cannot list the locations of a breakpoint."""
     for breakpoint in gdb.breakpoints() or ():
         try:

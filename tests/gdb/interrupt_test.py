@@ -159,6 +159,7 @@ class NativeTest(InterruptCase):
             for name in ("alarms", "profs"):
                 self.assertEqual(play.program_value(name), times, play)
             self.assertEqual(play.program_value("others"), 0, play)
+            self.assertEqual(play.program_value("early"), 0, play)
             if play.status().count("samples") > 5:
                 return
         self.fail(f"too few samples: {play}")
@@ -414,7 +415,7 @@ class RemoteTest(InterruptCase):
         with GdbTerminal(program("spin7030")) as gdb:
             gdb.command(remote("spin7030", "60"))
             gdb.command("profile start")
-            for runs in range(1, 31):  # a busy machine needs more time for some samples
+            for runs in range(1, 11):  # a busy machine needs more time for some samples
                 gdb.send("continue")
                 gdb.expect("Continuing.\n")
                 time.sleep(0.7)
@@ -425,7 +426,7 @@ class RemoteTest(InterruptCase):
                     break
             self.assertGreater(now.count("samples"), 30)
             # While GDB reads symbols from the target, a run may pass without a tick.
-            self.assertIn(now.count("parts"), range(2, runs + 1), gdb.transcript)
+            self.assertIn(now.count("parts"), range(runs - 2, runs + 1), gdb.transcript)
             self.assertEqual(
                 parse_report(gdb.command("profile report")).total, now.count("samples")
             )
@@ -435,11 +436,11 @@ class RemoteTest(InterruptCase):
             self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
 
     def test_a_slow_stop_does_not_delay_the_next_run(self) -> None:
-        """After a stop of 0.4 s the process runs for 1 s until the next tick, but not so in a new
-        run, which may be shorter."""
+        """After a stop of 0.6 s the next tick comes 1 s later. A new run has its first tick after
+        the usual period."""
         slow_once = (
             "python import time, tally_gdb.interrupter as ticker; "
-            "quick = ticker._pcs; slow = [0.4]; "
+            "quick = ticker._pcs; slow = [0.6]; "
             "ticker._pcs = lambda *words: (time.sleep(slow.pop() if slow else 0), quick(*words))[1]"
         )
         with GdbTerminal(program("spin7030")) as gdb:
@@ -461,10 +462,12 @@ class RemoteTest(InterruptCase):
             self.assertTrue(any(run() > 20 for _ in range(30)), gdb.transcript)
             gdb.command(slow_once)
             run()
-            self.assertGreater(run(), 5, gdb.transcript)
+            self.assertIn("[]", gdb.command("python print(slow)"))
+            self.assertGreater(run(), 10, gdb.transcript)
             gdb.command("kill")
             gdb.send("quit")
             self.assertEqual(gdb.wait(), 0, gdb.transcript)
+            self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
 
     def test_a_target_that_dies(self) -> None:
         with GdbTerminal(program("spin7030")) as gdb:

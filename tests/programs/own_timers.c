@@ -2,9 +2,10 @@
  *
  * Has its own timers: SIGALRM every 5 ms of real time and SIGPROF every 5 ms of CPU time, until
  * TIMES of both have come. Prints how often its handlers were called and how often another signal
- * interrupted it, `alarms N`, `profs N`, `others N`; the number of descriptors that were open at
- * its start, `descriptors N`; how many it may open, `limit N`; and the signals that were blocked
- * or ignored, `masked HEX`. */
+ * interrupted it, `alarms N`, `profs N`, `others N`; whether TIMES signals SIGALRM came sooner than
+ * the timer sends them, `early 0` or `early 1`; the number of descriptors that were open at its
+ * start, `descriptors N`; how many it may open, `limit N`; and the signals that were blocked or
+ * ignored, `masked HEX`. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,25 +13,33 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "spin.h"
 
 static volatile sig_atomic_t counts[NSIG];
-static volatile sig_atomic_t most[NSIG]; /* what a timer that is set may add; 0 for no limit */
+/* The count at which a signal is ignored while its timer is set; 0: none. */
+static volatile sig_atomic_t most[NSIG];
 
-/* Counts a signal. A timer may expire once more before main() ends it, which is expected and not
+/* Counts a signal. A timer may expire once more before main() disarms it; that signal is not
  * counted. */
 static void count(int number) {
   if (most[number] == 0 || counts[number] < most[number])
     counts[number] += 1;
 }
 
-/* Ends a timer. The kernel delivers what is still pending before setitimer() returns, so that any
- * later signal is one that the program did not ask for. */
+/* Disarms a timer. The kernel delivers what is still pending before setitimer() returns, so that
+ * any later signal is one that the program did not ask for. */
 static void end_timer(int timer, int number) {
   const struct itimerval never = {{0, 0}, {0, 0}};
   setitimer(timer, &never, NULL);
   most[number] = 0;
+}
+
+static long long now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static int open_descriptors(void) {
@@ -74,22 +83,29 @@ int main(int argc, char **argv) {
     sigaction(others[i], &action, NULL);
   const struct itimerval every = {{0, 5000}, {0, 5000}};
   most[SIGALRM] = most[SIGPROF] = times;
+  const long long begin_ms = now_ms();
+  long long alarm_ms = 0;
   setitimer(ITIMER_REAL, &every, NULL);
   setitimer(ITIMER_PROF, &every, NULL);
   while (counts[SIGALRM] < times || counts[SIGPROF] < times) {
-    if (most[SIGALRM] != 0 && counts[SIGALRM] >= times)
+    if (most[SIGALRM] != 0 && counts[SIGALRM] >= times) {
+      alarm_ms = now_ms() - begin_ms;
       end_timer(ITIMER_REAL, SIGALRM);
+    }
     if (most[SIGPROF] != 0 && counts[SIGPROF] >= times)
       end_timer(ITIMER_PROF, SIGPROF);
     SPIN_STEPS(1000);
   }
+  if (most[SIGALRM] != 0)
+    alarm_ms = now_ms() - begin_ms;
   end_timer(ITIMER_REAL, SIGALRM);
   end_timer(ITIMER_PROF, SIGPROF);
   int interrupted = 0;
   for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
     interrupted += counts[others[i]];
-  printf("alarms %d\nprofs %d\nothers %d\ndescriptors %d\nlimit %llu\nmasked %llx\n",
-         (int)counts[SIGALRM], (int)counts[SIGPROF], interrupted, descriptors,
-         (unsigned long long)limit.rlim_cur, signals);
+  printf("alarms %d\nprofs %d\nothers %d\nearly %d\ndescriptors %d\nlimit %llu\n"
+         "masked %llx\n",
+         (int)counts[SIGALRM], (int)counts[SIGPROF], interrupted, alarm_ms <= 5 * (times - 1),
+         descriptors, (unsigned long long)limit.rlim_cur, signals);
   return 0;
 }

@@ -1,4 +1,5 @@
-// Observes a process that perf samples, through a pidfd and /proc: its end, and its CPU time.
+// Detects the end of a process that perf samples, and reads its CPU time, through a pidfd and
+// /proc.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,10 @@ private:
 // The CPU time of the process since the last clear(). `clocks_ns` is what the clocks measured.
 class CpuTime {
 public:
-  // Begins to read the time in the kernel, for clocks that do not sample the kernel's code.
+  // Opens the file from which follow() reads. Call it if the clocks do not sample the kernel.
   void measure_kernel(pid_t pid);
-  // Reads both times again. Keeps the last values if the process is gone.
+  // Reads the user and the system time. Does nothing before measure_kernel(), and keeps the last
+  // values once the process is gone.
   void follow();
   uint64_t ns(uint64_t clocks_ns) const { return clocks_ns - cleared_ns_; }
   uint64_t unsampled_ns(uint64_t clocks_ns) const;

@@ -172,7 +172,7 @@ TALLY_API tally_error *tally_profile_diagnostics(const tally_profile *profile, t
 /* Lists the events that were counted, and those that a formula derives from them. Columns: name,
  * unit ("" if unknown), formula ("" for a counted event), total. Fails with
  * TALLY_ERROR_UNSUPPORTED if a total is negative, as it may be in a difference of profiles, because
- * a column of counts cannot hold it. It accepts negative values of single samples. */
+ * a column of counts cannot hold it. Individual samples may have negative values. */
 TALLY_API tally_error *tally_profile_events(const tally_profile *profile, tally_table **table);
 /* Returns the rows of the flat table. Columns: name, file, object (texts; "" if unknown), line (0
  * if unknown), id (a thread ID, or the number of a part), self, inclusive. Fails with
