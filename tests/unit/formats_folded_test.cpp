@@ -259,8 +259,11 @@ TEST(Folded, ReadsPiecesOfAnySizeAlike) {
 TEST(Folded, AllowsAFirstLineOfAnyLength) {
   TemporaryFolder folder;
   Diagnostics diagnostics;
-  for (const size_t size : {4083u, 4084u, 5000u, TALLY_SANITIZED ? 1'000'000u : 70'000'000u})
+  constexpr size_t longest = TALLY_SANITIZED ? 1'000'000 : 70'000'000;
+  for (const size_t size : {size_t{4083}, size_t{4084}, size_t{5000}, longest})
     for (const std::string end : {" 1", " 1\n", " 1\nb 2\n"}) {
+      if (size == longest && end != " 1")
+        continue; // it takes seconds
       const std::string text = "start;" + std::string(size, 'x') + ";leaf" + end;
       const auto read = read_profile(folder.put("plain", text), diagnostics);
       ASSERT_TRUE(read) << size << ": " << read.error().text();
