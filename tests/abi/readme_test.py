@@ -64,7 +64,7 @@ def run(argv: list, folder: Path, environment: dict) -> str:
 
 class ReadmeTest(unittest.TestCase):
     def setUp(self) -> None:
-        need_tools("cc", "c++", "pkg-config")
+        need_tools("cc", "c++", "pkg-config", "gprof")
         folder = tempfile.TemporaryDirectory(prefix="readme-")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
@@ -78,13 +78,17 @@ class ReadmeTest(unittest.TestCase):
         environment = {
             **os.environ,
             "LC_ALL": "C.UTF-8",
-            "LD_LIBRARY_PATH": os.path.dirname(library()),
+            "LD_LIBRARY_PATH": os.pathsep.join(
+                [os.path.dirname(library()), f"{os.path.dirname(library())}/src/mon"]
+            ),
             "PKG_CONFIG_PATH": f"{build}/meson-uninstalled",  # the library in the build directory
         }
         played = play(README.read_text(encoding="utf-8"), self.folder, environment)
-        self.assertEqual(played, ["sh", "c", "sh", "text", "cpp", "sh", "text"])
+        self.assertEqual(
+            played, ["sh", "c", "sh", "text", "cpp", "sh", "text", "c", "sh", "text", "sh"]
+        )
         made = {path.name for path in self.folder.iterdir()}
-        self.assertLessEqual({"app.callgrind", "app.speedscope.json"}, made)
+        self.assertLessEqual({"app.callgrind", "app.speedscope.json", "gmon.out"}, made)
 
     def test_what_is_found(self) -> None:
         right = "```sh\necho one\n```\n```text\none\n```\n```meson\nfoo()\n```\n"

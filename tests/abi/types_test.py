@@ -70,7 +70,14 @@ class TypesTest(unittest.TestCase):
         self.assertGreater(len(found), 10)
         for folder in sorted(found):
             with self.subTest(folder=str(folder.relative_to(ROOT))):
-                path = [tests, ROOT / "meson-module", ROOT / "gdb", STUBS, tests / "bench", folder]
+                path = [
+                    tests,
+                    ROOT / "meson-module",
+                    ROOT / "gdb",
+                    STUBS,
+                    *(tests / name for name in ("bench", "conformance")),
+                    folder,
+                ]
                 files = sorted(folder.glob("*.py"))
                 self.check(*BASIC, "--no-strict-optional", *files, path=path)
 

@@ -31,7 +31,6 @@ Therefore what Tally prints about `run` or `detach` may come first in the output
 `profile` command.
 """
 import os
-import re
 import sys
 import unittest
 from pathlib import Path
@@ -39,7 +38,12 @@ from typing import Callable
 
 sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..")]
 from players import Played, play_in_gdb, play_in_lldb
-from scenario_file import Scenario, difference, read_scenario
+from scenario_file import (
+    Scenario,
+    difference,
+    read_scenario,
+    without_remarks_on_user_code,
+)
 from support.chance import with_one_retry
 from support.lldb_driver import in_each_lldb, lldb_name, need_lldb
 from support.skips import (
@@ -53,9 +57,6 @@ from support.skips import (
 
 FOLDER = Path(__file__).parent
 NEEDS = {"watchpoints": need_hardware_watchpoints, "kernel": need_kernel_samples}
-USER_ONLY = re.compile(
-    r"^\(user code only: .*\)$\n?| in user code only| \(user code only: .*\)$", re.MULTILINE
-)
 
 
 class ConformanceTest(unittest.TestCase):
@@ -88,7 +89,7 @@ class ConformanceTest(unittest.TestCase):
             played = player(scenario)
             printed = played.printed
             if not perf_samples_the_kernel():
-                printed = tuple(USER_ONLY.sub("", text) for text in printed)
+                printed = tuple(map(without_remarks_on_user_code, printed))
             found = difference(scenario, printed, name, self.debugger == "lldb")
             if found:
                 self.fail(f"{scenario.name} in {name}\n{found}\n\n{played.result}")

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
-from typing import Iterator
+from typing import Iterator, Sequence
 
 from scenario_file import Scenario
 from support.gdb_driver import run_gdb
@@ -105,41 +105,76 @@ def _stage(scenario: Scenario) -> Iterator[_Stage]:
 
 def play_in_gdb(scenario: Scenario) -> Played:
     with _stage(scenario) as stage:
-        commands = []
-        for number, step in enumerate(scenario.steps):
-            commands += [f"echo \\n@{number}@\\n", stage.command(step.command, 1)]
-        result = run_gdb(
-            commands,
+        return commands_in_gdb(
+            [stage.command(step.command, 1) for step in scenario.steps],
             stage.program,
             stage.args,
             wrapper=stage.wrapper,
             cwd=stage.folder,
-            one_stream=True,
         )
+
+
+def commands_in_gdb(
+    commands: Sequence[str],
+    program: str | None,
+    args: Sequence[str],
+    *,
+    wrapper: Sequence[str],
+    cwd: str,
+    plugin: bool = True,
+) -> Played:
+    """Plays GDB's own commands."""
+    marked: list[str] = []
+    for number, command in enumerate(commands):
+        marked += [f"echo \\n@{number}@\\n", command]
+    result = run_gdb(
+        marked, program, args, wrapper=wrapper, cwd=cwd, plugin=plugin, one_stream=True
+    )
     pieces = re.split(r"\n@\d+@\n", result.stdout)
-    if len(pieces) != len(scenario.steps) + 1:
+    if len(pieces) != len(commands) + 1:
         raise AssertionError(f"GDB did not reach all commands\n{result}")
     return Played(tuple(pieces[1:]), result)
 
 
 def play_in_lldb(scenario: Scenario, lldb: str) -> Played:
     with _stage(scenario) as stage:
-        commands = [stage.command(step.command, 2) for step in scenario.steps]
-        settings = [
-            "settings set term-width 1000",
-            "settings set target.output-path /dev/null",  # printed at arbitrary times
-            "settings set plugin.jit-loader.gdb.enable on",  # as in GDB
-            "settings set target.process.stop-on-exec false",
-        ]  # as in GDB
-        result = run_lldb(
-            [*settings, *commands],
+        return commands_in_lldb(
+            [stage.command(step.command, 2) for step in scenario.steps],
             stage.program,
             stage.args,
             lldb=lldb,
             wrapper=stage.wrapper,
             cwd=stage.folder,
-            one_stream=True,
         )
+
+
+def commands_in_lldb(
+    commands: Sequence[str],
+    program: str | None,
+    args: Sequence[str],
+    *,
+    lldb: str,
+    wrapper: Sequence[str],
+    cwd: str,
+    plugin: bool = True,
+) -> Played:
+    """Plays LLDB's own commands."""
+    settings = [
+        "settings set term-width 1000",
+        "settings set target.output-path /dev/null",  # printed at arbitrary times
+        "settings set plugin.jit-loader.gdb.enable on",  # as in GDB
+        "settings set target.process.stop-on-exec false",  # as in GDB
+    ]
+    result = run_lldb(
+        [*settings, *commands],
+        program,
+        args,
+        lldb=lldb,
+        wrapper=wrapper,
+        cwd=cwd,
+        plugin=plugin,
+        one_stream=True,
+    )
     rest, printed = result.stdout, []
     for command in commands:
         before, found, rest = rest.partition(f"\n(lldb) {command}\n")

@@ -19,6 +19,9 @@ _FOLDERS = re.compile(r"""(?<![^\s'"(=,:])\.{0,2}/(?:[^\s/'"]+/)*(?=[^\s/'"])"""
 _NEWS = re.compile(r"Sampling |profile: |Nothing was sampled|The next run ")
 # LLDB's lines about an event that it reports late.
 _EVENT = re.compile(r"Process \d+ (?:detached|exited|launched|resuming|stopped)")
+_USER_ONLY = re.compile(
+    r"^\(user code only: .*\)$\n?| in user code only| \(user code only: .*\)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,31 @@ def read_scenario(path: Path) -> Scenario:
     )
 
 
-def tallys_lines(step: Step, printed: str) -> list[str]:
-    """Returns Tally's lines of the output, in the form in which a scenario has them."""
+def without_remarks_on_user_code(printed: str) -> str:
+    """Removes Tally's remarks that perf may sample user code only."""
+    return _USER_ONLY.sub("", printed)
+
+
+def plain_lines(printed: str) -> list[str]:
+    """Returns the lines of the output in the form in which a scenario has them."""
     lines = [
         " ".join(_FOLDERS.sub("", line.removeprefix("error: ")).split())
         for line in printed.splitlines()
     ]
+    return [line for line in lines if line]
+
+
+def is_news(line: str) -> bool:
+    """Returns whether a line that is not printed by a `profile` command is one of Tally's."""
+    return _NEWS.match(line) is not None
+
+
+def tallys_lines(step: Step, printed: str) -> list[str]:
+    """Returns Tally's lines of the output."""
     return [
         line
-        for line in lines
-        if line and not _EVENT.match(line) and (step.is_profile or _NEWS.match(line))
+        for line in plain_lines(printed)
+        if not _EVENT.match(line) and (step.is_profile or is_news(line))
     ]
 
 
@@ -107,7 +125,7 @@ def matches(expected: Sequence[str], lines: Sequence[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
 
 
-def _as_said(expected: Sequence[str], lines: Sequence[str]) -> list[str]:
+def as_said(expected: Sequence[str], lines: Sequence[str]) -> list[str]:
     """Returns `lines`, with each line that matches replaced by the scenario's line, so that a diff
     shows only the others."""
     if matches(expected, lines):
@@ -166,6 +184,6 @@ def difference(scenario: Scenario, printed: Sequence[str], debugger: str, late_n
         if late_news and not step.is_profile and not lines:
             late, expected = expected, ()
         said += [f"> {step.command}", *expected]
-        seen += [f"> {step.command}", *_as_said(expected, lines)]
+        seen += [f"> {step.command}", *as_said(expected, lines)]
     said += late  # no later command could have printed it
     return "\n".join(difflib.unified_diff(said, seen, scenario.name, debugger, n=100, lineterm=""))

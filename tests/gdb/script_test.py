@@ -13,7 +13,7 @@ from support.programs import program
 from support.skips import run_unittests
 from support.tables import status_number
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).resolve().parents[2] / "gdb/README.md"
 # A profile all of whose numbers are known.
 FOLDED = "main;parse;lex 30\nmain;parse 20\nmain;write 49\nmain 1\n"
 

@@ -50,12 +50,10 @@ class LoadingTest(LldbCase):
         self.in_each(measure)
 
     def test_the_line_for_lldbinit(self) -> None:
-        """Tests README's line, with the directory of this build."""
-        readme = (SOURCE_ROOT / "README.md").read_text(encoding="utf-8")
-        command = re.search(
-            r"`(plugin load )(\S+/liblldb_tally\.so)` \(put the line into " r"`~/(\.\w+)`", readme
-        )
-        self.assertTrue(command, "README has no such line")
+        """Tests the line of lldb/README.md, with the directory of this build."""
+        readme = (SOURCE_ROOT / "lldb/README.md").read_text(encoding="utf-8")
+        command = re.search(r"`(plugin load )(\S+/liblldb_tally\.so)` into `~/(\.\w+)`", readme)
+        self.assertTrue(command, "lldb/README.md has no such line")
 
         def measure(lldb: str) -> None:
             with tempfile.TemporaryDirectory(prefix="lldb-home-") as home:
