@@ -20,7 +20,9 @@ _NEWS = re.compile(r"Sampling |profile: |Nothing was sampled|The next run ")
 # LLDB's lines about an event that it reports late.
 _EVENT = re.compile(r"Process \d+ (?:detached|exited|launched|resuming|stopped)")
 _USER_ONLY = re.compile(
-    r"^\(user code only: .*\)$\n?| in user code only| \(user code only: .*\)$", re.MULTILINE
+    r"^(?:tally: user code only: .*|\(user code only: .*\))$\n?"
+    r"| in user code only| \(user code only: .*\)$",
+    re.MULTILINE,
 )
 
 
