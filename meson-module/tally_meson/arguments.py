@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""Lists the flags of `meson test` and `tally-meson`, and defines the parser of `tally-meson`."""
+"""Lists the flags of `meson test` and `tally-meson`, and defines the parsers of `tally-meson`."""
 
 from __future__ import annotations
 
@@ -184,3 +184,21 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> T.NoReturn:
         raise Refusal(message)
+
+
+def parser_of(command: str) -> Parser:
+    """Returns the parser of a command. That of test and report is for Tally's flags alone; see
+    words.split()."""
+    if command in ("test", "report"):
+        usage = "[-C BUILD] [flags below]" + (
+            " [arguments of meson test]..." if command == "test" else "..."
+        )
+        parser = Parser(command, usage=usage, add_help=False)
+        add_arguments(parser, reporting_only=command == "report")
+        return parser
+    parser = Parser(command)
+    if command in ("enable", "disable"):
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument("--user", action="store_true", help="Use the user's own site directory.")
+        group.add_argument("--site", metavar="DIR", help="Use the site directory DIR.")
+    return parser

@@ -6,36 +6,50 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import typing as T
 
-from .arguments import Parser
+from .arguments import parser_of
 from .refusal import Refusal, refused_by_system, say
 
-_USAGE = """\
-Usage: tally-meson test [-C BUILD] [--coverage-*]... [arguments of meson test]...
-       tally-meson report [-C BUILD] [--coverage-*]...
-       tally-meson enable | disable [--user | --site DIR]
-       tally-meson doctor
+SYNOPSIS = (
+    "test [-C BUILD] [--coverage-*]... [arguments of meson test]...",
+    "report [-C BUILD] [--coverage-*]...",
+    "enable | disable [--user | --site DIR]",
+    "doctor",
+)
+COMMANDS = {
+    "test": "runs the tests as `meson test` does, and prints which lines they reached",
+    "report": "prints the table of the counters on disk",
+    "enable": "makes `meson test --coverage` and import('tally') work in the Meson that is on PATH",
+    "disable": "removes everything that enable wrote",
+    "doctor": "reports whether they work, and if not, why",
+}
+EXIT_STATUS = {  # unless a test failed: then it is that of `meson test`
+    125: "the build failed",
+    1: "a report cannot be written or an input cannot be used",
+    2: "the command line is wrong",
+    3: "below a threshold",
+    4: "no data",
+}
+EXAMPLE = "tally-meson test -C build --coverage-fail-under 80"
 
-Commands:
-  test     runs the tests as `meson test` does, and prints which lines they reached
-  report   prints the table of the counters on disk
-  enable   makes `meson test --coverage` and import('tally') work in the Meson that is on PATH
-  disable  removes everything that enable wrote
-  doctor   reports whether they work, and if not, why
 
-Exit status: that of `meson test` if a test failed; otherwise 125 the build failed, 1 a report
-cannot be written or an input cannot be used, 2 the command line is wrong, 3 below a threshold,
-4 no data.
-
-Example: tally-meson test -C build --coverage-fail-under 80
-"""
+def _usage() -> str:
+    forms = "\n       ".join(f"tally-meson {form}" for form in SYNOPSIS)
+    commands = "\n".join(f"  {name:<8} {summary}" for name, summary in COMMANDS.items())
+    statuses = ", ".join(f"{status} {meaning}" for status, meaning in EXIT_STATUS.items())
+    status = f"Exit status: that of `meson test` if a test failed; otherwise {statuses}."
+    return (
+        f"Usage: {forms}\n\nCommands:\n{commands}\n\n{textwrap.fill(status, 95)}\n\n"
+        f"Example: {EXAMPLE}\n"
+    )
 
 
 def main() -> int:
     words = sys.argv[1:]
     if words in (["-h"], ["--help"], ["help"]):
-        print(_USAGE, end="")
+        print(_usage(), end="")
         return 0
     try:
         with refused_by_system():
@@ -60,11 +74,7 @@ def _run(words: T.List[str]) -> int:
     if command in ("enable", "disable"):
         from . import sites
 
-        parser = Parser(command)
-        group = parser.add_mutually_exclusive_group()
-        group.add_argument("--user", action="store_true", help="Use the user's own site directory.")
-        group.add_argument("--site", metavar="DIR", help="Use the site directory DIR.")
-        parsed = parser.parse_args(words[1:])
+        parsed = parser_of(command).parse_args(words[1:])
         if parsed.site == "":
             raise Refusal(f"{command}: --site: expected a directory, found ''")
         return (
@@ -73,7 +83,7 @@ def _run(words: T.List[str]) -> int:
             else sites.disable(parsed.site, parsed.user)
         )
     if command == "doctor":
-        Parser(command).parse_args(words[1:])
+        parser_of(command).parse_args(words[1:])
         from . import doctor
 
         return doctor.doctor()

@@ -20,17 +20,11 @@ from .measurement import Measurement, Ran, refuse_stale, switch_off
 from .refusal import BUILD_FAILED, Refusal, say
 
 
-def parser(command: str, usage: str, *, reporting_only: bool = False) -> arguments.Parser:
-    out = arguments.Parser(command, usage=usage, add_help=False)
-    arguments.add_arguments(out, reporting_only=reporting_only)
-    return out
-
-
 def test(words: T.Sequence[str]) -> int:
     parsed = command_words.split(words)
     if parsed is None:
         raise Refusal("-C: expected a build directory")
-    own = parser("test", "[-C BUILD] [flags below] [arguments of meson test]...")
+    own = arguments.parser_of("test")
     if parsed.help:
         own.print_help()
         return 0
@@ -194,7 +188,7 @@ def report(words: T.Sequence[str]) -> int:
     parsed = command_words.split(words)
     if parsed is None:
         raise Refusal("-C: expected a build directory")
-    own = parser("report", "[-C BUILD] [flags below]...", reporting_only=True)
+    own = arguments.parser_of("report")
     if parsed.help:
         own.print_help()
         return 0
