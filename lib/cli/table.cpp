@@ -14,7 +14,8 @@ namespace tally::cli {
 
 namespace {
 
-constexpr OptionSpec help_option{.name = "help", .summary = "print this and exit", .letter = 'h'};
+constexpr OptionSpec help_option{
+    .name = "help", .summary = "print this help and exit", .letter = 'h'};
 
 constexpr std::array<OptionSpec, 4> input_specs{{
     help_option,
@@ -332,22 +333,29 @@ constexpr CommandSpec commands[] = {
 
 constexpr CommandTable table{"tally", Prompt::shell, commands};
 
+constexpr std::array<OptionSpec, 2> program_options{
+    {help_option, {.name = "version", .summary = "print the version and exit"}}};
+constexpr ProgramHelp program{
+    .description =
+        "Tally counts what a program does: where its time goes, by function, line and\n"
+        "call path. It reads perf's recordings, the text of `perf script`, Callgrind's\n"
+        "files, gmon.out, pprof's files, folded stacks and coverage counters, compressed\n"
+        "or not.",
+    .options = program_options,
+    .example = "tally record -o out.folded -- ./program && tally report out.folded",
+};
+
 } // namespace
 
 const CommandTable &tally_table() { return table; }
 
+const ProgramHelp &tally_program() { return program; }
+
 std::string tally_help() {
-  constexpr std::array<OptionSpec, 2> options{
-      {help_option, {.name = "version", .summary = "print the version and exit"}}};
-  return "Tally counts what a program does: where its time goes, by function, line and\n"
-         "call path. It reads perf's recordings, the text of `perf script`, Callgrind's\n"
-         "files, gmon.out, pprof's files, folded stacks and coverage counters, compressed\n"
-         "or not.\n"
-         "Usage: tally [OPTIONS] COMMAND\n\n"
-         "Options:\n" +
-         option_lines(options) + "\nCommands:\n" + command_list(table, "  ", 23) +
-         "\nExample: tally record -o out.folded -- ./program && tally report out.folded\n"
-         "Type `tally COMMAND --help` for more about a command.\n";
+  return fmt::format("{}\nUsage: tally [OPTIONS] COMMAND\n\nOptions:\n{}\nCommands:\n{}\n"
+                     "Example: {}\nType `tally COMMAND --help` for more about a command.\n",
+                     program.description, option_lines(program.options),
+                     command_list(table, "  ", 23), program.example);
 }
 
 } // namespace tally::cli

@@ -49,6 +49,13 @@ class ConsumerTest(unittest.TestCase):
         if not build:
             self.skipTest("TALLY_BUILD_ROOT is not set: run this test by `meson test`")
         prefix = self.install(build)
+        installed = {path.name for path in prefix.rglob("*")}
+        self.assertLessEqual(
+            {"tally.1", "tally-gdb.7", "tally-meson.1", "_tally", "tally.fish", "tally-meson.fish"},
+            installed,
+        )
+        # These write the manual pages while Tally is built.
+        self.assertTrue({"manual.py", "tally-manual"}.isdisjoint(installed))
         pkgconfig = next(prefix.rglob("tally.pc"), None)
         self.assertIsNotNone(pkgconfig, "no tally.pc is installed")
         environment = {**os.environ, "PKG_CONFIG_PATH": str(pkgconfig.parent)}

@@ -40,3 +40,8 @@ def library() -> str:
 def command_line() -> str:
     """Returns the path of the `tally` program."""
     return str(_from_environment("TALLY_CLI"))
+
+
+def manual_pages() -> list[Path]:
+    """Returns the paths of the manual pages that are built."""
+    return [Path(path) for path in str(_from_environment("TALLY_PAGES")).split(os.pathsep)]
