@@ -10,21 +10,20 @@ from .session import TallyError
 
 __all__ = ["TallyError", "profile"]
 
-_loaded = None
+_front = None
+_profile = None
 
 
 def load(folder: str) -> None:
-    """Registers the commands, settings and event handlers. A second call does nothing."""
-    global _loaded
-    if _loaded is not None:
+    """Registers the commands and settings. A second call does nothing."""
+    global _front
+    if _front is not None:
         return
     import gdb
 
-    from . import _abi, commands, inferior, settings
-    from .script import Profile
-    from .runner import Runner
+    from . import _abi, commands, settings
+    from .front import Front
     from .session import Session
-    from .variables import Variables
 
     try:
         library = _abi.load(folder)
@@ -33,21 +32,23 @@ def load(folder: str) -> None:
         gdb.write(f"Tally is not loaded: {error}\n", gdb.STDERR)
         return
     session = Session(library)
-    watcher = inferior.Watcher(session)
-    variables = Variables(session)
-    runner = Runner(session, watcher, settings.register(session), variables)
-    commands.register(runner)
+    front = Front(session, settings.register(session))
+    commands.register(front)
     if hasattr(gdb, "MICommand"):  # GDB 12
         from . import mi
 
-        mi.register(runner)
-    watcher.connect()
-    variables.connect()  # after the watcher, whose handlers update the session
-    _loaded = Profile(runner)
+        mi.register(front)
+    front.connect()
+    _front = front
 
 
 def profile():
     """Returns the only Profile of this GDB. Raises TallyError if Tally is not loaded."""
-    if _loaded is None:
+    global _profile
+    if _front is None:
         raise TallyError("Tally is not loaded: `source` its tally.py first")
-    return _loaded
+    if _profile is None:
+        from .script import Profile
+
+        _profile = Profile(_front.runner())
+    return _profile

@@ -1,9 +1,11 @@
 """Declares libtally's functions for ctypes. No other module of this package imports ctypes."""
 
+from __future__ import annotations
+
 import ctypes
 import os
+from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import List, Optional, Sequence, Tuple
 
 ABI = 2
 
@@ -232,7 +234,7 @@ FUNCTIONS = [
 ]
 
 
-def _candidates(folder: str) -> List[str]:
+def _candidates(folder: str) -> list[str]:
     """Returns the paths to try. TALLY_LIBRARY, if it is set, is the only one. Otherwise the first
     is the installed library, or the one in the directory `build` of the source tree, and the second
     is a bare name, which the dynamic loader searches for. `folder` is tally.py's directory."""
@@ -250,7 +252,7 @@ def _candidates(folder: str) -> List[str]:
 
 
 def load(folder: str) -> ctypes.CDLL:
-    library: Optional[ctypes.CDLL] = None
+    library: ctypes.CDLL | None = None
     tried = []
     for path in _candidates(folder):
         try:
@@ -283,11 +285,11 @@ def by_reference(value):
     return ctypes.byref(value)
 
 
-def texts(values: List[bytes]):
+def texts(values: list[bytes]):
     return (c_char_p * len(values))(*values)
 
 
-def stacks(seen: Sequence[Tuple[int, bytes, Sequence[int]]]):
+def stacks(seen: Sequence[tuple[int, bytes, Sequence[int]]]):
     """Returns an array of Stack, built from (tid, name, pcs) tuples."""
     return (Stack * len(seen))(
         *[Stack(tid, len(pcs), (c_uint64 * len(pcs))(*pcs), name) for tid, name, pcs in seen]

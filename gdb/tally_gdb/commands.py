@@ -1,14 +1,14 @@
 """`profile` and its subcommands. The library supplies their names, help and completions."""
 
+from __future__ import annotations
+
 import re
 import sys
-from typing import List, Optional, Union
 
 import gdb
 
-from . import symbols
 from .console import FAULTS, printable
-from .runner import Runner
+from .front import Front
 from .session import Session, TallyError
 
 
@@ -23,18 +23,18 @@ _LAST_WORD = re.compile(r"""(?:^|\s)(?:(['"])(?P<quoted>((?!\1).)*)|(?P<plain>\S
 
 
 class _Console:
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    def __init__(self, front: Front) -> None:
+        self._front = front
 
     def run(self, line: str, to_console: bool) -> None:
         try:
-            text = self._runner.run(line, to_console)
+            text = self._front.runner().run(line, to_console)
         except TallyError as error:
             raise gdb.GdbError(printable(str(error)))
         if text:
             gdb.write(printable(text))
 
-    def complete(self, line: str, text: str, word: Optional[str]) -> List[str]:
+    def complete(self, line: str, text: str, word: str | None) -> list[str]:
         """Returns what may replace `word`, which GDB passes as the last part of `text`. GDB ends it
         at a '-', '/' or ':', so it may begin later than the last word of `text`; the completions
         then lose the same prefix. `word` is None when GDB only asks where words end."""
@@ -42,11 +42,13 @@ class _Console:
         if word is None or last is None:
             return []
         cut = len(last["quoted"] or last["plain"] or "") - len(word)
-        session = self._runner.session
+        session = self._front.session
         try:
             found = session.complete(line)
             prefix = session.symbol_to_complete(line)
             if prefix:
+                from . import symbols
+
                 found = session.complete_symbol(line, *symbols.like(prefix))
             return [printable(each[max(cut, 0) :]) for each in found]
         except (*FAULTS, TallyError):
@@ -79,14 +81,14 @@ class _SubCommand(gdb.Command):
         self.dont_repeat()
         self._console.run(f"{self._name} {argument}", _is_typed())
 
-    def complete(self, text: str, word: Optional[str]) -> Union[int, List[str]]:
+    def complete(self, text: str, word: str | None) -> int | list[str]:
         if self._takes_locations:
             return gdb.COMPLETE_LOCATION
         return self._console.complete(f"{self._name} {text}", text, word)
 
 
-def register(runner: Runner) -> None:
-    console, session = _Console(runner), runner.session
+def register(front: Front) -> None:
+    console, session = _Console(front), front.session
     _Prefix(console, session)
     table = session.commands()
     for name, usage, text in zip(table["name"], table["usage"], table["help"]):

@@ -4,7 +4,7 @@ import atexit
 import os
 import re
 import signal
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import gdb
 
@@ -113,14 +113,19 @@ class Watcher:
         self._called_pid = 0  # the process that runs a function called from the prompt; 0 if none
         self._warned_of = 0  # the other checkpoint's process about which the user was warned
 
-    def connect(self) -> None:
+    def connect(self) -> Dict[str, Callable]:
+        """Returns the handlers of events, some of which GDB may be delivering."""
         self._passed_stops.connect()
-        gdb.events.cont.connect(self._on_cont)
-        gdb.events.stop.connect(self._on_stop)
-        gdb.events.exited.connect(self._on_exited)
-        gdb.events.inferior_call.connect(self._on_call)
-        gdb.events.before_prompt.connect(self._on_prompt)
-        gdb.events.clear_objfiles.connect(self._on_exec)
+        handlers: Dict[str, Callable] = {
+            "cont": self._on_cont,
+            "stop": self._on_stop,
+            "exited": self._on_exited,
+            "inferior_call": self._on_call,
+            "before_prompt": self._on_prompt,
+            "clear_objfiles": self._on_exec,
+        }
+        for name, handler in handlers.items():
+            getattr(gdb.events, name).connect(handler)
         removed = getattr(gdb.events, "connection_removed", None)
         if removed is not None:
             removed.connect(self._on_prompt)
@@ -129,6 +134,7 @@ class Watcher:
             exiting.connect(lambda _event: self._close())
         # Older GDBs lack that event, and a reader thread must not outlive the Python interpreter.
         atexit.register(self._close)
+        return handlers
 
     def _close(self) -> None:
         self._actions.interrupter.end_thread()

@@ -1,11 +1,11 @@
 """`-profile-…`: an MI command for each subcommand of `profile`."""
 
-from typing import List
+from __future__ import annotations
 
 import gdb
 
 from .console import printable
-from .runner import TOO_DEEP, Runner, quoted
+from .front import Front
 from .session import TallyError
 
 
@@ -19,37 +19,41 @@ def _result(value):
 
 
 class _Command(gdb.MICommand):
-    def __init__(self, runner: Runner, name: str, has_json: bool) -> None:
-        self._runner = runner
+    def __init__(self, front: Front, name: str, has_json: bool) -> None:
+        self._front = front
         self._name = name
         self._has_json = has_json
         super().__init__(f"-profile-{name}")
 
-    def invoke(self, argv: List[str]):
+    def invoke(self, argv: list[str]):
         try:
             return _result(self._run([word for word in argv if word != "--json"]))
         except TallyError as error:
             raise gdb.GdbError(printable(str(error)))
         except RecursionError:
+            from .runner import TOO_DEEP
+
             raise gdb.GdbError(TOO_DEEP)
 
-    def _run(self, words: List[str]):
+    def _run(self, words: list[str]):
+        from .runner import quoted
+
+        runner, session = self._front.runner(), self._front.session
         line = f"{self._name} {quoted(words)}"
         if self._name == "status":
-            self._runner.run(line, to_console=False)
-            return self._runner.session.status()
+            runner.run(line, to_console=False)
+            return session.status()
         if self._has_json:
-            return self._runner.run_json(line)
-        text = self._runner.run(line, to_console=False)
+            return runner.run_json(line)
+        text = runner.run(line, to_console=False)
         if self._name == "config" and len(words) == 1:
-            return {"name": words[0], "value": self._runner.session.setting(words[0])}
+            return {"name": words[0], "value": session.setting(words[0])}
         if self._name == "config" and not words:
-            session = self._runner.session
             return {name: session.setting(str(name)) for name in session.settings()["name"]}
         return {"message": text.splitlines()} if text else {}
 
 
-def register(runner: Runner) -> None:
-    table = runner.session.commands()
+def register(front: Front) -> None:
+    table = front.session.commands()
     for name, usage in zip(table["name"], table["usage"]):
-        _Command(runner, str(name), "[--json]" in str(usage))
+        _Command(front, str(name), "[--json]" in str(usage))

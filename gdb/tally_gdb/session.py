@@ -1,6 +1,8 @@
 """Wraps a tally_session in Python types. This module does not depend on GDB."""
 
-from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from . import _abi
 
@@ -27,18 +29,18 @@ class Performer:
         """Returns "function\\tfile\\tline" for a run-time address, or "" if it is unknown."""
         return ""
 
-    def instructions(self, ranges: Sequence[int]) -> Optional[str]:
+    def instructions(self, ranges: Sequence[int]) -> str | None:
         """Returns a line "0xADDRESS\\ttext" for each instruction of the ranges, which are pairs of
         addresses. If that is not possible, returns the reason, or None as for act()."""
         return None
 
-    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> Optional[str]:
+    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str | None:
         """Performs one of the other requests. Returns "", the reason if that failed, or None if the
         debugger does not support the request."""
         return None
 
 
-def _decode(text: Optional[bytes]) -> str:
+def _decode(text: bytes | None) -> str:
     # Names and paths may be any bytes. Lone surrogates are not used, because GDB cannot print them.
     return (text or b"").decode("utf-8", "backslashreplace")
 
@@ -53,7 +55,7 @@ class Session:
 
     def __init__(self, library) -> None:
         self._lib = library
-        self._handle: Optional[int] = self._made(library.tally_session_new)
+        self._handle: int | None = self._made(library.tally_session_new)
 
     def close(self) -> None:
         """Ends sampling and joins the reader thread. A second call does nothing."""
@@ -107,7 +109,7 @@ class Session:
     def tick_interrupt(self) -> int:
         return self._lib.tally_session_tick_interrupt(self._handle)
 
-    def unsafe_frame(self, module: str, function: str, before: Optional[bytes]) -> str:
+    def unsafe_frame(self, module: str, function: str, before: bytes | None) -> str:
         """Returns the library or allocator that the frame is inside, if a call into the program
         could hang there, otherwise "". `before` holds the bytes before the pc of the innermost
         frame; it is None for a caller."""
@@ -131,7 +133,7 @@ class Session:
         """Reports that the interrupt which tick_interrupt() requested was not sent."""
         self._lib.tally_session_tick_withdraw(self._handle)
 
-    def tick(self, performer: Performer, seen: Sequence[Tuple[int, str, Sequence[int]]]) -> None:
+    def tick(self, performer: Performer, seen: Sequence[tuple[int, str, Sequence[int]]]) -> None:
         """Records (tid, name, pcs) of each thread that is visible at this stop."""
         stacks = _abi.stacks([(tid, _encode(name), pcs) for tid, name, pcs in seen])
         size = _abi.size_of(_abi.Stack)
@@ -140,7 +142,7 @@ class Session:
             performer,
         )
 
-    def region_exits(self) -> Dict[str, int]:
+    def region_exits(self) -> dict[str, int]:
         """Returns the kind of hit, a HIT_ of _abi, of each function by which a program leaves another
         one without a return."""
         table = self._table(self._lib.tally_region_exits)
@@ -169,7 +171,7 @@ class Session:
         """The id of the sampled process, 0 if there is none."""
         return self._lib.tally_session_sampled_pid(self._handle) if self.is_open else 0
 
-    def complete(self, line: str) -> List[str]:
+    def complete(self, line: str) -> list[str]:
         table = self._table(self._lib.tally_session_complete, self._handle, _encode(line))
         return [str(word) for word in table["word"]]
 
@@ -179,7 +181,7 @@ class Session:
 
     def complete_symbol(
         self, line: str, functions: Sequence[str], files: Sequence[str]
-    ) -> List[str]:
+    ) -> list[str]:
         """Does the same as complete(), for the functions and source files that GDB knows."""
         table = self._table(
             self._lib.tally_session_complete_symbol,
@@ -198,7 +200,7 @@ class Session:
     def set(self, name: str, value: str) -> None:
         self._check(self._lib.tally_session_set(self._handle, _encode(name), _encode(value)))
 
-    def set_display(self, width: int, flavor: str, styles: Dict[str, str]) -> None:
+    def set_display(self, width: int, flavor: str, styles: dict[str, str]) -> None:
         """Sets how replies look: the width of the terminal (0 means unlimited), the syntax in which
         the library disassembles code ("att" or "intel"), and the escape sequences that precede the
         texts of the roles _abi.STYLES (none for plain text)."""
@@ -207,27 +209,27 @@ class Session:
         display.size = _abi.size_of(display)
         self._check(self._lib.tally_session_set_display(self._handle, _abi.by_reference(display)))
 
-    def status(self) -> Dict[str, str]:
+    def status(self) -> dict[str, str]:
         """Returns the values that `status` prints, by name."""
         table = self._table(self._lib.tally_session_status, self._handle)
         return {str(name): str(value) for name, value in zip(table["name"], table["value"])}
 
-    def report(self, by: str, sort: str) -> Dict[str, Sequence[Union[str, int]]]:
+    def report(self, by: str, sort: str) -> dict[str, Sequence[str | int]]:
         """Returns the columns name, file, object, line, id, self and inclusive."""
         return self._table(self._lib.tally_session_report, self._handle, _encode(by), _encode(sort))
 
-    def commands(self) -> Dict[str, Sequence[Union[str, int]]]:
+    def commands(self) -> dict[str, Sequence[str | int]]:
         """Returns the columns name, summary, usage and help."""
         return self._table(self._lib.tally_commands)
 
-    def settings(self) -> Dict[str, Sequence[Union[str, int]]]:
+    def settings(self) -> dict[str, Sequence[str | int]]:
         """Returns the columns name, values, fallback and summary."""
         return self._table(self._lib.tally_settings)
 
     def help(self) -> str:
         return _decode(self._lib.tally_profile_help())
 
-    def _check(self, error: Optional[int]) -> None:
+    def _check(self, error: int | None) -> None:
         if not error:
             return
         text = _decode(self._lib.tally_error_text(error))
@@ -253,7 +255,7 @@ class Session:
             if request == _abi.REQUEST_NONE:
                 return text
             try:
-                answers: List[Optional[str]] = []
+                answers: list[str | None] = []
                 if request == _abi.REQUEST_PROGRESS:
                     performer.progress(progress)
                 elif request == _abi.REQUEST_SYMBOLS:
@@ -270,16 +272,16 @@ class Session:
                 self._lib.tally_session_answer, self._handle, _abi.texts(texts), len(texts)
             )
 
-    def _array(self, function: Callable, reply: int) -> List[int]:
+    def _array(self, function: Callable, reply: int) -> list[int]:
         count = _abi.count()
         array = function(reply, _abi.by_reference(count))
         return array[: count.value] if count.value else []
 
-    def _table(self, function: Callable, *arguments) -> Dict[str, Sequence[Union[str, int]]]:
+    def _table(self, function: Callable, *arguments) -> dict[str, Sequence[str | int]]:
         table = self._made(function, *arguments)
         try:
             rows = self._lib.tally_table_rows(table)
-            out: Dict[str, Sequence[Union[str, int]]] = {}
+            out: dict[str, Sequence[str | int]] = {}
             for column in range(self._lib.tally_table_columns(table)):
                 name = _decode(self._lib.tally_table_column_name(table, column))
                 if self._lib.tally_table_column_kind(table, column) == _abi.COLUMN_TEXT:

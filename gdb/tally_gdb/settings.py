@@ -1,6 +1,6 @@
 """`set profile …` and `show profile …`: the session's settings as GDB parameters."""
 
-from typing import List
+from __future__ import annotations
 
 import gdb
 
@@ -53,10 +53,10 @@ class _Prefix(gdb.Command):
             raise gdb.GdbError(f"{self._word} profile: expected one of {', '.join(_names)}")
 
 
-_names: List[str] = []
+_names: list[str] = []
 
 
-def register(session: Session) -> List[_Setting]:
+def register(session: Session) -> list[_Setting]:
     _Prefix("set")
     _Prefix("show")
     table = session.settings()

@@ -1,7 +1,9 @@
 """Sets $_profile_samples and $_profile_lost. GDB's Python cannot define a variable whose value is
 computed on access, so they are set at each stop, after each command, and before each prompt."""
 
-from typing import Dict
+from __future__ import annotations
+
+from collections.abc import Callable
 
 import gdb
 
@@ -14,12 +16,14 @@ _NAMES = {"_profile_samples": "samples", "_profile_lost": "lost"}
 class Variables:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._set: Dict[str, int] = {}
+        self._set: dict[str, int] = {}
 
-    def connect(self) -> None:
-        for event in (gdb.events.stop, gdb.events.exited, gdb.events.before_prompt):
-            event.connect(self.refresh)
-        self.refresh()
+    def connect(self) -> dict[str, Callable]:
+        """Returns the handlers of events."""
+        handlers = {name: self.refresh for name in ("stop", "exited", "before_prompt")}
+        for name, handler in handlers.items():
+            getattr(gdb.events, name).connect(handler)
+        return handlers
 
     def refresh(self, *_event) -> None:
         """Sets the variables. It never raises, because it runs between the user's commands."""
