@@ -26,6 +26,12 @@ _tally_values() {
   }'
 }
 
+# Prints the values of an argument whose help reads "this|that".
+_tally_choices() {
+  "$@" --help 2>/dev/null | awk '/^Arguments:/ { on = 1; next } /^$/ { on = 0 }
+                                 on && $1 ~ /\|/ { gsub(/\|/, "\n", $1); print $1 }'
+}
+
 _tally() {
   local program=$1 current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} i words=
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
@@ -48,6 +54,7 @@ _tally() {
     fi
   else
     words=$(_tally_values "$previous" "$program" "$command")
+    [[ -n $words ]] || words=$(_tally_choices "$program" "$command")
   fi
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current" | LC_ALL=C sort -u)
 }

@@ -65,7 +65,7 @@ constexpr Row rows[] = {
     {"convert", convert_command},     {"merge", merge_command},
     {"coverage", coverage_command},   {"gcov", gcov_command},
     {"validate", validate_command},   {"rewrite", rewrite_command},
-    {"zero", zero_command},
+    {"zero", zero_command},           {"setup", setup_command},
 };
 
 Result<void> run(const ParsedCommand &given, Outcome &outcome) {

@@ -199,6 +199,12 @@ constexpr std::array<OptionSpec, 2> zero_specs{{
 constexpr std::array<ArgumentSpec, 1> zero_arguments{
     {{"PATH", "counter files, or directories to search for them", check_file_name}}};
 
+constexpr std::array<OptionSpec, 2> setup_specs{{
+    help_option,
+    {.name = "undo", .summary = "remove what `tally setup` added, and nothing else"},
+}};
+constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
+
 constexpr std::array<OptionSpec, 22> coverage_specs{{
     help_option,
     {.name = "report",
@@ -329,6 +335,12 @@ constexpr CommandSpec commands[] = {
      "tally rewrite callgrind.out.4711 -o sorted.callgrind", in_argument},
     {"zero", "[PATH...]", zero_specs, "reset coverage counters to 0", "", "tally zero build",
      zero_arguments},
+    {"setup", "gdb|lldb", setup_specs, "let a debugger load Tally whenever it starts",
+     "Adds the line that loads the plug-in to the init file that the debugger reads:\n"
+     "GDB's is ~/.config/gdb/gdbinit if that exists, otherwise ~/.gdbinit; LLDB's is\n"
+     "~/.lldbinit-lldb if that exists, otherwise ~/.lldbinit. A line that is already\n"
+     "there is not added again.",
+     "tally setup gdb", setup_arguments},
 };
 
 constexpr CommandTable table{"tally", Prompt::shell, commands};

@@ -26,6 +26,7 @@ COMMANDS = [
     "validate",
     "rewrite",
     "zero",
+    "setup",
 ]
 
 

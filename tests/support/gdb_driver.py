@@ -33,6 +33,7 @@ def _argv(
     args: Sequence[str],
     plugin: bool,
     commands: Sequence[str],
+    own: Sequence[str] = ("-nx", "-nh"),
 ) -> list[str]:
     settings = [
         "set confirm off",
@@ -43,7 +44,7 @@ def _argv(
     ]
     if not pagination:
         settings += ["set pagination off", "set height 0"]
-    argv = [*wrapper, gdb_program(), "-nx", "-nh", "-q"] + (["-batch"] if batch else [])
+    argv = [*wrapper, gdb_program(), *own, "-q"] + (["-batch"] if batch else [])
     for setting in settings:
         argv += ["-iex", setting]
     if plugin:
@@ -65,14 +66,20 @@ def run_gdb(
     environment: Mapping[str, str | None] | None = None,
     cwd: str | None = None,
     before_exec: Callable[[], None] | None = None,
+    home: str | None = None,
+    options: Sequence[str] = (),
     timeout_s: float = DEFAULT_TIMEOUT_S,
 ) -> GdbResult:
     """Runs GDB in batch mode. Each command is passed by -ex; the status is that of the last one.
 
     `wrapper` is put before gdb (seccomp_run eperm); `before_exec` runs in the child (setrlimit).
-    A value of None in `environment` removes the variable.
+    A value of None in `environment` removes the variable. `home` is a home directory whose init
+    file is read, after the system's; `options` are further options of GDB.
     """
-    argv = _argv(wrapper, True, pagination, program, args, plugin, commands)
+    own = ["-nx", "-nh"]
+    if home is not None:
+        own, environment = [], {**(environment or {}), "HOME": home}
+    argv = _argv(wrapper, True, pagination, program, args, plugin, commands, [*own, *options])
     return run_batch(
         "gdb",
         argv,

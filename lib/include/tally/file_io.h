@@ -66,10 +66,10 @@ private:
 };
 
 // Writes `bytes` to a temporary file in the target's directory and renames it to the target. The
-// new file gets the mode of the file that it replaces; symbolic links are followed. "-" is standard
-// output; devices and pipes are written directly. After an error an existing file is unchanged, and
-// the temporary file is gone. A file without write permission is an error, although it could be
-// replaced.
+// new file gets the mode of the file that it replaces and, if that is permitted, its owner and
+// group; symbolic links are followed. "-" is standard output; devices and pipes are written
+// directly. After an error an existing file is unchanged, and the temporary file is gone. A file
+// without write permission is an error, although it could be replaced.
 TALLY_API Result<void> write_file(const std::string &path, std::string_view bytes);
 
 } // namespace tally

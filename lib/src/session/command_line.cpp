@@ -37,6 +37,15 @@ tl::unexpected<Error> unfit(std::string message) {
   return fail(ErrorCode::invalid_argument, std::move(message));
 }
 
+std::string not_among(const std::vector<std::string_view> &allowed, std::string_view value) {
+  return fmt::format("expected one of {}, found '{}'", fmt::join(allowed, ", "), value);
+}
+
+// Returns the alternatives of "a|b|c"; empty if there is no '|'.
+std::vector<std::string_view> choices(std::string_view values) {
+  return values.find('|') == values.npos ? std::vector<std::string_view>() : alternatives(values);
+}
+
 Result<void> without_source(const Result<const Format *> &format) {
   return format ? Result<void>() : unfit(format.error().message);
 }
@@ -176,10 +185,7 @@ std::string shown_name(const OptionSpec &option) {
   return fmt::format("{}{}", option.name.size() == 1 ? "-" : "--", option.name);
 }
 
-std::vector<std::string_view> choices(const OptionSpec &option) {
-  return option.values.find('|') == option.values.npos ? std::vector<std::string_view>()
-                                                       : alternatives(option.values);
-}
+std::vector<std::string_view> choices(const OptionSpec &option) { return choices(option.values); }
 
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name) {
@@ -191,8 +197,7 @@ Result<void> check_value(const OptionSpec &option, std::string_view value,
   if (const auto allowed = choices(option); !allowed.empty())
     return std::ranges::find(allowed, value) != allowed.end()
                ? Result<void>()
-               : named(unfit(fmt::format("expected one of {}, found '{}'", fmt::join(allowed, ", "),
-                                         value)));
+               : named(unfit(not_among(allowed, value)));
   if (option.most > 0) {
     TALLY_CHECK(whole_number(value, option.least, option.most, std::string(shown_name)));
     return {};
@@ -321,6 +326,9 @@ private:
     for (size_t i = 0; i < parsed_.arguments.size() && !spec.about_arguments.empty(); ++i) {
       const ArgumentSpec &argument =
           spec.about_arguments[std::min(i, spec.about_arguments.size() - 1)];
+      if (const auto allowed = choices(argument.name);
+          !allowed.empty() && std::ranges::find(allowed, parsed_.arguments[i]) == allowed.end())
+        return of_command(not_among(allowed, parsed_.arguments[i]));
       if (argument.check)
         if (auto checked = argument.check(parsed_.arguments[i]); !checked) {
           checked.error().source = argument.name;

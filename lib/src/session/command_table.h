@@ -35,14 +35,14 @@ struct OptionSpec {
 };
 
 struct ArgumentSpec {
-  std::string_view name;
+  std::string_view name; // "FILE"; "a|b" for a choice
   std::string_view summary; // the lines of its help
   ValueCheck *check = nullptr;
 };
 
 struct CommandSpec {
   std::string_view name;
-  std::string_view arguments; // "FILE", "NAME [VALUE]", "IN...", "[PATH...]"; empty for none
+  std::string_view arguments; // "FILE", "NAME [VALUE]", "IN...", "a|b"; empty for none
   std::span<const OptionSpec> options;
   std::string_view summary; // one line, as in a list of commands
   std::string_view details; // further lines; may be empty

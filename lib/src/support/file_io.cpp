@@ -53,7 +53,7 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
     return write_all(STDOUT_FILENO, bytes, "<stdout>");
 
   const std::string target = follow_links(path);
-  std::optional<mode_t> mode; // of the file that is replaced
+  std::optional<struct stat> replaced;
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode))
@@ -67,7 +67,7 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
     // Renaming would replace a file that its owner made read-only, so check this first.
     if (::access(path.c_str(), W_OK) != 0)
       return fail_errno(errno, "cannot write", path);
-    mode = info.st_mode & 07777;
+    replaced = info;
   } else if (errno != ENOENT) {
     return fail_errno(errno, "cannot write", path);
   }
@@ -78,7 +78,9 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
   do {
     // The name does not include the target's name, which may already have the maximum length.
     beside = fmt::format("{}.tally-{}-{}.tmp", folder_of(target), ::getpid(), ++counter);
-    fd.reset(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    // Nobody else may read a private file's bytes before it has its mode.
+    fd.reset(
+        ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaced ? 0600 : 0666));
   } while (fd.get() < 0 && errno == EEXIST);
   if (fd.get() < 0)
     return fail_errno(errno, "cannot create", path);
@@ -88,8 +90,15 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
   };
   if (auto written = write_all(fd.get(), bytes, path); !written)
     return give_up(fail(written.error()));
-  if (mode && ::fchmod(fd.get(), *mode) != 0)
-    return give_up(fail_errno(errno, "cannot set the mode", path));
+  if (replaced) {
+    // Only root can keep another owner, and others only the groups that they belong to. This comes
+    // before the mode, because it clears the set-user-ID bit.
+    if (::fstat(fd.get(), &info) == 0 &&
+        (info.st_uid != replaced->st_uid || info.st_gid != replaced->st_gid))
+      (void)!::fchown(fd.get(), replaced->st_uid, replaced->st_gid);
+    if (::fchmod(fd.get(), replaced->st_mode & 07777) != 0)
+      return give_up(fail_errno(errno, "cannot set the mode", path));
+  }
   // A full disk may be reported only by close().
   if (::close(fd.release()) != 0)
     return give_up(fail_errno(errno, "cannot write", path));
