@@ -1,4 +1,5 @@
-"""Tests what `meson setup` reports about parts that cannot be built."""
+"""Tests what `meson setup` reports about parts that cannot be built, and what options install."""
+import json
 import os
 import subprocess
 import sys
@@ -51,6 +52,37 @@ class LldbHeadersTest(unittest.TestCase):
         done = self.set_up("-Dlldb=enabled")
         self.assertNotEqual(done.returncode, 0, done.stdout)
         self.assertRegex(done.stdout, rf"ERROR: .*\blldb\b.*: {LACKING} .*-Dlldb_headers=DIR")
+
+
+class AutoloadTest(unittest.TestCase):
+    """The option gdb_autoload installs a file that loads the installed plug-in."""
+
+    def test_the_installed_file(self) -> None:
+        need_tools("meson")
+        folder = tempfile.TemporaryDirectory(prefix="setup-")
+        self.addCleanup(folder.cleanup)
+        build = Path(folder.name, "build")
+        target = Path("/etc/gdb/gdbinit.d")
+        subprocess.run(
+            [
+                *("meson", "setup", build, SOURCE_ROOT, "--prefix=/opt/a b"),
+                *("-Dtests=disabled", "-Dlldb=disabled", f"-Dgdb_autoload={target}"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=True,
+        )
+        done = subprocess.run(
+            ["meson", "introspect", "--installed", build],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        sources = {to: source for source, to in json.loads(done.stdout).items()}
+        self.assertIn("/opt/a b/share/tally/gdb/tally.py", sources)
+        text = Path(sources[str(target / "tally.py")]).read_text(encoding="utf-8")
+        self.assertIn('_load("/opt/a b/share/tally/gdb/tally.py")\n', text)
+        compile(text, "tally.py", "exec")
 
 
 if __name__ == "__main__":

@@ -87,6 +87,7 @@ class Completed(unittest.TestCase):
             offered = set(self.completed("tally", command, "-"))
             self.assertLessEqual({"-h", *options}, offered, command)
             self.assertEqual(set(self.completed("tally", command, "--")), options, command)
+        self.assertEqual(self.completed("tally", "setup", ""), ["gdb", "lldb"])
         self.assertEqual(
             self.completed("tally", "coverage", "--fail-under-b"), ["--fail-under-branch"]
         )

@@ -35,7 +35,7 @@ struct OptionSpec {
 };
 
 struct ArgumentSpec {
-  std::string_view name; // "FILE"; "a|b" for a choice
+  std::string_view name;    // "FILE"; "a|b" for a choice
   std::string_view summary; // the lines of its help
   ValueCheck *check = nullptr;
 };
