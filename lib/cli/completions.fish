@@ -53,6 +53,13 @@ function __tally_values
     end
 end
 
+# Prints the values of an argument whose help reads "this|that".
+function __tally_choices
+    command $argv --help 2>/dev/null |
+        awk '/^Arguments:/ { on = 1; next } /^$/ { on = 0 }
+             on && $1 ~ /\|/ { gsub(/\|/, "\n", $1); print $1 }'
+end
+
 function __tally_words
     set -l words (commandline -opc)
     set -l current (commandline -ct)
@@ -77,6 +84,8 @@ function __tally_words
         set found (__tally_commands $program)
     else if string match -q -- '-*' $words[-1]
         set found (__tally_values $words[-1] $program $words[2])
+    else
+        set found (__tally_choices $program $words[2])
     end
     if set -q found[1]
         printf '%s\n' $found

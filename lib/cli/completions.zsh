@@ -42,6 +42,13 @@ _tally_options() {
     END { show() }'
 }
 
+# Prints the values of an argument whose help reads "this|that".
+_tally_choices() {
+  _call_program arguments "$@" --help 2>/dev/null |
+    awk '/^Arguments:/ { on = 1; next } /^$/ { on = 0 }
+         on && $1 ~ /\|/ { gsub(/\|/, "\n", $1); print $1 }'
+}
+
 _tally() {
   local program=$words[1] command=$words[2] option= line
   local -a found fields
@@ -89,7 +96,12 @@ _tally() {
     done
     _describe -o option found
   else
-    _files
+    found=(${(f)"$(_tally_choices $program $command)"})
+    if (($#found)); then
+      compadd -- $found
+    else
+      _files
+    fi
   fi
 }
 
