@@ -6,7 +6,7 @@ from typing import Callable
 
 sys.path.insert(0, os.path.dirname(__file__))
 from case import REPORT, LldbCase
-from support.dap_driver import DapSession, dap_server
+from support.dap_driver import LldbDap, dap_server
 from support.lldb_driver import lldb_name, lldb_programs
 from support.programs import program
 from support.skips import run_unittests
@@ -20,13 +20,13 @@ class DapTest(LldbCase):
         if len(absent) == len(lldb_programs()):
             raise unittest.SkipTest(f"not installed: lldb-dap or lldb-vscode of {absent}")
 
-    def in_each_server(self, measure: Callable[[DapSession], None], **options: bool) -> None:
+    def in_each_server(self, measure: Callable[[LldbDap], None], **options: bool) -> None:
         """Calls `measure` in a session with each installed server."""
 
         def serve(lldb: str) -> None:
             server = dap_server(lldb)
             if server is not None:
-                with DapSession(server) as dap:
+                with LldbDap(server) as dap:
                     measure(dap)
 
         self.in_each(serve, **options)
@@ -34,7 +34,7 @@ class DapTest(LldbCase):
     def test_sampling_from_the_launch(self) -> None:
         """The commands run before the launch, and no other command until the process has ended."""
 
-        def measure(dap: DapSession) -> None:
+        def measure(dap: LldbDap) -> None:
             dap.launch(
                 program("spin7030"),
                 ["0.7"],
@@ -57,7 +57,7 @@ class DapTest(LldbCase):
     def test_resumed_by_the_client(self) -> None:
         """Sampling is armed before the launch, and continues when the client resumes."""
 
-        def measure(dap: DapSession) -> None:
+        def measure(dap: LldbDap) -> None:
             dap.launch(
                 program("spin7030"),
                 ["0.6", "2"],
@@ -74,6 +74,37 @@ class DapTest(LldbCase):
             self.assertGreater(samples[0], 100, dap.transcript)
             self.assertGreater(samples[1], samples[0] + 100, dap.transcript)
             dap.wait_exit()
+
+        self.in_each_server(measure, by_chance=True)
+
+    def test_the_console(self) -> None:
+        """Lines as a user types them: with the escape prefix, at a stop, while the program runs and
+        after its end. Without it they are expressions of the program's language."""
+
+        def measure(dap: LldbDap) -> None:
+            dap.launch(
+                program("spin7030"),
+                ["0.4", "2"],
+                commands=["profile start"],
+                functions=["checkpoint"],
+            )
+            dap.wait_event("stopped")
+            at_stop = parse_report(dap.evaluate("`" + REPORT))
+            self.assertGreater(at_stop.row("seventy").self_ticks, 50, dap.transcript)
+            self.assertNotEqual(dap.refusal(REPORT), "")
+            self.assertIn("--nonsense", dap.evaluate("`profile report --nonsense").splitlines()[-1])
+            dap.proceed()
+            running = parse_status(dap.evaluate("`profile status"))
+            self.assertEqual(running["state"], "sampling", dap.transcript)
+            dap.wait_event("stopped")
+            dap.proceed()
+            dap.wait_event("terminated")
+            at_end = parse_report(dap.evaluate("`" + REPORT))
+            self.assertGreater(
+                at_end.row("seventy").self_ticks,
+                at_stop.row("seventy").self_ticks + 50,
+                dap.transcript,
+            )
 
         self.in_each_server(measure, by_chance=True)
 

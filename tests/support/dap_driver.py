@@ -1,6 +1,6 @@
-"""Drives LLDB's Debug Adapter Protocol server, as an editor does.
+"""Drives a debugger by the Debug Adapter Protocol, as an editor does.
 
-    with DapSession(server) as dap:
+    with LldbDap(server) as dap:
         dap.launch(program("spin7030"), ["1", "1"], commands=["profile start"],
                    functions=["checkpoint"])
         dap.wait_event("stopped")
@@ -16,9 +16,10 @@ import select
 import subprocess
 import time
 from types import TracebackType
-from typing import Any, BinaryIO, Mapping, Sequence
+from typing import Any, BinaryIO, Mapping, Sequence, TypeVar
 
 from support import programs
+from support.gdb_driver import gdb_program
 
 _TIMEOUT_S = 60.0
 
@@ -36,11 +37,16 @@ def dap_server(lldb: str) -> str | None:
     return None
 
 
+Session = TypeVar("Session", bound="DapSession")
+
+
 class DapSession:
-    def __init__(self, server: str) -> None:
+    """A session with a server, which `argv` starts."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
         environment: Mapping[str, str] = {**os.environ, "LC_ALL": "C.UTF-8"}
         self._server = subprocess.Popen(
-            [server],
+            argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -56,7 +62,7 @@ class DapSession:
         self.output = ""  # of the console, to which commands print
         self.transcript = ""
 
-    def __enter__(self) -> DapSession:
+    def __enter__(self: Session) -> Session:
         return self
 
     def __exit__(
@@ -70,39 +76,37 @@ class DapSession:
         self._to.close()
         self._from.close()
 
-    def launch(
+    def start(
         self,
         program: str,
         args: Sequence[str],
         *,
-        commands: Sequence[str],
         functions: Sequence[str] = (),
-        exit_commands: Sequence[str] = (),
+        typed: Sequence[str] = (),
+        **options: object,
     ) -> None:
-        """Starts the program. `commands` run after the plug-in is loaded and before the launch."""
-        self.request("initialize", adapterID="lldb", linesStartAt1=True)
-        launch = self.send(
-            "launch",
-            program=program,
-            args=list(args),
-            disableASLR=False,
-            initCommands=[
-                "settings set target.disable-aslr false",
-                f"plugin load {programs.lldb_plugin()}",
-                *commands,
-            ],
-            exitCommands=list(exit_commands),
-        )
+        """Starts the program, with breakpoints at these functions. `typed` are lines that a user
+        types into the console before. `options` are further members of the request `launch`."""
+        self.request("initialize", adapterID="tally", linesStartAt1=True)
+        launch = self.send("launch", program=program, args=list(args), **options)
         self.wait_event("initialized")
+        for line in typed:
+            self.evaluate(line)
         self.request("setFunctionBreakpoints", breakpoints=[{"name": each} for each in functions])
         done = self.send("configurationDone")
         self.answer(launch)
         self.answer(done)
 
-    def command(self, line: str) -> str:
-        """Runs a command as if typed into the editor's console, and returns its output."""
-        result = self.request("evaluate", expression="`" + line, context="repl")["result"]
-        return str(result).removeprefix(f"(lldb) {line}\n")
+    def evaluate(self, line: str) -> str:
+        """Returns what the server answers to a line that is typed into the editor's console."""
+        return str(self.request("evaluate", expression=line, context="repl")["result"])
+
+    def refusal(self, line: str) -> str:
+        """Returns the message by which the server refuses such a line."""
+        answer = self._response(self.send("evaluate", expression=line, context="repl"))
+        if answer["success"]:
+            raise AssertionError(f"{line} is not refused: {answer}\n{self.transcript}")
+        return str(answer["message"])
 
     def proceed(self) -> None:
         threads = self.request("threads")["threads"]
@@ -128,9 +132,7 @@ class DapSession:
         return self._sequence
 
     def answer(self, number: int) -> Message:
-        while number not in self._responses:
-            self._keep(self._next())
-        message = self._responses.pop(number)
+        message = self._response(number)
         if not message["success"]:
             raise AssertionError(f"{message}\n{self.transcript}")
         body = message.get("body")
@@ -143,6 +145,11 @@ class DapSession:
                     self._events.remove(event)
                     return event
             self._keep(self._next())
+
+    def _response(self, number: int) -> Message:
+        while number not in self._responses:
+            self._keep(self._next())
+        return self._responses.pop(number)
 
     def _keep(self, message: Message) -> None:
         if message["type"] == "response":
@@ -172,3 +179,44 @@ class DapSession:
             if not more:
                 raise AssertionError(f"the server does not answer\n{self.transcript}")
             self._unread += more
+
+
+class LldbDap(DapSession):
+    def __init__(self, server: str) -> None:
+        super().__init__([server])
+
+    def launch(
+        self,
+        program: str,
+        args: Sequence[str],
+        *,
+        commands: Sequence[str],
+        functions: Sequence[str] = (),
+        exit_commands: Sequence[str] = (),
+    ) -> None:
+        """Starts the program. `commands` run after the plug-in is loaded and before the launch."""
+        self.start(
+            program,
+            args,
+            functions=functions,
+            disableASLR=False,
+            initCommands=[
+                "settings set target.disable-aslr false",
+                f"plugin load {programs.lldb_plugin()}",
+                *commands,
+            ],
+            exitCommands=list(exit_commands),
+        )
+
+    def command(self, line: str) -> str:
+        """Runs a command as if typed into the editor's console, and returns its output."""
+        return self.evaluate("`" + line).removeprefix(f"(lldb) {line}\n")
+
+
+class GdbDap(DapSession):
+    """GDB 14 and later are servers themselves. `options` are those that start one."""
+
+    def __init__(self) -> None:
+        self.options = ["--interpreter=dap", "-iex", f"source {programs.gdb_plugin()}"]
+        quiet = ["-nx", "-q", "-iex", "set disable-randomization off"]
+        super().__init__([gdb_program(), *quiet, *self.options])
