@@ -1,14 +1,17 @@
 """Tests that the installed files can be used: by pkg-config from C and C++, and as a Meson
-subproject.
+subproject, by the wrap file of lib/README.md.
 
 The latter builds the library a second time, in TALLY_CONSUMER_FOLDER if that is set. Then it reuses
 what is built there, and waits for another run of this test that builds there.
 """
 import fcntl
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -24,6 +27,28 @@ VERSION = next(
     for line in open(SOURCE_ROOT / "lib/include/tally/version.h", encoding="utf-8")
     if line.startswith("#define TALLY_VERSION ")
 )
+# The dependencies that a parent project may provide, as the [provide] sections of WrapDB name them,
+# and names for the subprojects.
+PROVIDED = {
+    "fmt": "fmt",
+    "expected": "expected",
+    "nlohmann_json": "nlohmann_json",
+    "pcre2": "libpcre2-8",
+    "zlib": "zlib",
+    "zstd": "libzstd",
+    "pugixml": "pugixml",
+    "protozero": "protozero",
+    "dw": "dw",
+    "elf": "elf",
+}
+
+
+def wrap_file() -> str:
+    """Returns the wrap file that lib/README.md shows."""
+    readme = (SOURCE_ROOT / "lib/README.md").read_text(encoding="utf-8")
+    match = re.search(r"^```ini\n(\[wrap-file\]\n.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert match, "lib/README.md shows no wrap file"
+    return match[1]
 
 
 def run(argv: list, **options: Any) -> str:
@@ -33,6 +58,20 @@ def run(argv: list, **options: Any) -> str:
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(argv)}: status {done.returncode}\n{done.stdout}")
     return done.stdout
+
+
+def provide(subprojects: Path, name: str, dependency: str) -> None:
+    """Makes a subproject that provides the dependency, with a definition to know it by."""
+    (subprojects / f"{name}.wrap").write_text(
+        f"[wrap-file]\ndirectory = {name}-1\n\n[provide]\n{dependency} = the_dep\n",
+        encoding="utf-8",
+    )
+    (subprojects / f"{name}-1").mkdir()
+    (subprojects / f"{name}-1/meson.build").write_text(
+        f"project('{name}', 'cpp')\n"
+        f"the_dep = declare_dependency(compile_args: '-DPROVIDED_{name}')\n",
+        encoding="utf-8",
+    )
 
 
 class ConsumerTest(unittest.TestCase):
@@ -121,14 +160,19 @@ class ConsumerTest(unittest.TestCase):
         for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
             shutil.copy2(CONSUMER / source, project)
         (project / "subprojects").mkdir(exist_ok=True)
-        if not (project / "subprojects/tally").exists():
-            (project / "subprojects/tally").symlink_to(SOURCE_ROOT, target_is_directory=True)
+        (project / "subprojects/tally.wrap").write_text(wrap_file(), encoding="utf-8")
+        # The directory is there already, so that Meson unpacks no tarball, and a changed source is
+        # built again.
+        sources = project / "subprojects" / f"tally-{VERSION}"
+        if not sources.exists():
+            sources.symlink_to(SOURCE_ROOT, target_is_directory=True)
         run(
             [
                 "meson",
                 "setup",
                 str(build),
                 str(project),
+                "--fatal-meson-warnings",
                 "--force-fallback-for=tally",
                 # These are the fastest to compile.
                 "-Dbuildtype=plain",
@@ -149,6 +193,42 @@ class ConsumerTest(unittest.TestCase):
             self.assertEqual(run([str(build / name)]).strip(), output)
         self.assertNotIn("libtally", run(["ldd", str(build / "consumer-static")]))
         self.assertIn("libtally", run(["ldd", str(build / "consumer-cpp")]))
+
+    def test_tarball_and_provided_dependencies(self) -> None:
+        """Meson unpacks the tarball that the wrap file names, and Tally takes its own dependencies
+        from subprojects. Nothing is built: stubs stand for the real subprojects."""
+        project, build = self.folder / "project", self.folder / "build"
+        shutil.copytree(CONSUMER / "subproject", project)
+        for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
+            shutil.copy2(CONSUMER / source, project)
+        subprojects = project / "subprojects"
+        (subprojects / "packagefiles").mkdir(parents=True)
+        (subprojects / "tally.wrap").write_text(wrap_file(), encoding="utf-8")
+        tar = subprojects / f"packagefiles/tally-{VERSION}.tar.xz"
+        with tarfile.open(tar, "w:xz") as tarball:
+            for name in ("meson.build", "meson_options.txt", "lib", "gdb", "lldb", "meson-module"):
+                tarball.add(SOURCE_ROOT / name, f"tally-{VERSION}/{name}")
+        for name, dependency in PROVIDED.items():
+            provide(subprojects, name, dependency)
+        configured = run(
+            [
+                "meson",
+                "setup",
+                str(build),
+                str(project),
+                "--fatal-meson-warnings",
+                "--wrap-mode=forcefallback",
+                "-Dtally:lldb=disabled",
+            ]
+        )
+        commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
+        compiled = [
+            each["command"] for each in commands if "libtally-session.a.p" in each["output"]
+        ]
+        self.assertTrue(compiled, f"nothing of the layer session is compiled\n{configured}")
+        for command in compiled:
+            missing = [name for name in PROVIDED if f"-DPROVIDED_{name} " not in command]
+            self.assertEqual(missing, [], configured)
 
 
 if __name__ == "__main__":
