@@ -2,6 +2,6 @@
 #ifndef TALLY_VERSION_H
 #define TALLY_VERSION_H
 
-#define TALLY_VERSION "0.1.0"
+#define TALLY_VERSION "0.2.0"
 
 #endif

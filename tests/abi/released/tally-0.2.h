@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-/* Return the version ("0.1.0") and the TALLY_ABI that the loaded library was built with. */
+/* Return the version ("0.2.0") and the TALLY_ABI that the loaded library was built with. */
 TALLY_API const char *tally_version(void);
 TALLY_API uint32_t tally_abi(void);
 
