@@ -93,6 +93,16 @@ install_packages() {
     fi' sh "$1"
 }
 
+# source_files: prints the paths of the sources, each with a NUL: what Git knows, or in an unpacked
+# tarball all files but those of builds.
+source_files() {
+  if [ -e .git ]; then
+    git ls-files -z
+  else
+    find . -path './build*' -prune -o ! -type d -print0
+  fi
+}
+
 # fresh_root: replaces the root of the last run by the base system and the sources.
 fresh_root() {
   rm -rf --one-file-system "$folder/root"
@@ -102,7 +112,7 @@ fresh_root() {
     [ ! -f $file ] || cp -L $file "$folder/root$file"
   done
   mkdir "$folder/root/root/tally"
-  (cd "$tally_source" && git ls-files -z | tar --null --no-recursion --ignore-failed-read \
+  (cd "$tally_source" && source_files | tar --null --no-recursion --ignore-failed-read \
     --owner=0 --group=0 -T - -cf -) | tar -C "$folder/root/root/tally" -xf -
 }
 
