@@ -1,7 +1,13 @@
 # shellcheck shell=sh
-# Functions that configure and build. The scripts that source this file set tally_source, the root
-# of the source tree.
+# Functions that copy, configure and build the sources. The scripts that source this file set
+# tally_source, the root of the source tree.
 # shellcheck disable=SC2154
+
+# tally_copy_sources DIRECTORY: copies the files that Git tracks, as they are in the working tree.
+tally_copy_sources() {
+  (cd "$tally_source" && git ls-files -z | tar --null --no-recursion --ignore-failed-read \
+    --owner=0 --group=0 -T - -cf -) | tar -C "$1" -xf -
+}
 
 # tally_configure DIRECTORY [option of meson setup]...: configures a new build directory, or changes
 # the given options of an existing one.

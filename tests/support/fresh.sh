@@ -12,13 +12,13 @@
 # Without try or test it runs both. It must be run by root, and needs mmdebstrap. It downloads the
 # packages from the Debian mirrors that this machine's apt is configured for. It copies the files
 # that Git tracks, as they are in the working tree, to /root/tally in the root. The printed times do
-# not include making the root. The output of a run is in FOLDER/try-N.log and FOLDER/test-N.log. All
-# mounts are in a mount namespace of their own, so that none remains, however this script ends.
-# shellcheck disable=SC2016 # other shells and apt-get expand these variables
+# not include making the root. The output of a run is in FOLDER/try-N.log and FOLDER/test-N.log.
+# shellcheck disable=SC2016 # other shells expand these variables
 set -eu
 
 tally_source=$(cd "$(dirname "$0")/../.." && pwd)
-suite=bookworm
+. "$tally_source/tests/support/build.sh"
+. "$tally_source/tests/support/roots.sh"
 folder=
 keep=false
 repeat=1
@@ -36,10 +36,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 commands=${commands:-try test}
-if [ "$(id -u)" -ne 0 ] || ! command -v mmdebstrap >/dev/null 2>&1; then
-  echo "fresh.sh: must be run by root, and needs mmdebstrap (apt-get install mmdebstrap)" >&2
-  exit 2
-fi
+tally_check_root fresh.sh
 if [ -z "$folder" ]; then
   $keep && { echo "fresh.sh: --keep needs --folder" >&2; exit 2; }
   folder=$(mktemp -d)
@@ -50,38 +47,11 @@ fi
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 
-# Prints the lines of sources.list for the Debian packages of a suite on this machine.
-sources() {
-  apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' \
-    'Created-By: Packages' 'Origin: Debian' "Codename: $1" | sed 's/^/deb /' | sort -u
-}
-
-if ! [ -f "$folder/base.tar" ]; then
-  [ -n "$(sources $suite)" ] || apt-get -q update
-  if [ -z "$(sources $suite)" ]; then
-    echo "fresh.sh: this machine's apt has no source of Debian's $suite" >&2
-    exit 1
-  fi
-  { sources $suite; sources $suite-updates; sources $suite-security; } >"$folder/sources.list"
-  echo "making a minimal $suite"
-  mmdebstrap --quiet --variant=minbase --format=tar $suite "$folder/base.tar.part" \
-    "$folder/sources.list"
-  mv "$folder/base.tar.part" "$folder/base.tar"
-fi
-
-# in_root COMMAND...: runs COMMAND in the root, with /dev, /sys and a /proc of its own. The shell
-# remains as process 1, because it reaps orphans.
-in_root() {
-  unshare --mount --pid --fork --kill-child sh -c '
-    mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" ||
-      exit 1
-    chroot "$0" "$@"
-    exit $?' "$folder/root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
-}
+tally_make_base
 
 # install_packages NAME: installs the packages that the command NAME (try or test) would install.
 install_packages() {
-  in_root sh -c '
+  tally_in_root sh -c '
     . /root/tally/tests/support/packages.sh
     if [ "$1" = try ]; then
       tally_install_missing $tally_build_packages $tally_try_packages
@@ -93,27 +63,11 @@ install_packages() {
     fi' sh "$1"
 }
 
-# source_files: prints the paths of the sources, each with a NUL: what Git knows, or in an unpacked
-# tarball all files but those of builds.
-source_files() {
-  if [ -e .git ]; then
-    git ls-files -z
-  else
-    find . -path './build*' -prune -o ! -type d -print0
-  fi
-}
-
 # fresh_root: replaces the root of the last run by the base system and the sources.
 fresh_root() {
-  rm -rf --one-file-system "$folder/root"
-  mkdir -p "$folder/root"
-  tar -C "$folder/root" -xf "$folder/base.tar" --exclude './dev/*'
-  for file in /etc/hosts /etc/resolv.conf; do
-    [ ! -f $file ] || cp -L $file "$folder/root$file"
-  done
+  tally_fresh_root
   mkdir "$folder/root/root/tally"
-  (cd "$tally_source" && source_files | tar --null --no-recursion --ignore-failed-read \
-    --owner=0 --group=0 -T - -cf -) | tar -C "$folder/root/root/tally" -xf -
+  tally_copy_sources "$folder/root/root/tally"
 }
 
 status=0
@@ -138,7 +92,7 @@ while [ "$run" -lt "$repeat" ]; do
     fi
     started=$(date +%s)
     ended=0
-    in_root "$@" >>"$log" 2>&1 </dev/null || ended=$?
+    tally_in_root "$@" >>"$log" 2>&1 </dev/null || ended=$?
     seconds=$(($(date +%s) - started))
     printf '%s, run %d: %d min %02d s, status %d\n' "$script" "$run" $((seconds / 60)) \
       $((seconds % 60)) "$ended"

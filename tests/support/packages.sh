@@ -19,6 +19,10 @@ tally_lldb_versions=19
 # Large packages (450 and 300 MB), which only .ci/run installs. The tests use them if they are
 # installed: Go's pprof, for comparisons, and a browser that opens the pictures.
 tally_large_test_packages="golang-go chromium"
+# For make_debs.sh, besides those that a build needs.
+tally_deb_packages="build-essential debhelper dh-python python3 liblldb-14-dev lintian"
+# With these, try_debs.sh tries what the Debian packages contain.
+tally_deb_try_packages="gcc g++ libc6-dev pkg-config meson"
 
 tally_root= # the command that runs apt-get as root: sudo or empty
 
