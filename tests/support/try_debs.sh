@@ -108,9 +108,9 @@ tally_in_root gdb -q -batch -ex 'help profile' >/dev/null
 tally_in_root tally-meson --help >/dev/null
 tally_in_root tally --version
 
-step 'remove them'
-# shellcheck disable=SC2086 # a list of words
-apt remove $ours
+step 'remove gdb-tally, so that its configuration file remains'
+apt remove gdb-tally
+[ -f "$folder/root/etc/gdb/gdbinit.d/tally.py" ]
 quiet_gdb
 step 'purge them'
 # shellcheck disable=SC2086 # a list of words
