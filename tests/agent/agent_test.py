@@ -218,6 +218,32 @@ class Choice(unittest.TestCase):
         self.assertEqual((run.status, run.out), (1, ""))
         self.assertIn("looked for /nonexistent", run.messages)
 
+    def test_tally_that_is_found_by_path(self) -> None:
+        """The agent is beside the program, and not beside the name by which it was called."""
+        folder, name = os.path.split(command_line())
+        environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+        environment.pop("TALLY_AGENT_LIBRARY", None)
+        with tempfile.TemporaryDirectory(prefix="agent-") as output:
+            done = subprocess.run(
+                [
+                    name,
+                    "record",
+                    "--backend",
+                    "agent",
+                    "-o",
+                    f"{output}/out.folded",
+                    "--",
+                    program("spin7030"),
+                    "0.3",
+                ],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                env=environment,
+            )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("wrote ", done.stderr)
+
     def test_a_library_that_cannot_be_loaded(self) -> None:
         """ld.so reports this on the program's standard error, and continues."""
         run = record("spin7030", "0.5", environment={"TALLY_AGENT_LIBRARY": __file__})

@@ -1,6 +1,7 @@
 #include "collect/agent_library.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -35,7 +36,9 @@ std::string folder_of_this_code() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void *>(&find_agent_library), &info) == 0 || !info.dli_fname)
     return "";
-  const std::string path = real_path(info.dli_fname);
+  // The dynamic linker names the program as it was called, which need not be a path from here.
+  const bool is_program = std::strcmp(info.dli_fname, program_invocation_name) == 0;
+  const std::string path = real_path(is_program ? "/proc/self/exe" : info.dli_fname);
   return path.substr(0, path.rfind('/') == path.npos ? 0 : path.rfind('/'));
 }
 
