@@ -3,9 +3,19 @@
 # tally_source, the root of the source tree.
 # shellcheck disable=SC2154
 
-# tally_copy_sources DIRECTORY: copies the files that Git tracks, as they are in the working tree.
+# Prints the paths of the sources, each with a NUL: what Git tracks, or in an unpacked tarball all
+# files but those of builds.
+tally_source_files() {
+  if [ -e .git ]; then
+    git ls-files -z
+  else
+    find . -path './build*' -prune -o ! -type d -print0
+  fi
+}
+
+# tally_copy_sources DIRECTORY: copies the sources, as they are in the working tree.
 tally_copy_sources() {
-  (cd "$tally_source" && git ls-files -z | tar --null --no-recursion --ignore-failed-read \
+  (cd "$tally_source" && tally_source_files | tar --null --no-recursion --ignore-failed-read \
     --owner=0 --group=0 -T - -cf -) | tar -C "$1" -xf -
 }
 

@@ -34,7 +34,13 @@ mkdir "$tree"
 tally_copy_sources "$tree"
 cp -R "$tree/tests/support/debian" "$tree/debian"
 
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$tally_source" log -1 --format=%ct)}
+if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
+  if [ -e "$tally_source/.git" ]; then
+    SOURCE_DATE_EPOCH=$(git -C "$tally_source" log -1 --format=%ct)
+  else # an unpacked tarball
+    SOURCE_DATE_EPOCH=$(stat -c %Y "$tally_source/CHANGELOG.md")
+  fi
+fi
 DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS-nocheck noautodbgsym parallel=$(nproc)}
 export SOURCE_DATE_EPOCH DEB_BUILD_OPTIONS
 case " $DEB_BUILD_OPTIONS " in
