@@ -197,8 +197,8 @@ class Files(SetupCase):
         path = self.home / ".gdbinit"
         path.write_bytes(b"a\n")
         self.says("gdb")
+        lines = path.read_bytes().splitlines(keepends=True)
         for rest in (b"", b"set height 0\n", b"set height 0"):
-            lines = path.read_bytes().splitlines(keepends=True) if not rest else lines
             path.write_bytes(lines[0] + lines[1] + rest)
             said = self.says("gdb", "--undo")
             self.assertIn("a comment", said)
