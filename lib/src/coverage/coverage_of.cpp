@@ -15,8 +15,8 @@ namespace tally {
 
 namespace {
 
-// Converts the lines of one file. Lines of functions with several instances occur once for each
-// instance, and are combined.
+// Converts the lines of one file. A line of a function with several instances occurs once for each
+// instance; add_line() combines these rows.
 class OfFile {
 public:
   OfFile(const CoverageGraph &graph, const GcovCounts &counts, const CoverageOptions &options,
@@ -74,7 +74,8 @@ private:
 
   bool add_functions_of_line(std::span<const GcovLine *const> rows) {
     bool fits = true;
-    // By start column and source function, so that the order does not depend on that of the rows.
+    // The key is the start column and the source function, so that the order of the branches does
+    // not depend on the order of the rows.
     std::map<std::pair<uint32_t, std::string_view>, OfFunction> of_functions;
     for (const GcovLine *row : rows) {
       const bool known = row->function != none<GraphFunctionId>;
@@ -91,7 +92,7 @@ private:
     return fits;
   }
 
-  // Adds the row's branches to the sums at index `index` and after.
+  // Adds the row's branches to `sums`, from index `index` on.
   bool add_branches(const GcovLine &row, std::vector<BranchCoverage> &sums, size_t index) const {
     bool fits = true;
     for (uint32_t i = row.first_branch; i < row.last_branch; ++i) {
@@ -134,7 +135,8 @@ private:
     functions.reserve(file.functions.size());
     for (const GcovFunction &row : file.functions) {
       const GraphFunction &function = graph_.functions[row.id];
-      // If the counts contradict each other, that of the entry may be 0 although the function ran.
+      // If the counts contradict each other, the count of the entry may be 0 although the function
+      // ran.
       const int64_t at_least = row.inexact && row.blocks_executed > 0 ? 1 : 0;
       functions.push_back({std::string(graph_.strings[function.name]), function.start_line,
                            function.end_line, std::max(times_run(row.execution_count), at_least),

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view mark = "_EXCL_";
 
 enum class Verb : uint8_t { line, start, stop };
-// The ranges to which LINE, START and STOP add, if the word `before` precedes them.
+// Says where a marker belongs: LINE, START and STOP after the word `before` add to `ranges`.
 struct Scope {
   std::string_view before;
   std::vector<LineRange> ExcludedLines::*ranges;
@@ -120,7 +120,7 @@ private:
   Diagnostics &diagnostics_;
   ExcludedLines out_;
   struct Open {
-    std::string_view prefix; // of the START; empty if no range is open
+    std::string_view prefix; // that of the START; empty if no range is open
     uint32_t line = 0;
   };
   std::array<Open, scopes.size()> open_;
@@ -153,7 +153,7 @@ void exclude(FileCoverage &file, ExcludedLines excluded) {
   }
   std::ranges::sort(excluded.lines, {}, &LineRange::first);
   // Ranges may be nested. holds() looks only at the last range that begins at or before a line, so
-  // each range is extended to the end of those before it.
+  // each range is extended to the latest end of the ranges before it.
   for (size_t i = 1; i < excluded.lines.size(); ++i)
     excluded.lines[i].last = std::max(excluded.lines[i].last, excluded.lines[i - 1].last);
   FileCoverage kept;

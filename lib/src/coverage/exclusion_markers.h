@@ -17,20 +17,20 @@ struct LineRange {
 
 struct ExcludedLines {
   // Sorted and disjoint.
-  std::vector<LineRange> lines;          // excluded with all that they have
-  std::vector<LineRange> branches;       // excluded: their branches and conditions
-  std::vector<LineRange> throw_branches; // excluded: their branches that exceptions take
-  std::vector<uint32_t> functions; // excluded: functions that begin in these lines, to their end
+  std::vector<LineRange> lines;          // lines that are excluded completely
+  std::vector<LineRange> branches;       // lines whose branches and conditions are excluded
+  std::vector<LineRange> throw_branches; // lines whose exception branches are excluded
+  std::vector<uint32_t> functions;       // functions that begin in these lines are excluded
   bool empty() const {
     return lines.empty() && branches.empty() && throw_branches.empty() && functions.empty();
   }
 };
 
-// Finds the markers of gcovr (its manual, section "Exclusion markers") and lcov (geninfo(1)). A
-// marker is GCOVR_EXCL_, GCOV_EXCL_ or LCOV_EXCL_, followed by LINE, START or STOP; by these after
-// BR_ or EXCEPTION_BR_; or by FUNCTION. The line of a START is excluded, that of a STOP is not. A
-// START without a STOP excludes the rest of the file. Adds a warning with `path` for a START or
-// STOP without a partner, for nested ones, and for an unknown marker.
+// Finds the markers that gcovr's manual (section "Exclusion markers") and geninfo(1) describe. A
+// marker is GCOVR_EXCL_, GCOV_EXCL_ or LCOV_EXCL_, followed by a keyword: LINE, START or STOP,
+// optionally after BR_ or EXCEPTION_BR_, or FUNCTION. The line of a START is excluded, the line of
+// a STOP is not. A START without a STOP excludes the rest of the file. Adds a warning with `path`
+// for a START or STOP without a partner, for nested ranges, and for an unknown marker.
 ExcludedLines find_exclusions(std::string_view source, std::string_view path,
                               Diagnostics &diagnostics);
 

@@ -19,8 +19,8 @@ void FlowSolver::settle(uint32_t arc, int64_t count) {
   }
 }
 
-// Sets the block's count if one side of it is known, and then the count of an arc if it is the only
-// unknown one of a side.
+// Sets the block's count if all arcs on one of its sides are known. If the block's count is known,
+// and only one arc of a side is not, computes the count of that arc.
 void FlowSolver::look_at(uint32_t number) {
   Block &block = blocks_[number];
   if (!block.known) {

@@ -10,7 +10,7 @@ void FunctionArcs::sort(size_t blocks, std::span<const GraphArc> arcs,
   for (uint32_t i = 0; i < arcs.size(); ++i)
     order_[i] = i;
   const auto key = [&](uint32_t i) { return uint64_t{arcs[i].source} << 32 | arcs[i].destination; };
-  if (!std::ranges::is_sorted(order_, {}, key)) // many compilers write them in order
+  if (!std::ranges::is_sorted(order_, {}, key)) // many compilers write arcs in this order
     std::ranges::stable_sort(order_, {}, key);
   counted_.arcs.clear();
   counted_.first_out.assign(blocks + 1, 0);

@@ -1,4 +1,4 @@
-// The arcs of one function in the order of gcov, and what they say about its blocks.
+// Sorts the arcs of one function as gcov does, and classifies its arcs and blocks.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace tally {
 
 class FunctionArcs {
 public:
-  // Replaces the arcs by those of another function. `counts` are those of the arcs.
+  // Replaces the arcs by those of another function. `counts` has the count of each arc.
   void take(uint32_t blocks, std::span<const GraphArc> arcs, const std::vector<int64_t> &counts) {
     sort(blocks, arcs, counts);
     classify(blocks);

@@ -102,7 +102,8 @@ private:
         if (out.source == at.source)
           own_.emplace_back(number, count != 0);
       }
-    // The last entry of each line says whether any of its blocks ran.
+    // The entries of a line that ran are last, so the last entry says whether any of its blocks
+    // ran.
     std::ranges::sort(own_);
     for (size_t i = 0; i < own_.size(); ++i)
       if (i + 1 == own_.size() || own_[i + 1].first != own_[i].first)
@@ -143,7 +144,8 @@ private:
       totals.branches_taken += branch.count != 0;
   }
 
-  // Sorts the source's lines by number, and its branches in the order in which lines were added.
+  // Sorts the source's lines by number, and its branches in the order in which their lines were
+  // added.
   static void finish(Gcov3Source &source, std::vector<Branch> &branches) {
     std::ranges::stable_sort(branches, {}, &Branch::line);
     for (uint32_t at = 0; const Branch &branch : branches) {

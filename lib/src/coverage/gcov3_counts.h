@@ -24,7 +24,7 @@ struct Gcov3Branch {
 
 struct Gcov3Line {
   uint32_t number = 0;
-  int64_t count = 0; // the sum over all blocks, each as often as it names the line
+  int64_t count = 0; // summed over all mentions of the line by blocks
   bool ran = false;  // some block has a count other than 0, even if negative counts make the sum 0
   uint32_t first_branch = 0, last_branch = 0; // half-open, into the source's branches
 };
@@ -49,7 +49,7 @@ struct Gcov3Function {
   uint32_t first_line = 0;     // the first in the file's order, not the smallest
   int64_t count = 0;           // how often it was entered
   bool inexact = false;        // the function has a negative count
-  Gcov3Totals totals;          // of its lines in `source`; those in included files are left out
+  Gcov3Totals totals;          // of its lines in `source`, without its lines in other files
 };
 
 struct Gcov3Counts {
@@ -60,15 +60,15 @@ struct Gcov3Counts {
 // Counts the lines, branches and calls of a graph. `counters` holds, for each function, one value
 // for each arc that is not on the spanning tree; an empty vector means all zeros. A diagnostic with
 // `source`, the name of the file of counters, reports arcs without a computable count and, if
-// report_negative is set, functions with negative counts. Sums of more than 64 bits are an
-// overflow.
+// report_negative is set, functions with negative counts. Fails with overflow if a sum exceeds 64
+// bits.
 Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
                                  std::span<const std::vector<int64_t>> counters,
                                  Diagnostics &diagnostics, const std::string &source = {},
                                  bool report_negative = true);
 
-// Converts the result to the shape of today's gcov. Lines and branches have counts, without calls;
-// functions have their name and how often they were entered.
+// Converts the counts to the form of current versions of gcov. Lines and branches keep their
+// counts. Calls are left out. Functions have only their names and how often they were entered.
 GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts);
 
 } // namespace tally

@@ -18,7 +18,9 @@ namespace tally {
 namespace {
 
 constexpr uint32_t no_block = UINT32_MAX;
-constexpr uint32_t group_table = 0x80000000; // plus a function: the table of its separate lines
+// The sum of this and the index of a function is the table of the lines that are counted separately
+// for the function.
+constexpr uint32_t group_table = 0x80000000;
 
 // Records that a block of a function is on a line.
 struct Touch {
@@ -26,7 +28,7 @@ struct Touch {
   uint32_t block = no_block; // the block to list for the line; if no_block, `count` is added
   int64_t count = 0;
   bool unexecuted = false;
-  bool ends_here = true; // the block ends on this line, which therefore has its branches
+  bool ends_here = true; // the block ends on this line, so the line has the block's branches
 };
 
 using Row = GcovRow;
@@ -155,7 +157,7 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
   touches_.clear();
   uint32_t block = no_block;
   uint64_t last = UINT64_MAX; // key of the block's last line; UINT64_MAX if it is not wanted
-  size_t listed = 0;          // Clang only: 1 + index of the touch that lists the block last; or 0
+  size_t listed = 0;          // Clang only: 1 + index of the last touch that lists the block, or 0
   const auto end_block = [&] {
     if (listed > 0)
       touches_[listed - 1].ends_here = true;

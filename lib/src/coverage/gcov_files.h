@@ -13,10 +13,10 @@
 
 namespace tally {
 
-// The files that the graph names. The names of one file get one number.
+// The files that the graph names. All names of a file get the same number.
 class GcovFiles {
 public:
-  // Numbers the files by their places in `files`.
+  // A file's number is its index in `files`.
   GcovFiles(const CoverageGraph &graph, const GcovOptions &options, std::vector<GcovFile> &files)
       : graph_(graph), options_(options), files_(files) {}
 

@@ -21,9 +21,9 @@ struct GcovRow {
   uint64_t key() const { return uint64_t{table} << 32 | line; }
 };
 
-// Returns the sum of at least one row, all of the same line in different functions. Their branches
-// and details are concatenated in the columns of `counts`. Sets `fits` to false if a count exceeds
-// 64 bits.
+// Returns the sum of `rows`, which must not be empty. They belong to one line in different
+// functions. The branches and details of the rows are concatenated in the columns of `counts`. Sets
+// `fits` to false if a count exceeds 64 bits.
 GcovRow joined(std::span<const GcovRow> rows, GcovCounts &counts, bool &fits);
 
 } // namespace tally

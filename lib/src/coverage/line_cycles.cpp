@@ -88,8 +88,8 @@ void LineCycles::block_until(uint32_t block, uint32_t start) {
   }
 }
 
-// Returns false if it needs too many steps. Uses no recursion, because a line may have very many
-// blocks.
+// Returns false if the search needs too many steps. Uses no recursion, because a line may have very
+// many blocks.
 bool LineCycles::circuits_from(uint32_t start, int64_t &sum, bool &overflow) {
   for (const uint32_t block : touched_) {
     blocked_[block] = false;

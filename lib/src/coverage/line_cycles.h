@@ -30,10 +30,11 @@ struct CountedGraph {
   }
 };
 
-// Enumerates elementary circuits (Hawick and James, "Enumerating circuits and loops in graphs with
-// self-arcs and multiple-arcs", 2008). Each circuit adds the smallest count of its arcs to the sum,
-// and that count is subtracted from all its arcs. Therefore the sum depends on the order of the
-// circuits, which is gcov's: starts in the order of the blocks, arcs in the order of destination.
+// Enumerates elementary circuits by the algorithm of Hawick and James ("Enumerating circuits and
+// loops in graphs with self-arcs and multiple-arcs", 2008). Each circuit adds the smallest count of
+// its arcs to the sum, and that count is subtracted from all its arcs. Therefore the sum depends on
+// the order of the circuits. As in gcov, circuits are searched from each block in turn, and arcs
+// are followed in the order of their destinations.
 class LineCycles {
 public:
   explicit LineCycles(uint64_t most_steps) : most_steps_(most_steps) {}
@@ -44,7 +45,8 @@ public:
     bool too_long = false; // most_steps were not enough; `count` is a lower bound
     bool overflow = false;
   };
-  // Returns the count of a line. `blocks` are its blocks, each as often as the line lists it.
+  // Returns the count of a line. `blocks` are its blocks; a block that the line lists twice is in
+  // it twice.
   Count count(std::span<const uint32_t> blocks);
 
 private:

@@ -35,7 +35,7 @@ Result<Pattern> compile(const std::string &text, std::string_view option) {
   Pattern pattern(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, &fault,
                                 &offset, nullptr));
   if (pattern) {
-    // A failure only makes matching slower.
+    // If this fails, matching is slower but still works.
     static_cast<void>(pcre2_jit_compile(pattern.get(), PCRE2_JIT_COMPLETE));
     return pattern;
   }

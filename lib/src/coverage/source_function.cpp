@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view anonymous = "(anonymous namespace)";
 
-// Returns the length of an operator's name at `at` that contains brackets or angle brackets, or 0
-// if there is none.
+// If the name of an operator with brackets or angle brackets begins at `at`, returns its length,
+// otherwise 0.
 size_t operator_at(std::string_view text, size_t at) {
   constexpr std::string_view word = "operator";
   if (!text.substr(at).starts_with(word) || (at > 0 && is_word_character(text[at - 1])))
@@ -25,7 +25,8 @@ size_t operator_at(std::string_view text, size_t at) {
   return 0;
 }
 
-// Removes the brackets of one kind and the text between them. Sets `any` if there are some.
+// Removes the brackets of one kind and the text between them. Sets `any` if there are such
+// brackets.
 std::string without(std::string_view text, char open, char close, bool &any) {
   std::string out;
   size_t depth = 0;

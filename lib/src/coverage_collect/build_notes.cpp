@@ -76,8 +76,8 @@ bool asks_for_counters(std::string_view word) {
 
 // Adds the path maps of the options that may change the names in the notes: GCC's -ffile-prefix-map
 // and -fprofile-prefix-map, and those of the debug information, from which Clang's notes take their
-// names. Compilers differ in which "=" separates the pair if a directory's name contains one; this
-// uses the last one.
+// names. If a directory's name contains "=", compilers differ in which "=" separates the two
+// directories; this function assumes the last.
 void add_maps(const std::vector<std::string> &words, const fs::path &folder,
               std::vector<PathMap> &maps) {
   for (const std::string &word : words)

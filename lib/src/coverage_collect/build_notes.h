@@ -18,13 +18,14 @@ struct BuildNotes {
   // Paths of the notes (.gcno) that the compiler writes beside the objects, absolute and without
   // symbolic links. The files need not exist.
   std::set<std::string> paths;
-  // Undo the options by which a compiler records other paths than the real ones
-  // (-ffile-prefix-map, -fdebug-prefix-map, -fprofile-prefix-map, -fcoverage-prefix-map): `from`
-  // is the recorded path. There are no duplicates. If several have the same `from`, only the
-  // existing files show which one was meant.
+  // Path maps that undo the options by which a compiler records other paths than the real ones
+  // (-ffile-prefix-map, -fdebug-prefix-map, -fprofile-prefix-map, -fcoverage-prefix-map): `from` is
+  // the recorded path. There are no duplicates. If several maps have the same `from`, only the
+  // existing files show which map is right.
   std::vector<PathMap> maps;
   // False if the database has commands and none of them enables coverage (--coverage,
-  // -fprofile-arcs, -ftest-coverage). A response file (@FILE) may hold such an option, and counts.
+  // -fprofile-arcs, -ftest-coverage). A response file (@FILE) may contain such an option, so it
+  // counts as one.
   bool asks_for_counters = true;
 };
 

@@ -36,7 +36,7 @@ struct Piece {
   Result<Coverage> coverage;
   bool ran = false;
   Diagnostics findings;
-  std::set<std::string> tests{}; // the tests that have counts of it
+  std::set<std::string> tests{}; // the tests that have counts of the object
 };
 
 Result<void> first_warning(const Diagnostics &findings) {
@@ -143,13 +143,14 @@ Piece Collect::count(size_t i, SourceResolver &resolver) const {
   return piece;
 }
 
-// Adds the counts of the tests' runs. The object's own counters belong to no test ("").
+// Adds the counts of the tests' runs. The counters in the object's data file belong to no test;
+// they are added as those of the test "".
 Result<void> Collect::count_tests(size_t i, const GcovOptions &counting,
                                   const CoverageOptions &covering, Piece &piece) const {
   piece.coverage->tests.push_back({"", piece.coverage->files});
 
   std::vector<RunCounters> runs;
-  std::vector<std::string> tests; // of those runs
+  std::vector<std::string> tests; // the test of each of `runs`
   for (const RunFile &each : run_files_[i]) {
     auto bytes = runs_[each.run].unpack(*each.file);
     if (!bytes) {
@@ -186,8 +187,8 @@ Result<PackedCounters> read_counters(const std::string &path) {
   return PackedCounters::read(std::move(bytes), path);
 }
 
-// Finds the runs that have counters of each object. Adds every test to the sum, also one that
-// reached nothing.
+// Finds the runs that have counters of each object. Adds every test to the sum, even a test that
+// has counts of no object.
 Result<void> Collect::read_runs() {
   RealPaths real_paths;
   std::unordered_map<std::string, size_t> objects; // by their notes
@@ -328,9 +329,10 @@ void Collect::apply_markers(Coverage &coverage) {
     }
 }
 
-// Removes from the test "" the files that did not run and that other tests cover completely. The
-// test "" holds the zero counts of all objects. They are needed for a file if the named tests lack
-// some of its lines, because these tests may have run only some of the objects that contain it.
+// Removes from the test "" each file that did not run in it, if the named tests together have all
+// lines, functions, branches and conditions of the file. The test "" holds the zero counts of all
+// objects. A file needs its zero counts if the named tests lack some of its lines: these tests may
+// have run only some of the objects that contain the file.
 Result<void> leave_to_tests(Coverage &coverage, Diagnostics &diagnostics) {
   if (coverage.tests.size() < 2 || !coverage.tests[0].name.empty())
     return {};

@@ -23,8 +23,8 @@ struct TestRun {
 };
 
 struct CollectOptions {
-  // Directories, which are searched recursively for counters and notes; such files themselves; or
-  // reports to read back (lcov's tracefile, gcovr's JSON), where "-" is standard input.
+  // Directories, which are searched recursively for counters and notes; single files of counters or
+  // notes; or reports to read back (lcov's tracefile, gcovr's JSON), where "-" is standard input.
   std::vector<std::string> paths{"."};
   // A build directory, or empty. If given, only objects that its compile_commands.json names
   // (notes_of_build()) are used, with the counters beside them; all others are remains of earlier
@@ -34,7 +34,7 @@ struct CollectOptions {
   // is relative to `build` if that is given, and begins as in `paths` otherwise.
   PathFilter objects;
   // Replace prefixes of the source paths in objects and reports, relative or absolute. The first
-  // that matches applies.
+  // map that matches applies.
   std::vector<PathMap> substitutes{};
   // Sources below this directory are shown, and matched by `filter`, relative to it.
   std::string root = ".";
@@ -66,12 +66,12 @@ struct CollectedCoverage {
       tests_without_data; // tests none of whose runs left counts of these objects; sorted
 };
 
-// Collects coverage. Each object needs its notes. They are beside its counters or, if GCOV_PREFIX,
-// GCOV_PREFIX_STRIP or -fprofile-dir moved the counters, are found by the original path that the
-// path or name of the counters contains (unless CollectOptions::build is given). Problems with
-// single objects and sources are reported in `diagnostics`. Errors: no_data if there are neither
-// counters, notes nor reports; those of reading a path of `options`; and those of
-// CollectOptions::policy.
+// Collects coverage. Each object needs its notes, which are usually beside its counters. If
+// GCOV_PREFIX, GCOV_PREFIX_STRIP or -fprofile-dir moved the counters, the path or name of the
+// counters contains their original path, by which the notes are found (unless CollectOptions::build
+// is given). Problems with single objects and sources are reported in `diagnostics`. Errors:
+// no_data if there are neither counters, notes nor reports; errors from reading a path of
+// `options`; and the errors that CollectOptions::policy asks for.
 Result<CollectedCoverage> collect_coverage(const CollectOptions &options, Diagnostics &diagnostics);
 
 } // namespace tally

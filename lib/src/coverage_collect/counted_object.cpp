@@ -31,7 +31,8 @@ void complete(GcovOptions &options, const GcovNotes &notes) {
     };
 }
 
-// Returns whether the object ran. One without functions has no counters, but nothing to run either.
+// Returns whether the object ran. An object without functions has no counters and nothing to run,
+// so it counts as run.
 bool graph_ran(const CoverageGraph &graph, const CoverageCounters &counters) {
   return graph.functions.size() == 0 || !(counters.none || counters.unknown);
 }

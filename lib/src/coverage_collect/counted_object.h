@@ -20,8 +20,8 @@ struct ObjectFiles {
   std::string lines; // .bb; empty unless the compiler is GCC before 3.4
   bool gcc3() const { return !lines.empty(); }
 };
-// Returns the paths of an object's files, given one of them. Endings other than .da, .bbg and .bb
-// are taken as those of GCC 3.4 or later.
+// Returns the paths of an object's files, given one of them. A path with an ending other than .da,
+// .bbg or .bb is taken for a file of GCC 3.4 or later.
 ObjectFiles files_of_object(std::string_view path);
 
 struct CountedObject {
@@ -36,10 +36,10 @@ struct CountedObject {
   GcovCounts counts;
 };
 
-// Counts as the compiler's own gcov does. GcovOptions::blocks is ignored before GCC 14, whose gcov
-// lists none. If GcovOptions::is_plain_directory is empty, the file system is checked from the
-// current working directory, as gcov does. Fails if the notes do not exist, or if a file cannot be
-// read or is truncated.
+// Counts as the compiler's own gcov does. GcovOptions::blocks is ignored for compilers before GCC
+// 14, because their gcov lists no blocks. If GcovOptions::is_plain_directory is empty, the file
+// system is checked from the current working directory, as gcov does. Fails if the notes do not
+// exist, or if a file cannot be read or is truncated.
 Result<CountedObject> count_object(const ObjectFiles &files, GcovOptions options,
                                    Diagnostics &diagnostics);
 
@@ -50,8 +50,8 @@ struct RunCounters {
 };
 struct CountedRuns {
   CoverageGraph graph;
-  // One for each run. Empty, with a diagnostic, if the run's counters cannot be read or belong to
-  // another compilation.
+  // An element for each run. It is empty if the run's counters cannot be read or belong to another
+  // compilation; a diagnostic then reports the reason.
   std::vector<std::optional<GcovCounts>> counts;
 };
 // Counts several runs of one object separately. `notes` is the path of its .gcno file, which is

@@ -28,7 +28,7 @@ std::string absolute(const std::string &path) {
   return fs::absolute(path, ignored).lexically_normal().string();
 }
 
-// Returns how many path components at the end of both are the same.
+// Returns how many components at the end the two paths have in common.
 size_t common_names(const fs::path &a, const fs::path &b) {
   const auto same =
       std::mismatch(std::make_reverse_iterator(a.end()), std::make_reverse_iterator(a.begin()),
@@ -47,7 +47,8 @@ public:
       bring_together();
       return std::move(inputs_);
     }
-    // Counters of other objects come from an earlier build, or from a copy.
+    // Leave out objects that the build does not make: they remain from an earlier build, or are
+    // copies.
     TALLY_TRY(notes, notes_of_build(build));
     std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
       return !notes.paths.contains(real_paths_.of(files.notes));
@@ -108,9 +109,10 @@ void FindInputs::add_object(const std::string &path) {
 }
 
 // Finds the notes of counters that lie elsewhere. GCOV_PREFIX alone puts the prefix before the
-// whole path of the object. GCOV_PREFIX_STRIP removes components from the beginning of that path:
-// the notes that agree in the most components at the end are used, unless several agree in as many.
-// With -fprofile-dir the file name is the whole path, with '#' for '/'.
+// whole path of the object. GCOV_PREFIX_STRIP also removes components from the beginning of that
+// path. In this case, uses the notes that have the most components at the end in common with the
+// counters, unless several notes have as many. With -fprofile-dir the file name is the whole path,
+// with '#' for '/'.
 std::string FindInputs::notes_of(const ObjectFiles &files) const {
   const std::string path = absolute(files.notes);
   for (size_t at = 0; at != path.npos; at = path.find('/', at + 1))
@@ -150,7 +152,7 @@ void FindInputs::bring_together() {
     files->notes = notes_of(*files);
     used.insert(absolute(files->notes));
   }
-  // Notes whose counters lie elsewhere are now part of another entry; remove the one without data.
+  // Notes whose counters lie elsewhere are now in two entries; remove the entry without counters.
   std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
     return !is_there(files.data) && used.contains(absolute(files.notes));
   });

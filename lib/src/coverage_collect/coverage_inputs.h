@@ -13,7 +13,7 @@ namespace tally {
 struct CoverageInputs {
   std::vector<ObjectFiles> objects; // without duplicates
   std::vector<std::string> reports;
-  std::vector<PathMap> maps; // of the build
+  std::vector<PathMap> maps; // the build's path maps
 };
 
 // Finds the files of CollectOptions::paths. If `build` is given, keeps only objects that this build

@@ -76,8 +76,8 @@ bool SourceResolver::is_plain_directory(const std::string &name, std::string_vie
   return at->second;
 }
 
-// Returns whether the name is that of a file, for an absolute name or directory only: other names
-// depend on the object.
+// Returns whether `name` leads to an existing file. Returns false if neither the name nor the
+// directory is absolute, because the result would depend on the object.
 bool SourceResolver::leads_to_file(std::string_view name, std::string_view folder) {
   if (!name.starts_with('/') && !folder.starts_with('/'))
     return false;
@@ -89,14 +89,14 @@ bool SourceResolver::leads_to_file(std::string_view name, std::string_view folde
 
 // Looks for the file relative to each directory above the notes, the nearest first. This finds
 // sources if the compiler's directory is not recorded, no longer exists (the build was moved), or
-// was replaced in the name (-ffile-prefix-map=FOLDER=.). The last case looks the same as a source
-// that the build made and removed, where the file found may be another one of the same name;
-// path_of() therefore records it in replaced_.
+// was replaced in the name (-ffile-prefix-map=FOLDER=.). The last case looks the same as that of a
+// source that the build made and removed. There, the file that is found may be another file with
+// the same name; path_of() therefore records it in replaced_.
 std::optional<std::string> SourceResolver::above_notes(const std::string &name,
                                                        const std::string &folder) {
   std::error_code ignored;
   for (fs::path above = fs::absolute(notes_, ignored).parent_path();; above = above.parent_path()) {
-    // A relative directory is one that an option told the compiler to record in place of its own.
+    // The directory is relative if an option told the compiler to record it instead of its own.
     if (!folder.starts_with('/') && !folder.empty() && is_file(above / folder / name))
       return (above / folder / name).string();
     if (is_file(above / name)) {
@@ -156,7 +156,7 @@ std::optional<std::string> SourceResolver::find(const std::string &name,
 const std::optional<std::string> &SourceResolver::resolve(std::string_view name,
                                                           std::string_view folder) {
   std::string key = fmt::format("{}\n{}", folder, name);
-  // A source that is searched for above the notes depends on their directory, too.
+  // The result of a search above the notes depends on their directory, so add that to the key.
   if (!name.starts_with('/') && !leads_to_file(name, folder))
     key += fmt::format("\n{}", std::string_view(notes_).substr(0, notes_.rfind('/')));
   const auto [at, added] = resolved_.try_emplace(std::move(key));

@@ -15,17 +15,17 @@
 
 namespace tally {
 
-// The rules that the SourceResolver of all threads share.
+// The rules that the SourceResolvers of all threads share.
 struct SourceRules {
   const PathFilter &filter;
   std::string_view root; // real and absolute
   // The user's path maps, applied wherever they match.
   const std::vector<PathMap> &substitutes;
-  // The build's path maps, tried if the recorded name is not that of a file.
+  // The build's path maps, tried if the recorded name does not lead to a file.
   const std::vector<PathMap> &maps;
 };
 
-// Looks sources up and caches the results. Each thread has its own.
+// Looks sources up and caches the results. Each thread has its own resolver.
 class SourceResolver {
 public:
   explicit SourceResolver(const SourceRules &rules) : rules_(rules) {}
@@ -48,8 +48,8 @@ public:
   bool is_plain_directory(const std::string &name, std::string_view folder);
 
   const std::set<std::string> &left_out() const { return left_out_; }
-  // The excluded sources outside of the root that do not exist: the compiler may have recorded
-  // another path.
+  // The excluded sources outside of the root that do not exist. The compiler may have recorded
+  // paths other than the real ones.
   const std::set<std::string> &lost() const { return lost_; }
   // The compiler's directories that do not exist, each with the directory used in its place.
   const std::map<std::string, std::string> &moved() const { return moved_; }

@@ -14,7 +14,7 @@ namespace tally {
 namespace {
 
 constexpr std::string_view magic = "tally counters 1\n";
-// The most bytes that one byte can inflate to, by zlib's own limit (zlib.net/zlib_tech).
+// The most bytes to which one byte can inflate; zlib.net/zlib_tech states this limit of zlib.
 constexpr uint64_t most_deflated = 1032;
 
 void put(std::string &out, size_t number) {

@@ -12,10 +12,10 @@
 
 namespace tally {
 
-// Returns a file with all counters (.gcda) below the directory `folder`. Each is compressed with
-// zlib, and its path is the part after `folder`, as an absolute path. Empty counters and other
-// files are left out. If `before` is not empty, it is such a file, and the counters are appended to
-// it.
+// Returns the content of a file that holds all counters (.gcda) below the directory `folder`, each
+// compressed with zlib. The stored path is the part after `folder`, and begins with '/'. Empty
+// counters and other files are left out. If `before` is not empty, it is the content of such a
+// file, to which the counters are appended.
 Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagnostics,
                                   std::string before = {});
 
@@ -24,8 +24,8 @@ Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagno
 // and the compressed bytes.
 class PackedCounters {
 public:
-  // Reads such a file. A truncated or damaged one is invalid_input, with the offset of the fault.
-  // `source` is its name, for errors.
+  // Parses the content of such a file. Fails with invalid_input, with the offset of the fault, if
+  // it is truncated or damaged. `source` is the name of the file, for errors.
   static Result<PackedCounters> read(std::string bytes, std::string source);
 
   struct File {
