@@ -116,7 +116,7 @@ Result<Content> merge_files(std::vector<ReadFile> files, std::span<const std::st
 namespace {
 
 // Writes the costs of `stacks`, or of one part of them, and adds what this conversion loses to
-// `lost`. `only_part` none means all parts.
+// `lost`. If `only_part` is none, writes all parts.
 Result<Written> write_as_costs(const StackProfile &stacks, const Format &format,
                                const WriteOptions &options, PartId only_part) {
   TALLY_TRY(costs, aggregate(stacks, {.only_part = only_part, .line_in_each_file = true}));
@@ -127,7 +127,7 @@ Result<Written> write_as_costs(const StackProfile &stacks, const Format &format,
   return written;
 }
 
-// Lists what the conversion loses before what the format itself cannot hold.
+// Adds what the conversion loses to the list of losses, before what the format itself cannot hold.
 Result<Written> with_lost(std::vector<std::string> lost, Result<Written> written) {
   if (written)
     written->lost.insert(written->lost.begin(), lost.begin(), lost.end());
@@ -148,7 +148,7 @@ Result<Written> not_for_profiles(const Format &format) {
                                                 : "can be read, but not written"));
 }
 
-// Writes counts of addresses; a format that holds functions gets their costs.
+// Writes counts of addresses. If the format holds functions, writes the costs of the functions.
 Result<Written> write_pcs(const PcProfile &pcs, const Format &format, const WriteOptions &options) {
   if (format.write_pcs)
     return format.write_pcs(pcs, options);

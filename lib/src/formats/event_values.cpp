@@ -11,8 +11,8 @@ namespace tally {
 
 namespace {
 
-// Makes event names unique, because users select a value by name, and `perf record -e
-// cycles,cycles` records two events with one name.
+// Makes event names unique. Users select a value by its name, but `perf record -e cycles,cycles`
+// records two events with the same name.
 class UniqueNames {
 public:
   std::string add(const std::string &name) {
@@ -63,7 +63,7 @@ Result<void> add_event_rows(StackProfileBuilder &builder, std::span<const EventK
       if (event.is_clock)
         builder.set_period_ns(event.period_ns);
     }
-    if (!event.has_periods && used_count == 1) // the ticks already count them
+    if (!event.has_periods && used_count == 1) // the ticks already count its samples
       continue;
     const bool is_cpu = event.is_clock && event.has_periods && !has_clock;
     has_clock |= is_cpu;

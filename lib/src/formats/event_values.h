@@ -24,7 +24,7 @@ struct EventKind {
   std::string name;
   bool is_clock = false;   // its period is time
   bool has_periods = true; // otherwise each sample counts as one
-  uint64_t period_ns = 0;  // of a clock; 0 if unknown
+  uint64_t period_ns = 0;  // the period of a clock; 0 if unknown
 };
 
 // Each sample has a value for each event, so with very many events a profile would need far more
@@ -32,8 +32,9 @@ struct EventKind {
 inline constexpr size_t most_sampled_events = 1024;
 
 // Adds the samples to `builder`. The first value counts the samples of the first event that has
-// any; the cost of each event follows. The first clock is named `cpu`. Events are never added up,
-// because two clocks measure the same time. `source` names the file in errors and diagnostics.
+// samples. The values after it are the costs of the events. The first clock is named `cpu`. Events
+// are never added up, because two clocks measure the same time. `source` names the file in errors
+// and diagnostics.
 Result<void> add_event_rows(StackProfileBuilder &builder, std::span<const EventKind> events,
                             std::span<const EventRow> rows, Diagnostics &diagnostics,
                             const std::string &source);

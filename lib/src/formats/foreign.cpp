@@ -10,9 +10,10 @@ namespace tally {
 
 namespace {
 
-// Recognizes the CPU profile that gperftools' docs/cpuprofile-fileformat describes: slots of 4 or 8
-// bytes in the byte order of the machine. The header consists of 0, the number of header slots that
-// follow (3), the version (0, or 1 for Java), the period in microseconds, and 0.
+// Recognizes a CPU profile of gperftools, which its docs/cpuprofile-fileformat describes. The file
+// consists of slots of 4 or 8 bytes in the byte order of the machine. The header consists of 0, the
+// number of header slots that follow (3), the version (0, or 1 for Java), the period in
+// microseconds, and 0.
 template <class Slot> bool is_cpu_profile(std::string_view head, bool swapped) {
   std::array<Slot, 5> slots{};
   if (head.size() < sizeof slots)
@@ -57,8 +58,8 @@ constexpr Beginning tables[] = {
     {"Flat profile:", "is a table that gprof printed, not a profile: read the gmon.out file"},
 };
 
-// Recognizes the table of the Perl pprof: "Total: 1234 samples", then rows of numbers and
-// percentages.
+// Recognizes a table of the Perl pprof. It begins with "Total: 1234 samples", followed by rows of
+// numbers and percentages.
 bool is_pprof_table(std::string_view head) {
   if (!head.starts_with("Total: "))
     return false;

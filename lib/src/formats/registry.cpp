@@ -199,16 +199,18 @@ bool is_zero(const StackProfile &profile) {
 constexpr size_t head_bytes = 4096;
 constexpr size_t longest_head = size_t{1} << 30;
 
-// Detects the format from the content. The file name breaks a tie between several probes. If no
-// probe accepts the content, the name selects the reader, which then reports what is wrong.
-// Returns null if neither implies a format, and an error if the file is one of another tool.
+// Detects the format from the content. If several probes accept the content, the file name decides
+// between them. If no probe accepts the content, the name selects the reader, which then reports
+// what is wrong. Returns null if neither content nor name implies a format, and an error if the
+// file is of another tool.
 Result<const Format *> format_of(ByteSource &source, std::string_view name) {
   // Readers unpack a packed file, while writers never pack unless the format itself is packed. So
   // only this lookup ignores the suffix of a packed file, such as ".gz".
   const Format *by_name = format_by_file_name(name);
   if (!by_name)
     by_name = format_by_file_name(unpacked_name(name));
-  // A probe needs a whole line. Peeking at a very long one costs no more memory than reading it.
+  // A probe needs a whole line. Peeking at a very long line takes no more memory than reading the
+  // file.
   for (size_t size = head_bytes, searched = 0;; size *= 2) {
     TALLY_TRY(head, source.peek(size));
     // Check this before any probe: `--- threadz` has lines that a Callgrind file could have.
@@ -218,7 +220,8 @@ Result<const Format *> format_of(ByteSource &source, std::string_view name) {
     for (const Format &candidate : formats())
       if (candidate.probe && candidate.probe(head) && (!by_content || &candidate == by_name))
         by_content = &candidate;
-    // Check this after all probes: any line may match a table, and may be a stack's first frame.
+    // Check this after all probes, because the first frame of a stack may look like a line of a
+    // table.
     if (std::string what = by_content ? std::string() : foreign_table(head); !what.empty())
       return fail(ErrorCode::unsupported, std::move(what), source.name());
     const bool whole_line = head.find('\n', searched) != head.npos;

@@ -8,8 +8,8 @@
 
 namespace tally {
 
-// Returns "[libc-2.15.so]" for the path of an object, as pprof and FlameGraph show it; names such
-// as "[vdso]" already have brackets. Without an object, returns "[unknown]".
+// Returns the name of the object in brackets, such as "[libc-2.15.so]", as pprof and FlameGraph do.
+// Names such as "[vdso]" already have brackets. If `object` is empty, returns "[unknown]".
 inline std::string unnamed_function(std::string_view object) {
   const std::string_view name = base_name(object);
   if (name.empty())

@@ -10,13 +10,13 @@ namespace tally::callgrind {
 
 namespace {
 // The number of names that `event:` lines may describe in one file. finish() searches all events
-// for each of them.
+// for each described event.
 constexpr size_t most_described_events = 1000;
 
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
-// Returns whether `c` separates event names. A CR does, too: at the end of a line, a CR in a name
-// could not be distinguished from the line ending.
+// Returns whether `c` separates event names. A CR is a separator, because a CR at the end of the
+// last name could not be distinguished from the line ending.
 bool parts_names(char c) { return is_blank(c) || c == '\r'; }
 } // namespace
 
@@ -371,13 +371,13 @@ bool Reader::end_part() {
   if (!seen_.header && !part_.has_rows)
     return true;
   const CostPartId id = part();
-  // Drop surplus numbers. Another part may have more events, and must not get them as its costs.
+  // Drop surplus numbers. If another part has more events, they would be taken for costs of these.
   if (part_.header.summary.size() > events_.columns.size()) {
     diagnostics_.add(Severity::error, "more numbers in summary: than events", source_,
                      part_.summary_where);
     part_.header.summary.resize(events_.columns.size());
   }
-  // The part was added at its first row. Copy the headers that came after that.
+  // The part was added to the profile at its first row. Copy the headers that came after that row.
   CostPart &part = builder_.part(id);
   part = part_.header;
   if (!events_.same_columns) { // bring the summary into the model's order of events
@@ -418,7 +418,8 @@ bool Reader::end_part() {
     seen_.cut = true;
     const std::string rest = fmt::format("the lines add up to {} of {} {}", sum,
                                          part_.header.summary[i], events_.names[i]);
-    // Other tools never write totals:, and lsprof's summary: is not a sum.
+    // Other tools never write totals:, so its absence proves nothing. lsprof's summary: is not a
+    // sum.
     if (!seen_.writes_totals) {
       find(Severity::warning, begin_,
            "there is no totals: line, and " + rest + ": the file may be truncated", "truncated");

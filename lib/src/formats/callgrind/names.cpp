@@ -8,8 +8,8 @@ namespace tally::callgrind {
 namespace {
 constexpr std::array<std::string_view, 3> table_words{"object", "file", "function"};
 
-// The most bytes that names made of ids may have, with each different name counted once. Such a
-// name may be far longer than its line, so a small malicious file could otherwise exhaust memory.
+// The most bytes that all different nested names of a file may have together. A nested name may be
+// far longer than its line, so a small malicious file could otherwise exhaust memory.
 constexpr size_t most_expanded_bytes = size_t{64} << 20;
 
 // Skips blanks and CRs. A CR before other characters does not end the line, and does not begin a

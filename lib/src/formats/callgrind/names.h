@@ -20,7 +20,7 @@ inline bool begins_id(std::string_view text) {
 }
 
 // Returns the id if the text is exactly one id in its canonical form, such as "(12)". Nested names
-// consist of such pieces.
+// consist of such ids and of words.
 inline std::optional<uint64_t> whole_id(std::string_view text) {
   if (!begins_id(text) || text.back() != ')')
     return {};
@@ -35,12 +35,13 @@ inline std::optional<uint64_t> whole_id(std::string_view text) {
 
 struct NameEntry {
   StringId name = none<StringId>; // none if the id is not defined
-  uint32_t part = 0;              // the part of the definition
+  uint32_t part = 0;              // the part that has the definition
   uint64_t line = 0;              // the line of the definition
 };
 
-// Maps ids to names. Ids are sparse and come in any order. Small ones are array indices: the array
-// has at most 1024 entries plus eight for each definition, so that a large id does not enlarge it.
+// Maps ids to names. Ids are sparse and come in any order. Small ids are indexes of an array. It
+// has at most 1024 entries plus eight for each definition, so that a single large id does not
+// enlarge it.
 class NameTable {
 public:
   const NameEntry *find(uint64_t id) const {

@@ -105,7 +105,7 @@ bool Reader::add(std::string_view lines) {
     if (!p)
       return false;
     if (p - begin_ > 1 && p[-2] == '\r' && !seen_.crlf) {
-      seen_.crlf = true; // report this once, for the other lines are alike
+      seen_.crlf = true; // report this once, because all lines of a file end alike
       find(Severity::warning, p - 2, "lines end in CR LF");
     }
   }
@@ -137,7 +137,8 @@ bool Reader::take_position(const char *&p, Position &at) {
                                                        positions_.base[kind], number));
     }
     if (!is_blank(*p) && *p != '\n' && !at_end(p)) {
-      // KCachegrind knows ranges: "10+3", "10:12". Their cost is recorded at their beginning.
+      // KCachegrind accepts ranges of positions, "10+3" and "10:12". Record the cost of a range at
+      // its beginning.
       if ((*p == '+' || *p == '-' || *p == ':') && is_digit(p[1])) {
         find(Severity::warning, begin, "a range of positions is read as its beginning",
              "position range");
@@ -184,7 +185,7 @@ bool Reader::take_costs(const char *&p) {
 }
 
 // Xdebug's memory event has negative costs. The model has unsigned costs, and a sum without the
-// negative ones would be wrong, so the whole event is left out.
+// negative costs would be wrong, so the whole event is left out.
 bool Reader::take_negative(const char *&p, size_t event) {
   if (*p != '-' || events_.names.size() < 2 || event >= events_.names.size())
     return false;
@@ -266,7 +267,7 @@ const char *Reader::cost_line(const char *p) {
   }
   positions_.base = at;
   if (const auto event = builder_.add_cost(in_model(at), costs)) {
-    // The costs follow the positions in the file's order; report the one that overflowed.
+    // The costs follow the positions in the file's order; report the cost whose sum overflowed.
     for (size_t i = 0; i < costs_.count; ++i) {
       costs_at = skip_blanks(costs_at);
       if (events_.columns[i] == *event)

@@ -16,7 +16,7 @@
 
 namespace tally::callgrind {
 
-// Each kind of line has a function, and all of them change the same state: hence the many methods.
+// There are many methods, because each kind of line has one, and all of them change the same state.
 class Reader {
 public:
   Reader(std::string_view source, Diagnostics &diagnostics);
@@ -41,8 +41,8 @@ private:
   // The line that the current row still needs: the cost of a call, or the source of a jump.
   enum class Pending : uint8_t { nothing, call_cost, jump_source };
 
-  // Each function reads the text after its key, and returns the beginning of the next line, or null
-  // on failure, with the reason in error_.
+  // Each function reads the text after the key of a line, and returns the beginning of the next
+  // line, or null on failure, with the reason in error_.
   const char *cost_line(const char *p);
   const char *call_line(const char *p);
   const char *jump_line(const char *p, bool conditional);
@@ -52,7 +52,7 @@ private:
   const char *unknown_line(const char *p);
   const char *skipped_line(const char *p, std::string_view key);
 
-  // Read the header line of that name. `value` has no blanks around it.
+  // Each function reads the header line whose key is its name. `value` has no blanks around it.
   bool version(const char *p);
   bool positions(const char *p);
   bool events(const char *p);
@@ -78,7 +78,7 @@ private:
   StringId name_of(uint64_t id, Table table, const char *at);
   bool open_block();
   std::string_view line_from(const char *p);  // the rest of the line, without its CRs
-  std::string_view value_from(const char *p); // the same without blanks around it
+  std::string_view value_from(const char *p); // line_from() without blanks around it
   CostPosition in_model(const Position &at) const {
     return {at[instr], static_cast<uint32_t>(at[line]), at[bb]};
   }
@@ -88,7 +88,7 @@ private:
     return tally::Position::at_line(line_, static_cast<uint64_t>(p - begin_) + 1);
   }
   bool refuse(const char *p, std::string message, ErrorCode code = ErrorCode::invalid_input);
-  bool refuse_sum(const char *p, size_t event); // an index in the model's order
+  bool refuse_sum(const char *p, size_t event); // `event` is in the model's order
   bool refuse_number(const char *p, NumberFault fault, std::string_view expected);
   Error pending_error() const; // for the call or jump whose second line is missing
   void find(Severity severity, const char *p, std::string message, std::string_view key = {});
@@ -99,7 +99,7 @@ private:
     uint32_t index = 0;
     bool added = false;      // to the builder
     bool has_rows = false;   // a line with costs, a call or a jump
-    bool block_open = false; // the builder's block is that of the names in force
+    bool block_open = false; // the builder's block has the names in force
     bool totals_seen = false;
     bool has_summary = false;
     bool summary_behind = false;     // summary: is after the first fn=, so it proves no truncation
@@ -112,12 +112,12 @@ private:
   struct Events {
     bool is_negative(size_t column) const { return column < negative.size() && negative[column]; }
 
-    // Those of the newest events: line.
-    uint32_t part = 0; // the part of the line
+    // Members that describe the newest events: line.
+    uint32_t part = 0; // the part that has the line
     std::vector<std::string> names;
     std::vector<uint32_t> columns; // the model's column of each event, for all parts
     bool same_columns = true;      // event i is column i
-    // Those of all parts.
+    // Members that describe all parts.
     std::vector<bool> negative;               // the columns to leave out
     std::vector<uint64_t> all_totals;         // the sums over the parts that have ended
     std::vector<EventDetails> details;        // what event: lines say
@@ -125,9 +125,9 @@ private:
   };
 
   struct Positions {
-    std::vector<Kind> kinds{line}; // those that a line has
-    Position base{};               // of relative positions
-    bool valgrind_base = false;    // they follow Valgrind's rule, see FORMAT.md
+    std::vector<Kind> kinds{line}; // the kinds of positions that a line has
+    Position base{};               // the base of relative positions
+    bool valgrind_base = false;    // relative positions follow Valgrind's rule, see FORMAT.md
   };
 
   // What the ids stand for.
@@ -136,7 +136,7 @@ private:
     size_t expanded_bytes = 0;       // bytes of nested names; never more than the limit
   };
 
-  // The names in force. A part begins with none, and a function without a call and a jump.
+  // The names in force. A part begins without names; a function begins without a call and a jump.
   struct CallNames {
     StringId object = none<StringId>; // of cob= and cfi= lines that no cfn= line has used
     StringId file = none<StringId>;
@@ -166,7 +166,7 @@ private:
 
   struct LineCosts {
     std::vector<uint64_t> row;    // costs of a line, in the file's order
-    size_t count = 0;             // how many of them the line stated
+    size_t count = 0;             // the number of costs that the line states
     std::vector<uint64_t> mapped; // the same costs in the model's order
   };
 

@@ -31,8 +31,8 @@ public:
 
   Result<Written> run() {
     reserve_ids();
-    // Reserve about a line for each row, because growing would copy the text. Reserved pages that
-    // stay unused take no memory.
+    // Reserve about a line for each row, because the text would be copied whenever it grows. Unused
+    // reserved pages take no memory.
     const size_t rows =
         size_t{counted_.cost_count()} + counted_.call_count() + counted_.jump_count();
     out_.bytes.reserve(rows * 24);
@@ -75,15 +75,15 @@ private:
     StringId object{}, file{}; // the last ob= and fl= lines
     bool object_known = false, file_known = false;
     StringId line_file{};             // the last fl=, fi= or fe= line
-    std::optional<CostPosition> base; // base of relative positions; none where the two rules differ
+    std::optional<CostPosition> base; // base of relative positions, if both rules agree on it
   };
   struct Lost {
     bool replaced_newlines = false, trimmed = false, uncounted_calls = false;
   };
 
   void reserve_ids();
-  // Writes a part. `block` is the next block of the sum, null at the end; it belongs to a later
-  // part if this part has no rows. Returns the block after the part's last one.
+  // Writes a part. `block` is the next block of the sum, or null at the end. If the part has no
+  // rows, `block` belongs to a later part. Returns the block after the part's last one.
   Result<const SumBlock *> write_part(CostPartId part, const SumBlock *block);
   void write_header(CostPartId part);
   void begin_function(CostFunctionId function);
@@ -126,8 +126,8 @@ private:
   std::vector<uint64_t> row_;
 };
 
-// Reserves the ids in names like "(5)" and "(5)'2", which come from files that use an id and do not
-// define it. Such a name gets another id, and 5 stays undefined in the file that is written.
+// Reserves the ids in names like "(5)" and "(5)'2", which come from files that use an id without
+// defining it. The writer gives such a name another id, and leaves the id 5 undefined.
 void Writer::reserve_ids() {
   for (uint32_t i = 0; i < p_.strings.size(); ++i) {
     std::string_view rest = p_.strings[static_cast<StringId>(i)];
@@ -212,7 +212,8 @@ void Writer::subposition(uint64_t value, uint64_t base, bool relative, bool hex)
     return to_.put('*');
   const bool up = value > base;
   const uint64_t difference = up ? value - base : base - value;
-  // Write whichever is shorter. No absolute number is shorter than a difference of one digit.
+  // Write the number or the difference, whichever is shorter. No absolute number is shorter than a
+  // difference of one digit.
   if (difference >= 10 && digits(value, hex ? 16 : 10) + (hex ? 2 : 0) < 1 + digits(difference, 10))
     return whole();
   to_.put(up ? '+' : '-');
@@ -355,8 +356,8 @@ bool Writer::write_block(const SumBlock &block) {
   if (file != last_.line_file)
     name(file == last_.file ? "fe" : "fi", ids_.files, file);
   last_.line_file = file;
-  // Writes the calls and jumps before the position `end`, so that those of one position follow its
-  // cost directly. Null means all that remain.
+  // Writes the calls and jumps before the position `end`, so that those of a position directly
+  // follow its cost. If `end` is null, writes all that remain.
   size_t call = 0, jump = 0;
   const auto before = [&](const CostPosition *end) {
     while (true) {

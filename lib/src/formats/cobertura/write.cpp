@@ -18,7 +18,7 @@ namespace tally::cobertura {
 namespace {
 
 // Returns the share with four decimal places. It is rounded down, so that 1.0000 means complete
-// coverage. If there is nothing to cover it is 1, as in Cobertura.
+// coverage. If there is nothing to cover, it is 1, as in Cobertura.
 std::string rate(uint64_t part, uint64_t whole) {
   const uint64_t of_10000 = whole == 0 ? 10'000 : part * 10'000 / whole;
   return fmt::format("{}.{:04}", of_10000 / 10'000, of_10000 % 10'000);
@@ -128,9 +128,9 @@ private:
       add_line(lines, line.line, line.count, file.branches_of(line));
   }
 
-  // Writes the methods of a file. A method's first line is the one in which it begins, with the
-  // count of its calls, which distinguishes instances. Its other lines follow, without those of
-  // functions nested in it.
+  // Writes the methods of a file. The first line of a method is the line in which it begins. Its
+  // count is the number of calls of the method, which differs between instances. The other lines
+  // follow, except those of nested functions.
   void add_methods(pugi::xml_node to, const FileCoverage &file) {
     std::vector<std::vector<const LineCoverage *>> lines_of(file.functions.size());
     FunctionOfLine function_of(file);

@@ -30,8 +30,8 @@ Result<Weights> weights_of(const StackProfile &profile, const FrameTree &tree) {
   return weights;
 }
 
-// Returns which nodes are drawn. If a node is drawn, its callers are, too, because they are at
-// least as wide and nearer to the root.
+// Returns which nodes are drawn. If a node is drawn, its callers are drawn, too, because they are
+// at least as wide and nearer to the root.
 std::vector<bool> nodes_to_draw(const FrameTree &tree, const Weights &weights,
                                 const Limits &limits) {
   const int64_t narrowest =

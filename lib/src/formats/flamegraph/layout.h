@@ -12,14 +12,14 @@
 namespace tally::flamegraph {
 
 struct Limits {
-  uint32_t per_mille = 1;  // narrower frames, in thousandths of the total, are not drawn
-  uint32_t boxes = 10'000; // only the widest ones are drawn, which bounds the size of the file
+  uint32_t per_mille = 1;  // thousandths of the total; narrower frames are not drawn
+  uint32_t boxes = 10'000; // draws only so many, the widest; limits the size of the file
   uint32_t depth = 250;    // rows above the root's row
 };
 
 // A frame that covers [begin, begin + value) of the total range [0, total). The boxes of a caller's
-// callees stand side by side from the caller's `begin` on. They and the caller's own samples
-// (`self`) fill its box.
+// callees stand side by side from the caller's `begin` on. These boxes and the caller's own samples
+// (`self`) fill the caller's box.
 struct Box {
   uint32_t frame = none<uint32_t>; // index in frames; none for the root, which has all samples
   uint32_t depth = 0;              // the row; the root's is 0
@@ -35,7 +35,8 @@ struct Layout {
   std::vector<int64_t> self_of_frames;
   int64_t total = 0;
   uint32_t depth = 0; // the depth of the topmost box
-  // The number of boxes that are not drawn, and the samples of the outermost ones among them.
+  // The numbers of boxes that are not drawn because they are too narrow or too deep, and the
+  // samples of the outermost of them.
   uint64_t narrow = 0, deep = 0;
   int64_t narrow_value = 0, deep_value = 0;
 };

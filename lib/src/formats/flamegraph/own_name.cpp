@@ -18,7 +18,7 @@ bool is_suffix(std::string_view rest) {
 } // namespace
 
 std::string_view own_name(std::string_view name) {
-  size_t begin = 0, end = name.npos; // the current component, without its brackets
+  size_t begin = 0, end = name.npos; // the current component, up to its brackets
   size_t depth = 0;
   for (size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];

@@ -16,8 +16,8 @@ namespace tally::flamegraph {
 
 namespace {
 
-// Sizes in pixels. The script lays out the picture again to fit the window; without the script the
-// picture has these sizes.
+// Sizes in pixels. The script lays out the picture again to fit the window. Where scripts do not
+// run, the picture keeps these sizes.
 constexpr double picture_width = 1200, margin = 10, row_height = 18, legend_height = 20;
 constexpr double character = 7.25;    // width in the font of style.css: 0.602 em of 12 px
 constexpr size_t longest_text = 1000; // names from the C++ library reach several hundred
@@ -34,8 +34,9 @@ std::string cut_to(std::string_view text, size_t columns) {
       continue;
     if (used < columns)
       kept = at;
-    // East Asian characters are two columns wide. Count all of three bytes and more as two, because
-    // only those of up to two bytes (Latin, Greek, Cyrillic and others) are surely narrow.
+    // East Asian characters are two columns wide. Count every character of three or more bytes as
+    // two columns, because only characters of one or two bytes (Latin, Greek, Cyrillic and others)
+    // are surely narrow.
     used += static_cast<unsigned char>(text[at]) >= 0xE0 ? 2 : 1;
     if (used > columns)
       return std::string(text.substr(0, kept)) + "…";
@@ -62,7 +63,7 @@ std::string duration(uint64_t period_ns) {
                      : fmt::format("{} ns", period_ns);
 }
 
-// Returns the name if it fits in `columns`, otherwise `own`, its form without scopes and
+// Returns `name` if it fits in `columns`. Otherwise returns `own`, the name without scopes and
 // parameters, shortened if necessary.
 std::string fitting(const std::string &name, const std::string &own, size_t columns) {
   const std::string whole = cut_to(name, columns);
@@ -73,8 +74,8 @@ std::string frames(uint64_t count) {
   return fmt::format("{} frame{}", count, count == 1 ? "" : "s");
 }
 
-// Returns the shade (v0 … v2 in style.css) of a function. It depends only on the name, so that it
-// is the same everywhere.
+// Returns the shade (v0 … v2 in style.css) of a function. The shade depends only on the name, so
+// that a function has the same shade everywhere.
 uint32_t shade_of(std::string_view name) {
   uint32_t hash = 0;
   for (const char c : name)

@@ -66,7 +66,8 @@ std::string_view without_blanks_behind(std::string_view text) {
 Form form_of(std::string_view head) {
   bool found = false, two = true;
   // Check every line, because other formats have single lines that end in a number ("version: 1").
-  // A last line without a line break may be incomplete, so it counts only if there is no other.
+  // A last line without a line break may be incomplete, so it is checked only if there is no other
+  // line.
   while (!head.empty() && (!found || head.find('\n') != head.npos)) {
     const std::string_view line = next_line(head);
     if (is_skipped(line))

@@ -10,8 +10,9 @@
 
 namespace tally::folded {
 
-// Counts with fractions are kept as whole numbers of a smaller unit, which the value's name states.
-// There is only one such unit, so that files with different numbers of digits have the same value.
+// A unit of counts. Counts with fractions are kept as whole numbers of a smaller unit, which the
+// value's name states. There is only one smaller unit, so that the value has the same name for
+// files with different numbers of digits.
 struct Unit {
   unsigned decimals;
   std::string_view prefix;
@@ -33,7 +34,7 @@ inline constexpr std::array<int64_t, 10> powers_of_ten{
 struct Count {
   int64_t value = 0;     // in units of 10^-decimals
   unsigned decimals = 0; // without trailing zeros; at most those of the smallest unit
-  bool rounded = false;  // the text has more decimals
+  bool rounded = false;  // true if the text has more decimals
 };
 // Parses "12" or "1.5". An error has neither a source nor a position; the caller adds them.
 Result<Count> parse_count(std::string_view text);
@@ -43,7 +44,7 @@ bool is_skipped(std::string_view line);
 size_t last_word(std::string_view line);
 std::string_view without_blanks_behind(std::string_view text);
 
-// Says whether every whole line of a text ends in one count, or in two.
+// Says whether every whole line of a text ends in one count, in two, or in neither.
 enum class Form : uint8_t { other, one_count, two_counts };
 Form form_of(std::string_view head);
 // form_head() returns the beginning of the text that determines its form: form_bytes, or more if

@@ -119,7 +119,7 @@ private:
   size_t width() const { return is_differential_ ? 2 : 1; }
 
   // Selects a smaller unit for all counts if this count needs it, and scales the sums. Returns
-  // false if a sum does not fit.
+  // false if a sum does not fit in 64 bits.
   bool use_unit_of(const Count &count) {
     const size_t before = unit_;
     while (units[unit_].decimals < count.decimals)

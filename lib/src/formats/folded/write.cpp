@@ -12,8 +12,8 @@ namespace tally::folded {
 namespace {
 
 // Returns the name with everything replaced that a reader would misread: ';' separates frames, a
-// line break ends the stack, '#' begins a comment, blanks precede the count, and the first bytes of
-// a file may say that it is packed or how it is encoded.
+// line break ends the stack, '#' begins a comment, blanks precede the count, and readers could take
+// the first bytes of the file for those of a packed file or for a byte order mark.
 std::string frame_name(std::string_view name) {
   std::string out(name);
   for (char &c : out) {
@@ -114,7 +114,7 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   }
   TALLY_TRY(sums, sums_of(profile, names, values));
   out.bytes = text_of(sums, values);
-  // If all names end in a number, a reader would take that for a count, too.
+  // If all names end in a number, a reader would take that number for the first of two counts.
   if (values.count == 1 && form_of(form_head(out.bytes)) == Form::two_counts) {
     for (std::string &name : names)
       if (const size_t blank = name.find_last_of(" \t"); blank != name.npos)

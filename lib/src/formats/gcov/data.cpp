@@ -37,7 +37,7 @@ Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source,
       if (size % 8 != 0)
         return fail_at(at, "the length of the counters is not a multiple of 8 bytes", source);
       record.zeros = true;
-      // Store only their number, so that a large negative length costs no memory.
+      // Store only the number of zeros, so that a large negative length costs no memory.
       record.last = static_cast<uint32_t>(size / 8);
       data.records.push_back(record);
       continue;
@@ -73,8 +73,8 @@ std::optional<GcovFunctionKey> GcovData::function_of(const GcovRecord &record) c
     return {};
   key.ident = words.u32();
   key.lineno_checksum = words.u32();
-  // Before 4.7 there is no checksum of the graph. What follows is the name that older versions of
-  // Clang write.
+  // Before 4.7 there is no checksum of the graph. Older versions of Clang write a name in its
+  // place.
   if (header.version >= GcovVersion::v4_7 && words.left() >= 4)
     key.cfg_checksum = words.u32();
   return key;

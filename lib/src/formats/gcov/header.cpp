@@ -25,9 +25,10 @@ bool has_magic(std::string_view head, uint32_t magic) {
   return magic_of(head, false) == magic || magic_of(head, true) == magic;
 }
 
-// Decodes a version word (gcc/gcov-io.h). Until GCC 4 it is a digit and two digits: "408*" is 4.8.
-// From 5 on it is a letter for the tens, a digit for the ones and a digit for the minor version:
-// "B22*" is 12.2. Returns 100 * major + minor, or 0 if the word has neither form.
+// Decodes a version word, which gcc/gcov-io.h describes. Until GCC 4 it has a digit for the major
+// and two digits for the minor version: "408*" is 4.8. From 5 on it has a letter for the tens and a
+// digit for the ones of the major version, and a digit for the minor version: "B22*" is 12.2.
+// Returns 100 * major + minor, or 0 if the word has neither form.
 uint32_t version_of(uint32_t word) {
   const auto character = [&](int index) { return static_cast<char>(word >> (24 - 8 * index)); };
   const auto digit = [&](int index) {

@@ -13,7 +13,8 @@ namespace tally::gcov {
 inline constexpr uint32_t notes_magic = 0x67636e6f, data_magic = 0x67636461; // "gcno", "gcda"
 
 // Reads the header after the magic; `cursor` comes from cursor_of(). The header does not state
-// which of the two layouts the file has, so the one that fits the rest of `bytes` better is chosen.
+// which of the two layouts the file has, so take_header() chooses the layout that fits the rest of
+// `bytes` better.
 Result<GcovHeader> take_header(ByteCursor &cursor, std::string_view bytes, std::string_view source);
 // Returns a cursor after the magic, in the file's byte order.
 ByteCursor cursor_of(std::string_view bytes);

@@ -59,7 +59,8 @@ private:
   }
 
   // Returns the function with that key, or none if the notes lack it or its checksums differ.
-  // Functions usually have the same order in both files, so the next one is tried first.
+  // Functions usually have the same order in both files, so the function after the previous match
+  // is tried first.
   std::optional<GraphFunctionId> function_of(const GcovFunctionKey &key) {
     std::optional<GraphFunctionId> id;
     const auto ident_at = [&](uint32_t index) {
@@ -126,8 +127,8 @@ private:
     return true;
   }
 
-  // Adds two counters for each condition: the terms that decided it when it was true, then when it
-  // was false.
+  // Adds two counters for each condition: the terms that decided it when it was true, and the terms
+  // that decided it when it was false.
   bool add_conditions(GraphFunctionId id, const GcovRecord &record) {
     const GraphFunction &function = graph_.functions[id];
     const uint32_t expected = function.last_condition - function.first_condition;

@@ -137,9 +137,9 @@ private:
   }
 
   // Adds up a summary record. Until GCC 8 it consists of the checksum, the number of counters, the
-  // runs, the sum of all counters (two words), the largest counter of a run (two), the sum of the
-  // largest (two), and a histogram. From GCC 9 on it consists of the runs and the sum of the
-  // largest.
+  // number of runs, the sum of all counters (two words), the largest counter of a run (two words),
+  // the sum of the largest counters (two words), and a histogram. From GCC 9 on it consists of the
+  // number of runs and the sum of the largest counters.
   Result<void> add_summary(const GcovRecord &record, const GcovRecord *other) {
     keep(a_, record);
     if (!other)
@@ -189,7 +189,7 @@ private:
                   fmt::format("function {} differs there: it has ident {}, checksums {:#x}, {:#x}",
                               key->ident, other_key->ident, other_key->lineno_checksum,
                               other_key->cfg_checksum));
-    if (!key || !other_key) { // one is a placeholder, so only the other file has counters
+    if (!key || !other_key) { // the function of one file is a placeholder without counters
       const GcovData &from = key ? a_ : b_;
       const Unit &unit = key ? ours : theirs;
       keep(from, *unit.function);

@@ -136,8 +136,9 @@ private:
       function_.block_count = static_cast<uint32_t>(cursor.left() / 4);
     if (cursor.failed())
       return short_record(at);
-    // Each block except the exit has an arc out of it, which takes at least 8 bytes of a record. So
-    // a larger number is wrong, and must not determine how much memory is allocated.
+    // Each block except the exit has an arc out of it, which takes at least 8 bytes of a record. A
+    // number of blocks above the size of the file is therefore wrong, and must not determine how
+    // much memory is allocated.
     if (function_.block_count > bytes_.size())
       return fail_at(
           at, fmt::format("{} blocks are more than the file has room for", function_.block_count),

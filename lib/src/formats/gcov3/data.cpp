@@ -15,7 +15,7 @@ using namespace gcov3;
 
 namespace {
 
-// The smallest size of a function: marks, length, the shortest name, checksum and number of
+// The smallest size of a function. It has marks, a length, a name, a checksum and the number of its
 // counters.
 constexpr size_t function_bytes = 24, counter_bytes = 8;
 
@@ -33,8 +33,8 @@ void write_totals(WordWriter &writer, const Gcov3Data::Totals &totals) {
   writer.long_word(totals.maximum);
 }
 
-// Adds and returns whether the sum can be written. The most negative 64-bit number cannot, because
-// its magnitude does not fit in 63 bits.
+// Adds `value` to `sum`, and returns whether the sum can be written. The most negative 64-bit
+// number cannot be written, because its magnitude does not fit in 63 bits.
 bool add_in_range(int64_t &sum, int64_t value) {
   return checked_add(sum, value) && sum != std::numeric_limits<int64_t>::min();
 }
@@ -162,8 +162,8 @@ Result<std::string> Gcov3Data::bytes() const {
   return writer.finish(oddities_);
 }
 
-// Checks that every block of `other` has the functions of this file's first block, and so belongs
-// to the same object.
+// Checks that every block of `other` has the same functions as this file's first block, and
+// therefore belongs to the same object.
 Result<void> Gcov3Data::check_alike(const Gcov3Data &other) const {
   const auto unlike = [&](std::string message, uint64_t offset) {
     return fail(ErrorCode::invalid_input, std::move(message), other.source_,
@@ -232,8 +232,8 @@ Result<void> Gcov3Data::unite() {
   return add_blocks(std::array{static_cast<const Gcov3Data *>(this)});
 }
 
-// Adds up the blocks of all `files`, which check_alike() accepted. The sum becomes the only block
-// of this file.
+// Adds up the blocks of all `files`; check_alike() must have accepted each file. The sum becomes
+// the only block of this file.
 Result<void> Gcov3Data::add_blocks(std::span<const Gcov3Data *const> files) {
   Block sum = blocks_.front();
   const uint32_t count = sum.last_function;

@@ -9,7 +9,7 @@ enum class Kind : uint8_t {
   lines,       // .bb
   graph,       // .bbg
   data,        // .da
-  other_graph, // the graph of the branch 3.3-hammer, another format; rejected with its name
+  other_graph, // the graph of GCC's branch 3.3-hammer; its other format is rejected
 };
 
 // Detects the kind from the content. `whole` says that `head` is the whole file.

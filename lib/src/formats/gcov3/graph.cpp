@@ -10,7 +10,8 @@ namespace {
 
 constexpr uint32_t known_flags = arc_on_tree | arc_fake | arc_fall_through;
 
-// The size of an arc (destination and flags), and that of a block without arcs (their number).
+// The size of an arc, which has a destination and flags, and of a block without arcs, which has the
+// number of its arcs.
 constexpr size_t arc_bytes = 8, block_bytes = 4;
 
 Result<void> read_arcs(WordReader &reader, Gcov3Graph::Function &function,

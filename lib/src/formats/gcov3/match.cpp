@@ -148,8 +148,8 @@ private:
   const Gcov3Lines &lines_;
   CoverageGraph &out_;
   Diagnostics &diagnostics_;
-  std::vector<std::optional<uint32_t>> lines_of_;    // by the index of a function of graph_
-  std::vector<std::optional<StringId>> file_before_; // by the index of a function of lines_
+  std::vector<std::optional<uint32_t>> lines_of_;    // by the index of a function in graph_
+  std::vector<std::optional<StringId>> file_before_; // by the index of a function in lines_
 };
 
 } // namespace
@@ -274,7 +274,7 @@ gcov3_counters(const Gcov3Graph &graph, const Gcov3Data *data, Diagnostics &diag
   if (data->has_names() == graph.has_names())
     return data->has_names() ? counters_by_name(graph, *data, diagnostics)
                              : counters_in_order(graph, *data, diagnostics);
-  // An empty graph is in the formats of both versions.
+  // Nothing shows the version of an empty graph, so its counters need no check.
   if (graph.functions().empty())
     return Counters();
   return fail(ErrorCode::invalid_input,

@@ -12,8 +12,8 @@ namespace {
 // More blocks or arcs than any compiler of that time could handle.
 constexpr uint32_t most_in_a_function = 1 << 24;
 
-// Returns whether the first function, as far as `head` holds it, is that of a .bbg file without
-// names.
+// Returns whether `head` is a .bbg file without names, by the part of the first function that it
+// holds.
 bool is_nameless_graph(std::string_view head, bool whole) {
   ByteCursor cursor(head);
   const auto at_end = [&] { return cursor.failed() && !whole; };
@@ -41,8 +41,8 @@ bool is_nameless_graph(std::string_view head, bool whole) {
   return cursor.failed() ? at_end() : sum == arcs && separator == minus_one;
 }
 
-// Returns whether `head`, which begins with -1, is a .bbg file with names. In a .bb file text
-// follows the -1, not a length at whose end there is another -1.
+// Returns whether `head`, which begins with -1, is a .bbg file with names. In such a file, a length
+// and a name follow, and then another -1. In a .bb file, text follows directly.
 bool is_named_graph(std::string_view head) {
   ByteCursor cursor(head.substr(4));
   const uint32_t size = cursor.u32();
@@ -63,8 +63,8 @@ bool is_lines(std::string_view head, bool whole) {
   return !whole;
 }
 
-// Returns whether `head` is a .da file without names. Real counts are at most `largest`, while text
-// or machine code that is read as counts exceeds it.
+// Returns whether `head` is a .da file without names. Real counts are at most `largest`. Text or
+// machine code that is read as counts exceeds this limit.
 bool is_nameless_data(std::string_view head, bool whole) {
   constexpr uint64_t largest = uint64_t{1} << 48;
   ByteCursor cursor(head);

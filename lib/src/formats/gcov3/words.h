@@ -37,7 +37,7 @@ public:
       : cursor_(bytes), bytes_(bytes), source_(source), diagnostics_(diagnostics) {}
 
   size_t offset() const { return cursor_.offset(); }
-  size_t before() const { return cursor_.before(); } // where the newest read began
+  size_t before() const { return cursor_.before(); } // where the last read began
   size_t left() const { return cursor_.left(); }
   bool failed() const { return cursor_.failed(); }
 
@@ -45,12 +45,13 @@ public:
   int32_t word();
   int64_t long_word();
   std::string_view take(size_t size) { return cursor_.take(size); }
-  // Reads a number of items that take at least `size` bytes each. It is an error if the bytes that
-  // are left cannot hold them. `of_what` names the items in the error.
+  // Reads a number of items that take at least `size` bytes each. Fails if the bytes that are left
+  // cannot hold so many items. `of_what` names the items in the error.
   Result<uint32_t> count(std::string_view of_what, size_t size);
   // Reads -1, length, name, -1.
   Result<std::string_view> name();
-  // Reads a name and the mark after it. The same mark before the name was read already.
+  // Reads a name and the mark after it. Call it after the mark before the name, which has the same
+  // value, has been read.
   Result<std::string_view> name_until(uint32_t mark);
 
   tl::unexpected<Error> error(size_t offset, std::string message) const;

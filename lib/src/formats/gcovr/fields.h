@@ -23,8 +23,8 @@ enum class Context : uint8_t {
   not_false,
   functions,
   function,
-  position, // a function's position: ["line:column", "line:column"]
-  other,    // everything below it is ignored
+  position, // a function's first and last position, each as "line:column"
+  other,    // an object or list whose whole content is ignored
 };
 
 enum class Type : uint8_t { number, text, truth, version, array };

@@ -19,8 +19,8 @@ namespace {
 
 constexpr size_t most_depth = 64; // a tracefile needs 8
 
-// An iterator that reports the parser's progress, because the parser does not pass its offset to
-// the handler.
+// An iterator over the text that records how far the parser has read, because the parser does not
+// pass its offset to the handler.
 class Cursor {
 public:
   using iterator_category = std::forward_iterator_tag;
@@ -49,8 +49,8 @@ private:
 };
 
 // Handles the parser's events. It has many methods, because the parser's interface requires 14.
-// Collects the files in the order in which they come; finish() sorts them and adds up those with
-// the same path.
+// Collects the files in the order of the text; finish() sorts the files and adds up those with the
+// same path.
 class Handler {
 public:
   Handler(std::string_view text, const std::string &source, Diagnostics &diagnostics)
@@ -60,7 +60,7 @@ public:
   Cursor end() { return {text_.data() + text_.size(), &progress_}; }
   Result<Coverage> finish();
 
-  // nlohmann::json calls these functions; returning false stops it.
+  // nlohmann::json calls these functions, and stops if one of them returns false.
   using Text = nlohmann::json::string_t;
   bool null() { return allowed(); } // a key whose value is null counts as absent
   bool boolean(bool value);
@@ -143,9 +143,9 @@ bool Handler::fault_at(size_t offset, std::string message) {
   return false;
 }
 
-// Returns the offset of the value that was read last. For an object that ends, that is where it
-// begins. Otherwise the parser is directly after the value, or one character further after a
-// number.
+// Returns the offset of the value that was read last. If an object has just ended, this is the
+// offset of its beginning. Otherwise the parser is directly behind the value, or one character
+// further if the value is a number.
 size_t Handler::value_offset() const {
   if (ended_)
     return starts_[static_cast<size_t>(*ended_)];
@@ -190,8 +190,8 @@ bool Handler::expected(const Field &field) {
   return fault(fmt::format("expected {} as {}", type, field.name));
 }
 
-// Returns whether a value that no known key requires may be here. Only objects may hold such
-// values; elsewhere it is an error.
+// Returns whether a value that belongs to no known key is valid here. Only objects may hold such
+// values; elsewhere, reports an error.
 bool Handler::allowed() {
   switch (context()) {
   case Context::outside:
@@ -461,7 +461,7 @@ bool Handler::end_line() {
   return true;
 }
 
-// Reads the line of "line:column".
+// Reads the line number from "line:column".
 bool line_of_position(std::string_view text, uint32_t &line) {
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), line);
   return fault == std::errc() && (end == text.data() + text.size() || *end == ':');

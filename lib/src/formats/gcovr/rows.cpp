@@ -35,8 +35,8 @@ void FileRows::put(FileCoverage &to, const Line &row) const {
   to.lines.push_back(line);
 }
 
-// Returns the lines in order, each once. They may come in any order, and more than once: since 0.14
-// a line may occur once for each function to which it belongs.
+// Returns the lines sorted and without duplicates. Since version 0.14, a file may have a line once
+// for each function to which the line belongs. The lines of a file may have any order.
 Result<FileCoverage> FileRows::lines() {
   std::ranges::stable_sort(lines_, {}, &Line::line);
   FileCoverage file;
@@ -48,7 +48,8 @@ Result<FileCoverage> FileRows::lines() {
   std::vector<const FileCoverage *> all{&file};
   for (const FileCoverage &part : again)
     all.push_back(&part);
-  // Functions that share a line have separate branches, so differing numbers of them are expected.
+  // Functions that share a line have separate branches, so differing numbers of branches are
+  // expected.
   Diagnostics ignored;
   return sum_of(all, ignored);
 }

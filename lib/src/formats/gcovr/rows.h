@@ -12,13 +12,15 @@ namespace tally::gcovr {
 
 class FileRows {
 public:
-  // Add to the line that end_line() or drop_line() ends next.
+  // The next call of end_line() or drop_line() determines the line to which a branch or condition
+  // belongs.
   void add_branch(BranchCoverage branch) { branches_.push_back(branch); }
   void add_condition(ConditionCoverage condition) { conditions_.push_back(condition); }
   void end_line(uint32_t line, int64_t count);
-  void drop_line(); // discards its branches and conditions
+  void drop_line(); // discards the line's branches and conditions
   void add_function(FunctionCoverage function) { functions_.push_back(std::move(function)); }
-  // Returns the file with its lines and functions in order, each once, and clears this object.
+  // Returns the file, with lines and functions sorted and without duplicates, and clears this
+  // object.
   Result<FileCoverage> take(std::string path);
 
 private:

@@ -7,8 +7,8 @@
 
 namespace tally::gcovr {
 
-// The versions in order. A feature of one version is also in those that follow, unless a later one
-// says that it is gone.
+// The versions in order. The versions after a version have its features, too, except those whose
+// removal is noted below.
 enum class Version : uint8_t {
   v0_1,  // gcovr 4.2: lines, branches; the version is a number
   v0_2,  // 5.0: the version is text

@@ -17,7 +17,7 @@ namespace tally::gcovr {
 
 namespace {
 
-// Records what the file cannot hold of the coverage.
+// Records what the coverage has and the file cannot hold.
 struct Lost {
   bool tests = false, functions = false, start_lines = false, ends = false, conditions = false;
   bool no_line = false, negative = false, text = false, blocks = false;
@@ -43,8 +43,8 @@ struct Lost {
   }
 };
 
-// Returns whether writing changes the text: it is empty, or is not UTF-8 and therefore gets a
-// replacement character that it did not have before.
+// Returns whether writing changes the text. An empty text is changed. A text that is not UTF-8 gets
+// a replacement character that it did not have before.
 bool is_changed(std::string_view text, std::string_view as_json) {
   constexpr std::string_view replacement = "\xEF\xBF\xBD";
   return text.empty() ||
@@ -130,7 +130,7 @@ Result<void> Writer::file(std::string_view path, const FileCoverage &file) {
   to_.put(", \"lines\": [\n");
   bool first = true;
   for (const LineCoverage &row : file.lines) {
-    if (row.line == 0) { // gcovr rejects it
+    if (row.line == 0) { // gcovr rejects line 0
       lost_.no_line = true;
       continue;
     }
@@ -169,9 +169,9 @@ void Writer::branches(std::span<const BranchCoverage> branches) {
   int64_t number = 0;
   for (const BranchCoverage &branch : branches) {
     to_.put(number == 0 ? "{" : ", {");
-    if (since(Version::v0_14)) // gcovr uses it in the branch's key
+    if (since(Version::v0_14)) // gcovr identifies a branch by it, among others
       field("\"branchno\": ", number);
-    else if (since(Version::v0_11)) // the block is unknown here, and gcovr ignores it
+    else if (since(Version::v0_11)) // unknown; gcovr ignores it
       field("\"source_block_id\": ", 0);
     else if (since(Version::v0_6))
       field("\"blockno\": ", 0);
@@ -214,8 +214,8 @@ void Writer::terms(std::string_view key, uint64_t covered, uint32_t count) {
   to_.put(']');
 }
 
-// Writes the functions, with those of the same name added up. gcovr identifies functions by name,
-// and fails if a function begins in two lines.
+// Writes the functions. Functions of the same name are added up first. gcovr identifies functions
+// by name, and fails if a function begins in two lines.
 Result<void> Writer::functions(const FileCoverage &file) {
   std::vector<Function> all;
   for (const FunctionCoverage &function : file.functions) {

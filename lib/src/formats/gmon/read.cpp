@@ -147,7 +147,7 @@ Result<void> read_blocks(Cursor &cursor, PcProfileBuilder &out, size_t count_byt
 
 struct Attempt {
   Result<PcProfile> profile;
-  size_t reached = 0; // offset of the last record that it tried to read
+  size_t reached = 0; // offset of the last record that this attempt tried to read
   Seen seen{};
 };
 
@@ -193,8 +193,8 @@ bool differs_in_scale(const PcHistogram &histogram) {
 }
 
 // Reads the GNU form. The header determines the byte order, but neither the size of a pointer nor
-// the size of the number of basic blocks, which depends on the writer. All combinations are tried
-// until one fits the file to its last byte; if none does, the error is that of the attempt that got
+// the size of the number of basic blocks, which depends on the writer. Tries all combinations until
+// one fits the file to its last byte. If none does, returns the error of the attempt that got
 // furthest.
 Result<PcProfile> read_gnu(std::string_view bytes, Diagnostics &diagnostics,
                            const std::string &name) {
@@ -306,7 +306,7 @@ Result<PcProfile> read_mon(std::string_view bytes, PcLayout layout) {
   if (cursor.left() % 2 != 0)
     return wrong("the file ends within a counter", bytes.size() - 1);
   TALLY_TRY(range, counters_of(cursor, low_pc, high_pc, cursor.left() / 2, 0));
-  // profil() needs a scale of at least 2. Larger bins mean that the byte order is another one.
+  // profil() needs a scale of at least 2. Larger bins mean that this byte order is wrong.
   if ((high_pc - low_pc) / range.counters.size() > 65536)
     return wrong("the bins are larger than profil() supports", 0);
   TALLY_CHECK(out.add_range(std::move(range), 0, "seconds", 's'));

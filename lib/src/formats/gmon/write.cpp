@@ -13,7 +13,8 @@ constexpr uint64_t most_in_bin = UINT16_MAX;
 // Limits the size of the file, because a large count is written as many records.
 constexpr uint64_t most_bytes = uint64_t{1} << 30;
 
-// Returns the number of records that a count needs, each with at most `most`; 1 for a count of 0.
+// Returns the number of records that a count needs if each record holds at most `most`. A count of
+// 0 needs one record.
 uint64_t parts_of(uint64_t count, uint64_t most) {
   return count == 0 ? 1 : count / most + (count % most != 0);
 }

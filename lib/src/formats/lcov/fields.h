@@ -13,7 +13,7 @@
 
 namespace tally::lcov {
 
-// Parses fields that are separated by commas. Keeps the first fault; later ones are ignored.
+// Parses fields that are separated by commas. Keeps the first fault and ignores later faults.
 class Fields {
 public:
   Fields(std::string_view line, size_t at) : line_(line), at_(at) {}

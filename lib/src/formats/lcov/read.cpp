@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view digits = "0123456789";
 
-// A total that a section states, and the line in which it does.
+// A total that a section states, and the line that states it.
 struct Stated {
   uint64_t value = 0, at = 0;
 };
@@ -46,7 +46,8 @@ private:
     bool open = false, has_large_condition = false;
     StringId path{}, test{};
     Records records;
-    // FNL, by index. Not a hash table, because a malicious file could choose indexes that collide.
+    // The FNL records by index. This is not a hash table, because a malicious file could choose
+    // indexes that collide.
     std::map<uint64_t, Function> groups;
     std::optional<Stated> stated[total_count];
   };
@@ -95,7 +96,7 @@ private:
   uint64_t line_ = 0;
   StringPool strings_;
   StringId test_{};
-  std::unordered_set<StringId> tests_; // with a name
+  std::unordered_set<StringId> tests_; // the tests that have a name
   bool seen_any_ = false;
   Reported reported_;
   Section section_;
@@ -276,7 +277,7 @@ void Reader::branch(Fields &fields) {
              "branches that are identified by a text are kept, but the text is not");
   }
   fields.skip(comma + 1);
-  if (fields.rest() != "-") // never evaluated
+  if (fields.rest() != "-") // '-' means never evaluated
     row.count = count(fields, "a count or '-'");
   if (row.line != 0 && !unreachable && fields.good())
     section_.records.branches.push_back(row);
@@ -303,7 +304,7 @@ void Reader::condition(Fields &fields) {
     return;
   }
   if (unreachable) {
-    // The model cannot represent a term that does not count.
+    // The model cannot mark a term as unreachable.
     section_.has_large_condition = true;
     warn("MCDC: a term that is marked as unreachable is counted like others", "unreachable terms");
   }
@@ -333,7 +334,7 @@ void Reader::check_totals() {
   std::vector<std::pair<uint32_t, bool>> start_lines;
   for (const FunctionRow &row : section_.records.functions)
     start_lines.emplace_back(row.start_line, row.count == 0);
-  std::ranges::sort(start_lines); // a function that ran precedes others of its line
+  std::ranges::sort(start_lines); // in each line, functions that ran come first
   start_lines.erase(std::unique(start_lines.begin(), start_lines.end(),
                                 [](const auto &a, const auto &b) { return a.first == b.first; }),
                     start_lines.end());

@@ -11,8 +11,8 @@ namespace tally::lcov {
 
 namespace {
 
-// Sorts the rows, and combines equal ones by `unite(kept, more)`, which returns false on overflow.
-// Returns the row for which it failed, or null.
+// Sorts the rows, and combines equal rows by `unite(kept, more)`, which returns false on overflow.
+// Returns the row for which `unite` failed, or null.
 template <class Row, class Less, class Unite>
 const Row *unite_rows(std::vector<Row> &rows, Less less, Unite unite) {
   if (!std::ranges::is_sorted(rows, less)) // nearly all files are sorted
@@ -34,8 +34,8 @@ tl::unexpected<Error> overflow(const Findings &findings, uint32_t line) {
               findings.source, Position::at_line(findings.line));
 }
 
-// Orders branches by line, block and branch. Numbered branches precede those with a text, because
-// lcov does not define an order for texts.
+// Orders branches by line, block and branch. Branches with a text follow the numbered ones, in the
+// order of the texts; lcov defines no order for them.
 bool branch_less(const BranchRow &a, const BranchRow &b, const StringPool &strings) {
   const auto key = [](const BranchRow &row) {
     return std::tuple(row.line, row.block, row.has_text);
@@ -50,7 +50,7 @@ bool branch_less(const BranchRow &a, const BranchRow &b, const StringPool &strin
   return text(a) < text(b);
 }
 
-// Sets the lines of `kept` to those of the definition with the smallest start line.
+// Gives `kept` the start and end line of the definition with the smaller start line.
 void unite_lines(FunctionRow &kept, const FunctionRow &more, const StringPool &strings,
                  const Findings &findings) {
   if (more.start_line == 0)
@@ -92,7 +92,7 @@ size_t aligned_size(const std::vector<Row> &rows, const std::vector<Row> &known)
   return size;
 }
 
-// Gives each line that has rows all known rows of that line.
+// Completes the rows: each line that has any row gets all known rows of that line.
 template <class Row, class Less>
 void align_rows(std::vector<Row> &rows, const std::vector<Row> &known, Less less) {
   std::vector<Row> out;
@@ -107,7 +107,7 @@ void align_rows(std::vector<Row> &rows, const std::vector<Row> &known, Less less
   rows = std::move(out);
 }
 
-// Returns the rows of all tests together, each replaced by its `blank` and each once.
+// Returns the rows of all tests without duplicates. Each row is replaced by `blank(row)`.
 template <class Row, class Less, class Blank>
 std::vector<Row> known_rows(std::span<Records *const> tests, std::vector<Row> Records::*rows,
                             Less less, Blank blank) {
@@ -140,7 +140,8 @@ void align(std::span<Records *const> tests, std::string_view path, const StringP
     before += test->branches.size() + test->conditions.size();
     after += aligned_size(test->branches, branches) + aligned_size(test->conditions, conditions);
   }
-  // If each of many tests had a different branch, the size would be the square of their number.
+  // If each of many tests had a different branch, the number of rows would be the square of the
+  // number of tests.
   constexpr size_t most_growth = 16, few = 100'000;
   if (after > before * most_growth + few) {
     findings.diagnostics.add(Severity::warning,

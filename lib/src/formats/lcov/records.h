@@ -24,7 +24,7 @@ struct FunctionRow { // FN, FNDA; FNL with FNA
   uint32_t start_line, end_line; // 0 if unknown
   int64_t count;
   uint64_t at;     // the record's line in the tracefile
-  bool has_record; // it has an FN or FNL; an FNDA alone has no line
+  bool has_record; // the function has an FN or FNL; an FNDA states no line
 };
 
 struct BranchRow { // BRDA
@@ -35,7 +35,7 @@ struct BranchRow { // BRDA
   int64_t count;
 };
 
-struct ConditionRow { // MCDC; conditions of one line with the same number of terms are one
+struct ConditionRow { // MCDC; a line has one condition for each number of terms
   uint32_t line, terms;
   uint64_t when_true, when_false;
 };
@@ -65,22 +65,22 @@ public:
   // Sorts and combines the rows. Functions are identified by name, as in lcov. Fails with overflow
   // if a sum exceeds 64 bits.
   Result<void> add_up(const StringPool &strings, const Findings &findings);
-  // Appends rows, and calls add_up() only if there are many new rows, so that the total time of all
-  // calls is that of sorting. The last append must be followed by add_up().
+  // Appends rows, and calls add_up() only if there are many new rows, so that all calls together
+  // take about as long as sorting all rows once. The last append must be followed by add_up().
   Result<void> append(const Records &more, const StringPool &strings, const Findings &findings);
 
 private:
-  size_t added_up_ = 0; // rows after the last add_up()
+  size_t added_up_ = 0; // the number of rows after the last add_up()
 };
 
-// Gives all tests of a file the same branches and conditions in each line that has any. Coverage
-// adds these up by their index in the line, so a test with only some of them would shift the
-// others. The missing ones are added as not taken. `tests` are the rows of one file, each of one
-// test and added up.
+// Completes the branches and conditions of each line, so that all tests with branches or conditions
+// in the line have the same. Coverage adds them up by their index in the line, so that a missing
+// one would shift those after it. Those that a test lacks are added as not taken. Each of `tests`
+// has the rows of one test for the same file; add_up() must have been called for it.
 void align(std::span<Records *const> tests, std::string_view path, const StringPool &strings,
            const Findings &findings);
 
-// Converts rows, for which add_up() was called.
+// Converts rows to coverage. add_up() must have been called for them.
 FileCoverage coverage_of(const Records &records, std::string_view path, const StringPool &strings,
                          const Findings &findings);
 

@@ -21,8 +21,9 @@ inline bool begins_escape(std::string_view text) {
 }
 
 // Encodes a name. lcov keeps letters, digits and '_' of a test's name, and replaces others by '_'.
-// Each other byte is therefore written as "_xHH", its value in upper-case hexadecimal digits. A '_'
-// that begins such a pattern in the name itself is encoded as well, so that decoding is exact.
+// Therefore every other byte is written as "_xHH", where HH is its value in upper-case hexadecimal
+// digits. A '_' that begins such a pattern in the name itself is encoded as well, so that decoding
+// is exact.
 inline std::string written_test_name(std::string_view name) {
   std::string out;
   for (size_t at = 0; at < name.size(); ++at)
@@ -33,8 +34,8 @@ inline std::string written_test_name(std::string_view name) {
   return out;
 }
 
-// Decodes a name. A `_xHH` that stands for a letter, a digit or a '_' that needs no encoding comes
-// from another tool, so it is kept.
+// Decodes a name. If a `_xHH` stands for a letter, a digit or a '_' that needs no encoding, another
+// tool wrote it, so it is kept.
 inline std::string read_test_name(std::string_view text) {
   std::string out;
   for (size_t at = 0; at < text.size(); ++at) {

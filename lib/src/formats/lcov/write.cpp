@@ -36,8 +36,8 @@ struct Lost {
   }
 };
 
-// Returns a text for the end of a record: line breaks, which would end it, and CRs at the end,
-// which would not belong to it, are replaced by blanks.
+// Returns a text that can stand at the end of a record. Line breaks would end the record, and a
+// reader would drop CRs at the end, so both are replaced by blanks.
 std::string in_one_line(std::string_view text) {
   std::string out(text);
   std::ranges::replace(out, '\n', ' ');
@@ -46,8 +46,8 @@ std::string in_one_line(std::string_view text) {
   return out.empty() ? "[unknown]" : out;
 }
 
-// Returns the name as it is written. Changes "12,f", because it would be read as a last line and a
-// name.
+// Returns the name as it is written. Changes a name such as "12,f", because a reader would take 12
+// for the last line and "f" for the name.
 std::string function_name(std::string_view name) {
   std::string out = in_one_line(name);
   const size_t end = out.find_first_not_of("0123456789");
@@ -97,7 +97,7 @@ private:
   Lost &lost_;
 };
 
-// Returns the functions, with those of the same name combined, because lcov identifies functions by
+// Returns the functions. Combines functions of the same name, because lcov identifies functions by
 // name.
 Result<std::vector<Writer::Function>> Writer::functions_of(const FileCoverage &file) {
   std::vector<Function> all;
@@ -236,7 +236,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &) {
       }
       while (next != sections.end() && next->test == test) {
         const Section &section = *next;
-        // Several paths or names may have become equal when they were changed.
+        // Different paths or names may have become equal when they were changed for writing.
         std::vector<const FileCoverage *> same;
         for (; next != sections.end() && next->key() == section.key(); ++next)
           same.push_back(next->file);

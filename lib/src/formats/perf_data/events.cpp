@@ -114,8 +114,8 @@ size_t Events::of(const PerfRecord &record) const {
 }
 
 bool read_build_id(uint16_t misc, std::string_view body, Features &features) {
-  // The body has a pid, 20 bytes of the id, the number of these that are used (if a flag is set),
-  // padding, and a path.
+  // The body has a pid, 20 bytes for the id, the size of the id (only if a flag is set), padding,
+  // and a path.
   constexpr size_t id_at = 4, most = 20, size_at = id_at + most, path_at = size_at + 4;
   constexpr uint16_t has_size = 1 << 15;
   if (body.size() < path_at)

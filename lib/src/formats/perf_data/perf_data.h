@@ -16,8 +16,8 @@ inline constexpr std::string_view magic_version_1 = "PERFFILE";
 
 bool probe(std::string_view head);
 // Returns a profile with addresses but without names. `unwinder` unwinds samples that have
-// registers and a stack dump. If it is null, their callers are left out, and a diagnostic reports
-// this.
+// registers and a stack dump. If it is null, the callers of these samples are left out, and a
+// diagnostic reports this.
 Result<Profile> read(ByteSource &source, Diagnostics &diagnostics, Unwinder *unwinder);
 
 } // namespace tally::perf_data

@@ -20,7 +20,7 @@ namespace tally::perf_data {
 namespace {
 
 constexpr size_t pipe_header_bytes = 16;
-constexpr size_t first_header_bytes = 72; // in the oldest files, without the bits of features
+constexpr size_t first_header_bytes = 72; // the header of the oldest files, without feature bits
 constexpr size_t header_bytes = 104;
 constexpr size_t section_bytes = 16; // an offset and a size
 // Limits of the data that is in memory at once: the data before the records, and one feature.
@@ -48,10 +48,10 @@ class Input {
 public:
   explicit Input(ByteSource &source) : source_(source) {}
 
-  uint64_t offset() const { return offset_; } // of the next byte
+  uint64_t offset() const { return offset_; } // the offset of the next byte
 
-  // Returns the next bytes without consuming them: at least `size`, or all that remain. They are
-  // valid until the next call.
+  // Returns the next bytes without consuming them: at least `size`, or all that remain. The result
+  // is valid until the next call.
   Result<std::string_view> look(size_t size) {
     while (ahead().size() < size) {
       TALLY_TRY(piece, source_.next());
@@ -68,7 +68,7 @@ public:
     at_ += size;
     offset_ += size;
   }
-  // Consumes `size` bytes. Returns false if the source ends before.
+  // Consumes `size` bytes. Returns false if the source has fewer bytes.
   Result<bool> skip(uint64_t size) {
     while (size > 0) {
       TALLY_TRY(bytes, look(1));
@@ -169,7 +169,7 @@ private:
     const uint64_t attr_bytes = cursor.u64_whole();
     const Section attrs = section_of(cursor);
     header_.data = section_of(cursor);
-    section_of(cursor); // of event types, which perf no longer writes
+    section_of(cursor); // the section of event types, which perf no longer writes
     std::string_view bits;
     if (size >= header_bytes)
       bits = cursor.take(feature_count / 8);
@@ -309,7 +309,7 @@ private:
     input_.take(table_bytes);
     for (const auto &[number, section] : wanted) {
       if (section.offset < input_.offset())
-        continue; // it overlaps the previous one
+        continue; // the section overlaps the previous one
       TALLY_TRY(there, input_.skip(section.offset - input_.offset()));
       TALLY_TRY(bytes, input_.look(section.size));
       if (!there || bytes.size() < section.size) {
@@ -414,7 +414,8 @@ private:
       break_off("a record precedes the description of its event", offset);
       return;
     }
-    // perf's records about the time before the recording have no time and are handled at once.
+    // perf's records about what happened before the recording have no time, so they are handled at
+    // once.
     uint64_t time = 0;
     if (perf_time(events_[events_.of(record)].attr.layout, record, time) && time != 0 &&
         time != UINT64_MAX)

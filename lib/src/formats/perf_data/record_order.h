@@ -9,9 +9,9 @@
 
 namespace tally::perf_data {
 
-// A round is one pass of perf over all ring buffers. Records after its end are newer than all
-// records of the previous round (tools/perf/util/ordered-events.c). Therefore at most two rounds
-// are held in memory, or `most_bytes` if the file has no rounds.
+// A round is one pass of perf over all ring buffers. As tools/perf/util/ordered-events.c explains,
+// records after the end of a round are newer than all records of the round before it. Therefore at
+// most two rounds are in memory, or `most_bytes` if the file has no rounds.
 class RecordOrder {
 public:
   explicit RecordOrder(size_t most_bytes = size_t{128} << 20) : most_bytes_(most_bytes) {}

@@ -13,10 +13,12 @@ namespace tally::perf_data {
 
 namespace {
 
-// The number of ended processes that are kept, because their samples may follow shortly after.
+// The number of ended processes that are kept, because samples of a process may follow shortly
+// after its end.
 constexpr size_t most_ended = 256;
 
-// Replaces the addresses in a guest, which are in no file. It is the kernel's mark for a guest.
+// Replaces addresses in a guest, because no file contains them. The value is the kernel's mark for
+// a guest.
 constexpr auto guest_address = static_cast<uint64_t>(PERF_CONTEXT_GUEST);
 
 enum class Where : uint8_t { user, kernel, guest };
@@ -159,7 +161,7 @@ bool Recording::handle_exit(const PerfLayout &layout, const PerfRecord &record) 
   if (ended_.size() > most_ended) {
     const auto [pid, process_number] = ended_.front();
     ended_.pop_front();
-    // The pid may belong to another process now, which must stay.
+    // The pid may belong to a new process now, which must not be removed.
     if (const auto oldest = processes_.find(pid);
         oldest != processes_.end() && oldest->second->number == process_number)
       processes_.erase(oldest);
@@ -227,7 +229,7 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
         of.chain.unwind(registers, sample.stack, sample.stack_asked) != StackEnd::complete;
     return;
   }
-  // The program is a 32-bit one or for another processor. A kernel thread has no part in user mode.
+  // The program has 32 bits or is for another processor. A kernel thread has no part in user mode.
   if (!sample.in_kernel) {
     of.chain.leaf(sample.ip);
     of.chain.ended(StackEnd::no_rule);
@@ -235,8 +237,8 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
   }
 }
 
-// Adds the build IDs of the features. They may come after the records, if the file is read from a
-// pipe.
+// Adds the build IDs of the features. If the file is read from a pipe, the features come after the
+// records.
 void Recording::add_build_ids() {
   for (uint32_t i = 0; i < builder_.so_far().mappings().size(); ++i) {
     Mapping mapping = builder_.so_far().mappings()[static_cast<MappingId>(i)];

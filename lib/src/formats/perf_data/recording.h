@@ -86,7 +86,7 @@ private:
   std::deque<std::pair<int32_t, uint64_t>> ended_; // pid and number, oldest first
   uint64_t process_count_ = 0;
   std::unordered_map<uint64_t, ThreadState> threads_;
-  // One for each sample. They are added to the profile at the end, when all its values are known.
+  // A row for each sample. The rows are added to the profile at the end, when all values are known.
   std::vector<EventRow> rows_;
   uint64_t kernel_text_ = 0; // address of the kernel's _text; 0 if unknown
   Losses losses_;

@@ -42,7 +42,7 @@ bool is_processor(std::string_view word) {
          is_made_of(word.substr(1, word.size() - 2), digits);
 }
 
-// Parses "5/6", or a TID alone.
+// Parses "PID/TID", or a TID alone.
 bool read_ids(std::string_view word, SampleLine &out) {
   const size_t slash = word.find('/');
   if (slash == word.npos) {
@@ -53,8 +53,8 @@ bool read_ids(std::string_view word, SampleLine &out) {
          read_number(word.substr(slash + 1), out.tid);
 }
 
-// Returns the offset of the group in parentheses at the end of the text, or npos if there is none
-// that follows a blank. Paths may contain groups: "(/tmp/prog (deleted))".
+// Returns the offset of the group in parentheses that ends the text and follows a blank, or npos if
+// there is none. Paths may contain groups: "(/tmp/prog (deleted))".
 size_t object_begin(std::string_view text) {
   if (!text.ends_with(')'))
     return text.npos;
@@ -84,8 +84,8 @@ bool is_address_in_file(std::string_view text) {
 
 std::string_view known(std::string_view name) { return name == "[unknown]" ? "" : name; }
 
-// Returns the first words of the line. They are enough to recognize a sample, because a command has
-// at most 15 bytes and the other fields follow it.
+// Returns the first words of the line. These words are enough to recognize a sample, because a
+// command has at most 15 bytes and the other fields follow it.
 std::vector<std::string_view> words_of(std::string_view line) {
   constexpr size_t most = 32;
   std::vector<std::string_view> out;
@@ -98,7 +98,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 // Parses the frame that follows the event in a sample without a stack. A data address may precede
-// it. Returns nothing for the fields that a tracepoint prints there.
+// the frame. Returns nothing if the text is the fields of a tracepoint.
 std::optional<FrameLine> frame_behind_event(std::string_view rest) {
   constexpr size_t shortest = 4;
   rest = trimmed(rest);

@@ -115,7 +115,8 @@ private:
       return;
     sample_.open = has_samples_ = true;
     sample_.thread = builder_.add_thread(sample.pid, sample.tid, sample.command);
-    builder_.rename_thread(sample_.thread, sample.command); // to its last name, as for perf.data
+    builder_.rename_thread(sample_.thread,
+                           sample.command); // a thread gets its last name, as from perf.data
     sample_.event = event_of(sample.event);
     sample_.period = sample.period;
     if (sample.frame) {
@@ -139,9 +140,9 @@ private:
     return true;
   }
 
-  // Adds a source line to the frame above it. If that frame is on the line of its sample, the line
-  // may also be a damaged sample, whose command is padded with blanks; therefore the name of a
-  // source file must not contain a blank there.
+  // Adds a source line to the frame above it. If that frame is on the line of its sample, `line`
+  // may also be a damaged sample, whose command is padded with blanks. In that case the name of the
+  // source file must not contain a blank.
   bool add_source(std::string_view line, bool below_frame) {
     const auto source = source_line(line);
     if (!source || !below_frame || (sample_.has_only_frame && source->has_blank))
@@ -232,8 +233,8 @@ private:
 
 } // namespace
 
-// Requires a sample with a time, or one with a frame, because other text may also have a line of
-// words and numbers.
+// Requires a sample that has a time or a frame, because other texts may also have lines of words
+// and numbers.
 bool probe(std::string_view head) {
   constexpr std::string_view perfs_header = "# captured on";
   bool has_header = false;

@@ -62,8 +62,8 @@ inline const MessageType *message_in(uint64_t number) {
   }
 }
 
-// The first fault of a file. All its messages share this object. Once it is set, Fields::next()
-// returns false everywhere, so that a reader needs to check it only once.
+// The first fault of a file. All its messages share this object. Once a fault is set,
+// Fields::next() always returns false, so that a reader needs to check for a fault only once.
 struct Fault {
   const char *at = nullptr; // points into the file's bytes
   std::string text;
@@ -105,7 +105,8 @@ public:
   int64_t signed_value() const { return static_cast<int64_t>(value_); }
   std::string_view bytes() const { return bytes_; }
 
-  // Calls `each(value, where)` for each integer of the field, which may be packed or a single one.
+  // Calls `each(value, where)` for each integer of the field, which has a single integer or a
+  // packed list.
   template <class Each> void integers(Each each) {
     if (wire_ == varint_wire)
       return each(value_, begin_);

@@ -1,8 +1,8 @@
 // Determines the order in which a profile's locations and samples are written.
 //
-// In this order, neighbours are similar, which compresses well: the file of a compiler's stacks is
-// a sixth smaller than in order of first use. A profile that was read back is written in the same
-// order again.
+// In this order, neighbours are similar, so the file compresses well. For example, a profile of a
+// compiler is a sixth smaller than in order of first use. A profile that was read back is written
+// in the same order again.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 namespace tally::pprof {
 
 struct Order {
-  std::vector<LocationId> locations; // of samples only; by address, then mapping, then names
+  std::vector<LocationId>
+      locations; // the locations in samples, sorted by address, then mapping, then names
   // Indexes of samples, sorted by their stacks from the root. Samples without a stack come first,
   // and samples with equal stacks keep their order.
   std::vector<size_t> samples;

@@ -141,7 +141,7 @@ private:
     } else if (parse_part(comment, number, part)) {
       const auto [row, added] = parts_.try_emplace(number, part);
       if (!added && (row->second.begin_ns != part.begin_ns || row->second.end_ns != part.end_ns))
-        row->second.begin_ns = row->second.end_ns = 0; // two runs were joined: unknown
+        row->second.begin_ns = row->second.end_ns = 0; // unknown, because two runs were joined
     } else {
       unkept_.comments = true;
     }
@@ -203,7 +203,7 @@ private:
     return Position::at_offset(static_cast<uint64_t>(at - bytes_.data()));
   }
 
-  // Adds a row under its id. It is a fault if the id is 0 or used already.
+  // Adds a row under its id. Sets the fault if the id is 0 or used already.
   template <class Row>
   void add_row(RowsById<Row> &rows, uint64_t id, const Row &row, const char *at,
                std::string_view what) {
@@ -516,8 +516,8 @@ bool may_be(std::string_view message, const MessageType &type, bool wants_id) {
 
 } // namespace
 
-// Text may look like fields at first, but not like valid messages in these or like an empty first
-// string. The head may end anywhere.
+// The beginning of a text may look like fields. But it does not contain valid messages, nor an
+// empty first string. The head may end anywhere.
 bool probe(std::string_view head) {
   Fault fault;
   size_t messages = 0, strings = 0;

@@ -12,7 +12,7 @@
 
 namespace tally::pprof {
 
-// Rows by their ids in the file, which mostly are 1, 2, 3, …
+// Rows by their ids in the file. In most files the ids are 1, 2, 3, …
 template <class Row> class RowsById {
 public:
   // Returns false if the id is used already.
@@ -61,8 +61,8 @@ inline bool parse_part(std::string_view comment, uint32_t &number, PartRow &part
   return true;
 }
 
-// Returns whether this is the function that the reader made up for a location without lines. Such a
-// location is written without lines.
+// Returns whether `function` is one that the reader made up for a location without lines. The
+// location of such a function is written without lines.
 inline bool is_unnamed(const StackProfile &profile, const SourceFunction &function) {
   const std::string_view object = profile.strings[function.object];
   return !object.empty() && function.system_name == StringId{} && function.file == StringId{} &&

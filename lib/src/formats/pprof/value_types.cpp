@@ -32,7 +32,8 @@ bool ValueTypes::add_to(StackProfileBuilder &builder, bool are_ticks) {
   return are_ticks || period == 0 || set_period(builder);
 }
 
-// Returns the index of the value that pprof shows by default: default_sample_type, or the last.
+// Returns the index of the value that pprof shows by default: the default_sample_type if there is
+// one, otherwise the last value.
 size_t ValueTypes::shown_type() const {
   for (size_t i = 0; i < types_.size() && !shown.empty(); ++i)
     if (types_[i].type == shown)

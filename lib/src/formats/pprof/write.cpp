@@ -76,8 +76,8 @@ public:
   }
 
 private:
-  // Returns the index of a string. Bytes that are not UTF-8 become '?', because strings of
-  // profile.proto are UTF-8, and some readers refuse others.
+  // Returns the index of a string. Bytes that are not UTF-8 become '?', because profile.proto
+  // requires UTF-8, and some readers refuse other bytes.
   int64_t string(std::string_view text) {
     std::string changed;
     for (size_t at = 0; at < text.size();) {
@@ -169,8 +169,8 @@ private:
     }
   }
 
-  // Assigns a mapping to each location. A location without one gets a mapping of its function's
-  // object, because only mappings represent objects in pprof.
+  // Assigns a mapping to each location. A location without a mapping gets a mapping of its
+  // function's object, because only mappings represent objects in pprof.
   void assign_mappings() {
     mapping_ids_.reserve(locations_.in_order().size());
     const auto &mappings = profile_.mappings();
@@ -343,7 +343,7 @@ private:
   bool are_ticks_ = false;
   std::string message_;
   pbf_writer pbf_{message_};
-  StringPool strings_; // indexes are those of the file; "" has index 0 in both
+  StringPool strings_; // a string has the same index as in the file; "" has index 0
   IdsInUse<LocationId> locations_;
   IdsInUse<SourceFunctionId> functions_;
   std::vector<uint32_t> mapping_ids_;    // parallel to locations_.in_order(); 0 if there is none

@@ -33,7 +33,7 @@ Result<Unit> unit_of(const StackProfile &profile) {
   return Unit{found == known.end() ? "none" : *found};
 }
 
-// The samples of one thread, as pairs of the leaf's node and the weight.
+// The samples of one thread. Each is a pair of the leaf's node and the weight.
 struct ThreadSamples {
   ThreadId thread = none<ThreadId>;                 // none for samples whose thread is unknown
   std::vector<std::pair<uint32_t, int64_t>> leaves; // ascending
