@@ -90,12 +90,13 @@ using Lines = std::map<uint32_t, AnnotatedLine>;
 // The number of lines shown before and after a requested line.
 constexpr uint32_t around = 10;
 
-// Adds the text of the lines near each line with cost. If no line has cost, adds those near
-// `wanted_line`; otherwise adds `wanted_line` itself. A `wanted_line` of 0 means none.
+// Adds the text of the lines near each line with cost. If no line has cost, adds the lines near
+// `wanted_line`, otherwise only `wanted_line` itself. A `wanted_line` of 0 means that none is
+// requested.
 Result<void> read_lines(const std::string &path, AnnotatedFile &file, Lines &lines,
                         const AnnotateOptions &options, uint32_t wanted_line) {
   std::vector<std::pair<uint64_t, uint64_t>> shown;
-  uint32_t also = 0; // the requested line, if it has no cost but others have
+  uint32_t also = 0; // the requested line, if it has no cost but other lines have
   const auto add = [&](uint64_t line, uint64_t context) {
     const uint64_t first = line > context ? line - context : 1;
     if (shown.empty() || first > shown.back().second + 1)
@@ -186,8 +187,9 @@ private:
     line.inclusive.resize(width_, 0);
     return &line;
   }
-  // Returns whether the calls of `to` by `from` may contain each other's costs. That is so within a
-  // cycle, and for "f" and "f'2", its next level of recursion, because both have the same lines.
+  // Returns whether the calls of `to` by `from` may contain each other's costs. They may within a
+  // cycle. So may those of "f" and its next level of recursion, "f'2", because both have the same
+  // lines.
   bool recurs(CostFunctionId from, CostFunctionId to) const {
     if (graph_.same_component(index_of(from), index_of(to)))
       return true;

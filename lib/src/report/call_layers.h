@@ -1,4 +1,4 @@
-// Recognizes the functions of the standard library that only call another one.
+// Recognizes functions of the standard library that only call another function.
 #pragma once
 
 #include <string_view>

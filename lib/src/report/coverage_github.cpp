@@ -1,5 +1,6 @@
-// Writes GitHub's workflow commands (docs.github.com, "Workflow commands for GitHub Actions").
-// Escaping follows actions/toolkit, packages/core/src/command.ts (escapeData, escapeProperty).
+// Writes GitHub's workflow commands, which docs.github.com describes in "Workflow commands for
+// GitHub Actions". Text is escaped as by escapeData() and escapeProperty() of actions/toolkit, in
+// packages/core/src/command.ts.
 #include <algorithm>
 #include <span>
 

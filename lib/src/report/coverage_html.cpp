@@ -20,8 +20,8 @@ namespace html {
 
 namespace {
 
-// Returns the FNV-1a hash. Page names contain it; they must be the same in every report, because
-// other documents link to the pages.
+// Returns the FNV-1a hash. Page names contain the hash, which must be the same in every report,
+// because other documents link to the pages.
 uint64_t stable_hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325U;
   for (char c : text)
@@ -29,9 +29,9 @@ uint64_t stable_hash(std::string_view text) {
   return hash;
 }
 
-// Replaces each '/' by '-', and other characters that are not letters or digits by '_'. A dot must
-// not stay, because "con.c" is a device on Windows. The hash distinguishes paths that become equal
-// by this, or that differ only in case.
+// Replaces each '/' by '-', and other characters that are not letters or digits by '_'. Dots are
+// replaced, too, because "con.c" is a device on Windows. The hash distinguishes paths that become
+// equal by this, or that differ only in case.
 std::string page_name(std::string_view shown) {
   constexpr size_t most = 100; // keep the end of the path, which is more specific
   std::string name;

@@ -17,8 +17,8 @@ namespace tally {
 struct HtmlOptions {
   std::string root{}; // paths below this directory are shown relative to it
   std::string title = "Coverage";
-  std::string time{}; // shown as it is; "" for none, so that equal coverage gives equal bytes
-  // In percent. A share below `low` is shown as poor, one of at least `high` as good.
+  std::string time{}; // shown unchanged; leave it empty for reproducible output
+  // In percent. A share below `low` is shown as poor, a share of at least `high` as good.
   double low = 75, high = 90;
   // Time at which the counts were written, in seconds since 1970; 0 if unknown. A source that was
   // changed later gets a warning.
@@ -27,11 +27,11 @@ struct HtmlOptions {
   std::function<Result<SourceText>(const std::string &path)> source = read_source;
 };
 
-// Passes the files of the report to `put` one by one, with their path in the report's directory:
-// "index.html", "style.css", "report.js", and "source/….html" for each source. The names of these
-// pages consist of letters, digits, '-', '_' and '.', have a limited length, differ in more than
-// case, and stay the same as long as the source's path relative to the root does. The pages can be
-// read without a server, a network or JavaScript.
+// Passes each file of the report to `put`, with its path in the report's directory: "index.html",
+// "style.css", "report.js", and "source/….html" for each source. The names of these pages consist
+// of letters, digits, '-', '_' and '.', have a limited length, differ in more than case, and stay
+// the same as long as the source's path relative to the root does. The pages can be read without a
+// server, a network or JavaScript.
 //
 // Names and text may hold any bytes. A source that cannot be read, or has changed since it was
 // counted, is reported in `diagnostics` and on its page, which shows the counts nevertheless. The

@@ -91,8 +91,8 @@ std::string last_columns(std::string_view text, size_t width) {
   return "…" + std::string(text.substr(begin));
 }
 
-// Returns the sort key of a file; smaller keys come first. It is equal for all files by
-// FileOrder::file, because they are sorted by path already. `word` is that of the order.
+// Returns the sort key of a file; smaller keys come first. For FileOrder::file all files have the
+// same key, because they are sorted by path already. `word` is the name of the order.
 double rank(const FileCoverage &file, FileOrder order, std::string_view word) {
   const CoverageTotals totals = totals_of(file);
   if (order == FileOrder::missed)
@@ -142,8 +142,8 @@ Folders folders_of(const Coverage &coverage, std::string_view root) {
   return out;
 }
 
-// Returns the directories that add information: not those with all files, nor those with the same
-// files as one of their subdirectories.
+// Returns the directories that add information. A directory adds none if it has all files, or the
+// same files as one of its subdirectories.
 Folders informative(const Folders &folders, size_t files) {
   Folders out;
   for (auto at = folders.begin(); at != folders.end(); ++at) {
@@ -204,8 +204,8 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   text.add_column("lines not run", false);
   text.let_last_give_way();
 
-  // The name gets the width that titles and numbers leave. The numbers of the totals are the
-  // widest.
+  // The name gets the width that the titles and numbers leave. The widest numbers are in the row of
+  // the totals.
   const size_t others =
       fmt::formatted_size("  100.0%  {}/{}  functions  branches{}  lines not run",
                           totals.lines_executed, totals.lines, conditions ? "  conditions" : "");
@@ -232,7 +232,7 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
 
 namespace {
 
-// The number of lines that one test ran, and of those that no other test ran.
+// The number of lines that a test ran, and the number of those lines that no other test ran.
 struct Reached {
   uint64_t lines = 0, alone = 0;
 };

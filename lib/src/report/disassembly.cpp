@@ -37,8 +37,8 @@ public:
       return {};
     return range_of(*from_[at->second], address) ? std::optional(at->second) : std::nullopt;
   }
-  // Returns the number of the instruction that contains the address, which is unique among all
-  // objects, or no_row if there is none.
+  // Returns the row of the instruction that contains the address, or no_row if there is none. Rows
+  // are numbered across all objects.
   uint32_t row_of(size_t object, uint64_t address) const {
     const auto &instructions = from_[object]->instructions;
     const auto after = std::ranges::upper_bound(instructions, address, {}, &Instruction::address);

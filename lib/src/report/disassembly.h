@@ -23,31 +23,31 @@ struct FunctionCode {
     std::string path;
     std::optional<uint64_t> bias;         // run-time minus link-time address, of the newest mapping
     std::vector<InstructionRange> ranges; // link-time; ascending, disjoint
-    // Some range ends at its last sampled address, because the end of the code is unknown. If its
-    // start is unknown, too, it begins at the first sampled address.
+    // True if a range ends at its last sampled address because the end of the code is unknown. If
+    // the start of the code is unknown, too, the range begins at its first sampled address.
     bool partly = false;
     std::vector<Instruction>
-        instructions;      // sorted by address, of the same kind as those of `ranges`
+        instructions;      // sorted by address; link-time or run-time as in `ranges`
     bool run_time = false; // show run-time addresses, as the debugger does
-    std::string problem;   // why there are no instructions; else empty
+    std::string problem;   // why there are no instructions; empty if there are
   };
   std::vector<Object> objects;
   int pid = 0; // as in function_code()
 };
 
-// Returns all code that the profile attributes to a function of that name, including functions
-// inlined into it. If it is inlined itself, this is the code of the copies that were sampled. The
-// symbolizer must outlive the result. `pid` is a process that maps the files, 0 if there is none.
-// Errors: not_found if there is no such function; unsupported if the profile has no addresses, or
-// if it is unknown where the code begins.
+// Returns all code that the profile attributes to functions with the name `function`, including
+// functions inlined into them. If `function` itself is inlined, returns the code of its sampled
+// copies. The symbolizer must outlive the result. `pid` is a process that maps the files, or 0 if
+// there is none. Errors: not_found if there is no such function; unsupported if the profile has no
+// addresses, or if it is unknown where the code begins.
 Result<FunctionCode> function_code(const StackProfile &profile, std::string_view function,
                                    Symbolizer &symbolizer, Diagnostics &diagnostics, int pid = 0);
 Result<FunctionCode> function_code(const CostProfile &profile, std::string_view function,
                                    Symbolizer &symbolizer, Diagnostics &diagnostics);
 // Fails with limit if the code exceeds 1 MiB, which no table could show.
 Result<void> check_code_size(const FunctionCode &code, std::string_view function);
-// Disassembles the objects that have no instructions yet, from their files. If some fail, sets
-// their `problem`; returns the first error if no object has instructions.
+// Disassembles the objects that have no instructions yet, from their files. Sets Object::problem of
+// each object for which that fails. Returns the first error if no object has instructions.
 Result<void> disassemble(FunctionCode &code, Symbolizer &symbolizer,
                          DisassemblyFlavor flavor = DisassemblyFlavor::att);
 
@@ -55,8 +55,8 @@ struct InstructionRow {
   uint64_t address = 0; // the address to show
   std::string text;
   uint64_t self = 0, inclusive = 0; // costs of the first event
-  std::string function;             // the innermost one; may be empty
-  bool own = true;                  // false if `function` is another, inlined one
+  std::string function;             // the innermost function; may be empty
+  bool own = true;                  // false if `function` was inlined into the requested one
   std::string file;                 // empty if unknown
   uint32_t line = 0;                // 0 if unknown
 };
@@ -64,8 +64,8 @@ struct InstructionRow {
 struct Disassembly {
   struct Object {
     std::string path;
-    uint64_t self = 0; // sum over its code
-    uint64_t own = 0;  // that sum without functions inlined into this one
+    uint64_t self = 0; // self cost of the code in this object
+    uint64_t own = 0;  // `self` without functions inlined into the requested one
     // Self cost of addresses in code that could not be disassembled.
     uint64_t unplaced = 0;
     bool partly = false;
@@ -85,7 +85,7 @@ struct Disassembly {
 // counts once. Fails with overflow if a sum exceeds 64 bits.
 Result<Disassembly> disassembly(const StackProfile &profile, const FunctionCode &code,
                                 std::string_view function, Symbolizer &symbolizer);
-// Does the same for self costs alone, because the costs of calls are not known by address.
+// Attributes only self costs, because a cost profile does not have the costs of calls by address.
 Result<Disassembly> disassembly(const CostProfile &profile, const FunctionCode &code,
                                 std::string_view function, Symbolizer &symbolizer);
 

@@ -70,10 +70,10 @@ void sort_cycles(FlatTable &table, SortBy sort) {
       row.cycle = rank[row.cycle - 1] + 1;
 }
 
-// Adds a row for each object. Objects often call each other in cycles (a program and its libraries,
-// the loader and all others), for which the inclusive cost is only a lower bound, see CallGraph.
-// The cost of an object's most expensive function is another lower bound, and usually the larger
-// one, so the row gets the larger of both.
+// Adds a row for each object. Objects often call each other in cycles, for example a program and
+// its libraries. In a cycle, the inclusive cost is only a lower bound; CallGraph explains why. The
+// inclusive cost of the object's most expensive function is another lower bound, which is usually
+// larger. The row gets the larger of both.
 void add_object_rows(const CostProfile &profile, const CallGraph &graph, const CallGraph &functions,
                      FlatTable &table) {
   std::vector<uint32_t> row_of(graph.size(), UINT32_MAX);
@@ -97,8 +97,8 @@ void add_object_rows(const CostProfile &profile, const CallGraph &graph, const C
   }
 }
 
-// Adds a row for each line. Its inclusive cost is its self cost plus that of its calls, except
-// those within its function's cycle.
+// Adds a row for each line. The inclusive cost of a line is its self cost plus the cost of its
+// calls, except the calls within the cycle of its function.
 Result<void> add_line_rows(const CostProfile &profile, const CallGraph &graph, FlatTable &table) {
   struct Key {
     StringId function;

@@ -1,5 +1,5 @@
-// Finds a profile's functions by their other names, as the symbol tables of their object files
-// list them.
+// Finds the functions of a profile by their other names, which the symbol tables of the object
+// files list.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace tally {
 
-// Returns the name that the profile uses for the function with the symbol `alias`:
+// Returns the name that the profile uses for the function with the symbol `alias`, for example
 // "__GI___libc_write" for "write". Returns nothing if no object of the profile has that symbol, or
 // if the profile does not contain the function. An alias of several of the profile's functions is
 // an error that lists them. `pid` is a process that has the objects mapped, or 0.
@@ -24,8 +24,8 @@ Result<std::optional<std::string>> function_of_alias(const CostProfile &profile,
                                                      std::string_view alias, Symbolizer &symbolizer,
                                                      int pid = 0);
 
-// Returns make(name). If that fails with not_found, returns make() of the function that `name` is
-// an alias of, if there is one. Symbol tables are read only in the second case.
+// Returns make(name). If that fails with not_found and `name` is an alias of a function, returns
+// make() with the name of that function. Symbol tables are read only if make(name) fails.
 template <class Profile, class Make>
 auto by_any_name(const Profile &profile, const std::string &name, Symbolizer &symbolizer, int pid,
                  Make make) -> decltype(make(name)) {

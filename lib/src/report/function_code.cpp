@@ -12,7 +12,8 @@ namespace tally {
 
 namespace {
 
-// Limits the size of code whose end is unknown, so that a wrong address does not make it megabytes.
+// Limits the size of code whose end is unknown, so that a wrong address does not lead to megabytes
+// of code.
 constexpr uint64_t most_loose_bytes = 1 << 16;
 
 bool holds(const std::vector<InstructionRange> &ranges, uint64_t address) {
@@ -46,9 +47,10 @@ public:
     return at->second;
   }
 
-  // Adds the code of `function` around `address`. The function is number `frame` of the `frames`
-  // that the profile has for this address, counted from the innermost. `starts` says that an
-  // instruction begins at the address, as at the address at which a thread was stopped.
+  // Adds the code of `function` around `address`. The profile has `frames` frames for this address,
+  // and `frame` is the number of the function's frame, counted from the innermost. `starts` says
+  // that an instruction begins at the address. That is so for the address at which a thread was
+  // stopped.
   void add(FunctionCode::Object &object, uint64_t address, bool starts, std::string_view function,
            size_t frame, size_t frames) {
     if (holds(object.ranges, address))
@@ -78,8 +80,8 @@ public:
   }
 
 private:
-  // Returns which of the symbolizer's frames at the address is the function. Usually it has the
-  // profile's number, but another tool that symbolized the profile may have found fewer inlined
+  // Returns the number of the symbolizer's frame that belongs to the function. Usually it equals
+  // the profile's number, but another tool may have symbolized the profile and found fewer inlined
   // functions.
   size_t frame_number(ModuleId module, uint64_t address, std::string_view function, size_t frame,
                       size_t frames) {
@@ -103,7 +105,7 @@ private:
         ranges.back().end = address + 1;
         continue;
       }
-      // CFI gives the start of stripped code.
+      // Call frame information has the starts of functions even if the object is stripped.
       std::optional<uint64_t> start;
       if (object.module != none<ModuleId>)
         start = symbolizer_.function_start(object.module, address);

@@ -8,7 +8,7 @@ namespace tally {
 
 namespace {
 
-// Demangles a name if libiberty, which gcov uses, would.
+// Demangles the names that libiberty demangles, which gcov uses.
 std::string as_gcov_has_it(std::string_view name) {
   return name.starts_with("_Z") || name.starts_with("_GLOBAL_") ? demangle(name)
                                                                 : std::string(name);
@@ -160,7 +160,7 @@ private:
          });
     to_.put('}');
   }
-  // Writes the numbers of the terms, below `count`, that have no bit in `bits`.
+  // Writes the numbers of the terms whose bit in `bits` is 0. There are `count` terms.
   void terms(std::string_view key, uint32_t count, uint64_t bits) {
     to_.put(key);
     bool first = true;

@@ -12,12 +12,13 @@ namespace tally {
 struct GcovDocument {
   std::string_view compiler;  // the value of "gcc_version": "12.2"
   std::string_view data_file; // the value of "data_file"
-  // The files are of GCC before 3.4, which hold less: blocks, the source locations of functions,
-  // the kinds of branches and the compiler's working directory are left out.
+  // The files are of GCC before 3.4. These files hold neither blocks, source locations of
+  // functions, kinds of branches nor the compiler's working directory, so all of these are left
+  // out.
   bool gcc3 = false;
   bool branches = true; // with branches and, in format "2", calls (gcov's -b)
-  // Write format "2", of GCC 14 and later, which needs counts made with GcovOptions::blocks.
-  // Otherwise format "1", of GCC 9 to 13.
+  // If true, writes format "2" of GCC 14 and later, which needs counts made with
+  // GcovOptions::blocks. If false, writes format "1" of GCC 9 to 13.
   bool format_2 = false;
   bool conditions = false; // with conditions (gcov's -g); only in format "2"
   const CoverageGraph *graph = nullptr;

@@ -23,7 +23,7 @@ namespace {
 constexpr uint64_t bins_of_a_screen = 40;
 constexpr uint64_t most_bins = uint64_t{1} << 22;
 
-// Parses a number, hexadecimal after 0x, otherwise decimal.
+// Parses a number, which is hexadecimal if it begins with 0x and otherwise decimal.
 std::optional<uint64_t> address_of(std::string_view text) {
   const bool hex = text.starts_with("0x") || text.starts_with("0X");
   if (hex)
@@ -76,8 +76,8 @@ Range counted_range(const PcHistogram &histogram) {
 
 bool touches(const Range &a, const Range &b) { return a.first < b.second && b.first < a.second; }
 
-// Returns the range of the function with a name; a name of several functions is an error. A name
-// that is not in the view's table may be that of another symbol at the start of a function.
+// Returns the range of the function `name`. Fails if several functions have this name. A name that
+// is not in the view's table may be another symbol at the start of a function.
 Result<Range> function_range(const PcView &view, std::string_view name) {
   std::vector<std::string_view> names;
   for (const PcView::Function &function : view.functions)

@@ -27,8 +27,8 @@ Result<void> check_kind(By by) {
               fmt::format("is {}: only rows of functions and lines have a source location", kind));
 }
 
-// Sums self and inclusive costs by key, and returns the key with the highest self cost, then
-// inclusive cost. Ties go to the smallest key.
+// Sums self and inclusive costs by key, and returns the key with the highest self cost. Among keys
+// with equal self costs, the highest inclusive cost decides, and then the smallest key.
 template <class Key> class Heaviest {
 public:
   // Returns false if a sum exceeds 64 bits.
@@ -68,9 +68,9 @@ private:
   const FlatRow &row_;
 };
 
-// Sums the costs of the row's lines, and the self costs of the row's addresses that have no line
-// (except the kernel's), which are used if there is no line. The inclusive cost of a line counts
-// each stack once, even if the line occurs in it several times.
+// Sums the costs of the row's lines. Also sums the self costs of the row's addresses that have no
+// line, except addresses in the kernel; these sums are used if the row has no line. The inclusive
+// cost of a line counts each stack once, even if the line occurs in it several times.
 struct HotLines {
   using Line = std::pair<StringId, uint32_t>;
   const StackProfile &profile;

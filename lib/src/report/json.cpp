@@ -25,7 +25,7 @@ std::string text_of(const Json &json) {
 }
 
 std::string dump(const Json &json) {
-  // Programs expect a single line, although one row per line would give better diffs.
+  // Write a single line, as programs expect. A line for each row would give better diffs.
   return text_of(json) + "\n";
 }
 
@@ -89,8 +89,8 @@ std::string to_json(const DiffTable &table, uint32_t limit) {
                    {std::string(row_names[static_cast<size_t>(table.by)]), std::move(rows)}});
 }
 
-// Writes the nodes one by one and not as one Json object, because dump() recurses, and the tree may
-// be too deep for that.
+// Writes the nodes one by one instead of as one Json object, because dump() recurses, and the tree
+// may be too deep for that.
 std::string to_json(const CallTree &tree) {
   const auto open_object = [](const Json &fields) { // omits the closing brace
     std::string text = text_of(fields);

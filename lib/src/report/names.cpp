@@ -85,7 +85,7 @@ tl::unexpected<Error> several_functions(std::string_view wanted,
 tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names,
                                   std::string_view kind) {
   std::erase_if(names, [&](std::string_view name) { return name.find(wanted) == name.npos; });
-  // Names that begin with it come first.
+  // Names that begin with `wanted` come first.
   std::ranges::sort(
       names, {}, [&](std::string_view name) { return std::pair(!name.starts_with(wanted), name); });
   names.erase(std::unique(names.begin(), names.end()), names.end());

@@ -8,8 +8,8 @@
 
 namespace tally {
 
-// Parses "0x1000-0x2000" or "0x1000,8192" as [low, high). Does not check the order of both. Returns
-// nothing if `text` is not a range.
+// Parses "0x1000-0x2000" or "0x1000,8192" as [low, high). Does not check that `low` is below
+// `high`. Returns nothing if `text` is not a range.
 std::optional<std::pair<uint64_t, uint64_t>> range_of(std::string_view text);
 
 } // namespace tally

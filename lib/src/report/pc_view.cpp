@@ -26,7 +26,7 @@ struct SourceLocation {
 using SourceLocations = std::map<uint64_t, SourceLocation>;
 
 // Returns the extents of the functions: each run of successive known addresses with the same
-// function is treated as an extent of it.
+// function is treated as an extent of that function.
 std::vector<PcView::Function> functions_of(const SourceLocations &locations,
                                            const StringPool &strings) {
   std::vector<PcView::Function> out;
@@ -109,8 +109,9 @@ StringId own_function(const StackProfile &stacks, const Location &at) {
   return at.lines.empty() ? StringId{} : stacks.functions()[at.lines.back().function].name;
 }
 
-// Returns the mapping of the requested object: the first one that overlaps a range, or the one of a
-// function, preferring the program's; otherwise the first mapping, which is the program's.
+// Returns the mapping of the requested object. If `what` is a range, this is the first mapping that
+// overlaps it. If `what` is a function, this is the mapping that has the function, preferably that
+// of the program. Otherwise this is the first mapping, which is that of the program.
 MappingId mapping_for(const StackProfile &stacks, std::string_view what) {
   if (what.empty())
     return MappingId{0};
@@ -140,9 +141,9 @@ MappingId mapping_for(const StackProfile &stacks, std::string_view what) {
 
 using TicksByPc = std::map<uint64_t, uint64_t>;
 
-// Returns the end of the addresses that share a range with `first`. Up to about this gap, a counter
-// for each byte of it is cheaper than a separate range. Adjacent instructions, which have at most
-// 15 bytes, are always in one range.
+// Returns the end of the addresses that share a range with `first`. A gap of up to about `most_gap`
+// bytes is cheaper if it has counters than if it separates two ranges. Adjacent instructions, which
+// have at most 15 bytes, are always in one range.
 TicksByPc::const_iterator end_of_range(const TicksByPc &ticks, TicksByPc::const_iterator first) {
   constexpr uint64_t most_gap = 16;
   uint64_t last = first->first;
@@ -245,7 +246,7 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
 Result<PcView> pc_view(const CostProfile &costs, std::string_view what) {
   if (!costs.has_addresses)
     return fail(ErrorCode::unsupported, std::string(only_lines));
-  // Choose the object that contains the function, otherwise the one with the highest cost.
+  // Choose the object that contains the function, or else the object with the highest cost.
   std::map<ObjectId, uint64_t> sums;
   std::vector<uint64_t> row(costs.events().size());
   const auto each_cost = [&](auto take) {

@@ -27,8 +27,8 @@ std::string expand_tabs(std::string_view text); // with tab stops every 8 column
 
 class TextTable {
 public:
-  // Says that the flexible column (see render()) contains text and not names, so that render()
-  // cuts off its end instead of calling short_name().
+  // Makes render() cut off the end of cells in the flexible column instead of calling short_name().
+  // Call this if the column contains text and not names.
   void cut_text() { cut_ = true; }
   void add_column(std::string title, bool right, Role role = Role::plain) {
     columns_.push_back({std::move(title), right, role});
@@ -43,8 +43,9 @@ public:
   // Counts rows that are not added because they are beyond the limit.
   void leave_out(size_t rows) { left_out_ += rows; }
   // Returns the table with at most `limit` rows (0 means all), in `width` columns (0 means that
-  // nothing is shortened). Only the flexible column is shortened. By default it is the first
-  // left-aligned one, which contains names; a name that is still too wide overruns its column.
+  // nothing is shortened). Only the flexible column is shortened. By default, the flexible column
+  // is the first left-aligned column, which contains names. A name that is still too wide after
+  // shortening overruns its column.
   std::string render(size_t limit, uint32_t width, const Style &style = {}) const;
 
 private:

@@ -6,7 +6,7 @@ namespace tally {
 
 namespace {
 
-// After `operator` these belong to the name and are not brackets.
+// After the word `operator`, these symbols are a part of the name and not brackets.
 constexpr std::array<std::string_view, 12> operators{"<=>", "<<=", ">>=", "->*", "<<", ">>",
                                                      "<=",  ">=",  "->",  "()",  "<",  ">"};
 

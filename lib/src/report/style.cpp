@@ -22,8 +22,8 @@ constexpr NamedRole named_roles[] = {
     {"metadata", Role::metadata, "\033[2m"},
 };
 
-// Returns whether `text` is a sequence Select Graphic Rendition (ECMA-48 8.3.117). Colons separate
-// the numbers of a colour (ITU T.416).
+// Returns whether `text` is the control sequence Select Graphic Rendition, which ECMA-48 defines in
+// section 8.3.117. ITU T.416 adds colons between the numbers of a colour.
 bool is_sgr(std::string_view text) {
   return text.starts_with("\033[") && text.ends_with('m') &&
          text.substr(2, text.size() - 3).find_first_not_of("0123456789;:") == text.npos;

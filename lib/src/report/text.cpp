@@ -85,8 +85,8 @@ std::string first_columns(std::string_view text, size_t width) {
 
 namespace {
 
-// Returns whether a cell has a percentage, perhaps after a sign or a mark, that is large enough to
-// highlight.
+// Returns whether a cell has a percentage that is large enough to highlight. A sign or a mark may
+// precede the percentage.
 bool is_heavy(std::string_view cell) {
   constexpr double heavy_percent = 5;
   cell.remove_prefix(std::min(cell.find_first_of("0123456789"), cell.size()));
@@ -189,8 +189,8 @@ std::string other_events(const FlatTable &table, uint32_t width) {
   return out + line + '\n';
 }
 
-// Returns a table of the cycles, each as a whole, because the rows of their functions leave out the
-// costs of calls within the cycle.
+// Returns a table with a row for each cycle as a whole. The rows of functions in a cycle leave out
+// the costs of calls within the cycle.
 std::string cycles_text(const FlatTable &table, const TextOptions &options) {
   if (table.cycles.empty())
     return {};

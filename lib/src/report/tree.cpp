@@ -10,7 +10,8 @@
 namespace tally {
 
 std::string to_text(const CallTree &tree, const TextOptions &options) {
-  // Rows deeper than this get no more indentation; in a very deep tree, it would fill the line.
+  // Rows deeper than this are not indented further, because in a very deep tree the indentation
+  // would fill the line.
   const uint32_t most_indented = options.width > 0 ? options.width / 6 : 200;
   TextTable text;
   text.add_column("incl%", true, Role::highlight);

@@ -1,4 +1,5 @@
-// Builds the heaviest nodes of a tree whose nodes are created only when they are visited.
+// Builds the part of a tree that has the heaviest nodes. Nodes are created only when they are
+// visited.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +12,18 @@
 
 namespace tally {
 
-// A node that is not shown yet, with the data to weigh and to create it. There may be many more of
-// these than will be shown.
+// A node that is not shown yet, with the data to weigh and to create it. There may be many more
+// such nodes than will be shown.
 template <class State> struct TreeChild {
   uint64_t weight = 0; // inclusive, of the first event
   State state;
 };
 
-// A Source has `children(const State &)`, which returns a vector of TreeChild<State>, and
-// `node(State &)`, which returns the node; it is called before children(), when the node is shown,
-// and may update the state. If the Source has `folds(const State &)`, nodes for which this is true
-// are left out, but not the nodes below them. A child must not be heavier than its parent, so that
-// the heaviest nodes are always connected.
+// A Source has `node(State &)`, which returns a node, and `children(const State &)`, which returns
+// the children of that node as a vector of TreeChild<State>. node() is called first, when the node
+// is to be shown, and may update the state. If the Source has `folds(const State &)`, nodes for
+// which folds() returns true are left out, but not the nodes below them. A child must not be
+// heavier than its parent, so that the heaviest nodes are always connected.
 template <class State> class TreeBuilder {
 public:
   template <class Source>
@@ -63,13 +64,13 @@ private:
     TreeChild<State> child;
     size_t parent, order;
     bool operator<(const Waiting &other) const {
-      // Ties go to the one that was added first.
+      // Among equal weights, the child that was added first is taken first.
       return child.weight != other.child.weight ? child.weight < other.child.weight
                                                 : order > other.order;
     }
   };
 
-  // Removes a layer: its self cost and its callees become its parent's.
+  // Removes a layer. Its parent gets the layer's self cost and callees.
   template <class Source> void fold(Waiting &layer, Source &source) {
     const TreeNode node = source.node(layer.child.state);
     TreeNode &parent = entries_[layer.parent].node;

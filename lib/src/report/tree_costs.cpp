@@ -46,13 +46,13 @@ private:
   bool fits_ = true;
 };
 
-// A node that is shown, as an element of the path from its root. All are kept until the end,
-// because freeing a path from its end would recurse as deep as the path is long.
+// A node that is shown, as an element of the path from its root. All steps are kept until the end,
+// because a path that owned its steps would be freed by a recursion as deep as the path is long.
 struct Step {
   uint32_t function = 0;
   const Step *before = nullptr;
   std::vector<uint64_t> inclusive; // of the node
-  bool share = false;              // `inclusive` is only a part of the function's inclusive cost
+  bool share = false;              // true if `inclusive` is only a part of the function's cost
   bool estimated = false;          // the distribution of that part over its children is estimated
 };
 
@@ -74,9 +74,9 @@ public:
 
   bool fits() const { return arcs_.fits(); }
 
-  // Returns the roots: for each component with cost that no call into it accounts for, its heaviest
-  // function with that cost. An example is the first function of a thread, even if calls of it from
-  // elsewhere are known.
+  // Returns the roots. If the calls into a component do not account for all of its cost, its
+  // heaviest function is a root with the remaining cost. An example is the first function of a
+  // thread, even if other functions call it, too.
   std::vector<Child> beginnings() const {
     const size_t width = profile_.events().size();
     struct Component {
@@ -116,7 +116,8 @@ public:
       bool any = false;
       for (size_t e = 0; e < width; ++e) {
         const uint64_t rest = whole[e] - std::min(whole[e], each.entering[e]);
-        // One function represents all of a cycle.
+        // The function represents the whole cycle, but must not get more than its own inclusive
+        // cost.
         uncalled.push_back(std::min(rest, graph_.inclusive(node)[e]));
         any |= uncalled.back() > 0;
       }
@@ -185,7 +186,7 @@ public:
       node.self.assign(all.size(), 0);
     else
       add_self(node, arc.other);
-    // A path that returns to a function never leaves the component in between.
+    // A path that returns to a function stays in one component, so search only in this component.
     for (const Step *step = &parent;
          step && !state.recursive && graph_.same_component(step->function, arc.other);
          step = step->before)
@@ -207,9 +208,9 @@ private:
   std::string_view name_of(uint32_t node) const {
     return profile_.strings[profile_.functions()[static_cast<CostFunctionId>(node)].name];
   }
-  // Returns the cost of the calls of `arc` on the parent's path, scaled down if the parent has only
-  // a share of its function's cost, and at most the parent's cost, because calls within a cycle may
-  // contain each other's costs. Sets `estimated` if that limit applies.
+  // Returns the cost of the calls of `arc` on the parent's path. The cost is scaled down if the
+  // parent has only a share of its function's cost. It is at most the parent's cost, because calls
+  // within a cycle may contain each other's costs. Sets `estimated` if that limit applies.
   uint64_t cost_of(const Step &parent, const Arcs::Arc &arc, size_t event, bool &estimated) const {
     uint64_t cost = arc.costs[event];
     if (parent.share)

@@ -30,7 +30,7 @@ struct TreeFrameId {
 };
 
 // Numbers the functions of a tree, in the order of their texts. Functions with the same name, file
-// and object are one.
+// and object get the same number.
 class FunctionKeys {
 public:
   using Texts = std::array<std::string_view, 3>; // name, file, object
@@ -134,7 +134,7 @@ struct TreeSource {
     out.inclusive.assign(weights.width(), 0);
     return out;
   }
-  // Returns, by key, which functions match; all of them if `matcher` is null.
+  // Returns for each key whether the function matches. If `matcher` is null, all functions match.
   std::vector<bool> wanted_by(const FunctionMatcher *matcher) const {
     std::vector<bool> out;
     for (uint32_t key = 0; key < keys.size(); ++key)
@@ -153,8 +153,8 @@ public:
       : from_(from), self_(from.weights.width()), total_(from.weights.width()) {}
 
   std::vector<Child> beginnings() { return fold(nullptr); }
-  // Returns the trees that begin with the outermost frames of that name. Recursive calls below them
-  // are already part of them.
+  // Returns the trees that begin with the outermost frames of the wanted functions. Recursive calls
+  // below them are already part of them.
   std::vector<Child> named(const FunctionMatcher &wanted) { return fold(&wanted); }
   std::vector<std::string_view> names() const { return from_.keys.names(); }
 
@@ -196,7 +196,7 @@ public:
 
 private:
   struct Node {
-    uint32_t parent = none<uint32_t>; // its index is smaller than the node's
+    uint32_t parent = none<uint32_t>; // the index of the parent, which is smaller than the node's
     uint32_t key = 0;
     bool recursive = false;
   };
@@ -231,8 +231,8 @@ private:
       undo_.push_back({});
       return;
     }
-    // Entries of path_ beyond depth_ are kept, so that leave() has to restore only one of them. An
-    // entry of at_ is valid only if path_ confirms it.
+    // Entries of path_ beyond depth_ are kept, so that leave() has to restore only one entry. An
+    // entry of at_ is valid only if path_ has the same key there.
     const uint32_t at = at_[key];
     if (at < depth_ && nodes_[path_[at]].key == key) {
       undo_.push_back({key, false, depth_, 0, 0});
@@ -306,15 +306,16 @@ private:
   std::vector<Undo> undo_;         // one for each frame of the current stack
 };
 
-// A node of the tree of callers: one frame on each stack that it represents, and for each of these
-// the frame of the requested function that it leads to.
+// A node of the tree of callers. It has an occurrence on each stack that it represents: the node's
+// frame, and the frame of the requested function to which that leads.
 struct CallersState {
   struct Occurrence {
     TreeFrameId frame;
     uint32_t begins = 0; // index in CallersTree::beginnings_
   };
   std::vector<Occurrence> occurrences;
-  // The node is a thread or part; its occurrences are those of the requested function, its child.
+  // The node is a thread or a part. It has the occurrences of the requested function, which is its
+  // child.
   bool is_owner = false;
   bool is_function = false; // the node is the requested function
   bool recursive = false;
@@ -329,7 +330,7 @@ public:
 
   explicit CallersTree(const TreeSource &from) : from_(from) {}
 
-  std::vector<Child> beginnings() const { return {}; } // callers need a function
+  std::vector<Child> beginnings() const { return {}; } // a tree of callers needs a function
   std::vector<Child> named(const FunctionMatcher &matcher) {
     wanted_ = from_.wanted_by(&matcher);
     on_stack_.assign(from_.keys.size(), 0);
@@ -457,8 +458,8 @@ private:
   // The state of the current stack.
   std::vector<uint32_t> on_stack_;     // by key: the number of its frames
   std::vector<TreeFrameId> outermost_; // by key
-  // Number of frames from the requested function's on, which is the newest of beginnings_; 0 if it
-  // is not on the stack.
+  // The number of frames since the newest of beginnings_, with its frame; 0 if the requested
+  // function is not on the stack.
   uint32_t inside_ = 0;
   uint32_t owner_ = 0;
 };

@@ -115,8 +115,8 @@ private:
       return;
     sample_.open = has_samples_ = true;
     sample_.thread = builder_.add_thread(sample.pid, sample.tid, sample.command);
-    builder_.rename_thread(sample_.thread,
-                           sample.command); // a thread gets its last name, as from perf.data
+    // A thread gets its last name, as for perf.data.
+    builder_.rename_thread(sample_.thread, sample.command);
     sample_.event = event_of(sample.event);
     sample_.period = sample.period;
     if (sample.frame) {

@@ -13,8 +13,8 @@
 namespace tally::pprof {
 
 struct Order {
-  std::vector<LocationId>
-      locations; // the locations in samples, sorted by address, then mapping, then names
+  // The locations in samples, sorted by address, then mapping, then names.
+  std::vector<LocationId> locations;
   // Indexes of samples, sorted by their stacks from the root. Samples without a stack come first,
   // and samples with equal stacks keep their order.
   std::vector<size_t> samples;

@@ -42,8 +42,8 @@ public:
   }
 
 private:
-  // Writes the head of a table. Each sortable column names the cell and the kind of values to sort
-  // by; the numbers of a share are in its second cell.
+  // Writes the head of a table. Each sortable column names the cell and the kind of the values by
+  // which to sort. A share has two cells, and the second has its numbers.
   void head(std::string_view id, std::string_view name) {
     to_.put("<table id=");
     to_.put(id);

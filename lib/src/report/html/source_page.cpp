@@ -178,7 +178,8 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
     to_.put(begins_gap ? " class=\"m b\"" : " class=m");
   } else if (line) {
     // Compilers give nearly every call a branch for exceptions. If only such branches were not
-    // taken, the numbers show it, but the line is not coloured, as nearly all lines would be.
+    // taken, the numbers show this, but the line is not coloured, because otherwise nearly all
+    // lines would be coloured.
     const bool partial =
         std::ranges::any_of(file_.branches_of(*line),
                             [](const BranchCoverage &b) { return b.count == 0 && !b.throws; }) ||
@@ -199,7 +200,7 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
   if (begins_gap)
     gap_links();
   to_.put("<td>");
-  // A browser needs long to wrap a line of megabytes, which is data rather than code.
+  // A browser takes very long to wrap a line of megabytes. Such a line is data rather than code.
   constexpr size_t most = 4000;
   if (text && text->size() > most) {
     size_t end = most;

@@ -4,8 +4,8 @@
 
 namespace tally::html {
 
-// Follows Unicode 15, table 3-7, which excludes overlong forms, surrogates and everything beyond
-// U+10FFFF.
+// Implements table 3-7 of Unicode 15, which excludes overlong forms, surrogates and everything
+// beyond U+10FFFF.
 size_t utf8_length(std::string_view text) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

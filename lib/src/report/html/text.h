@@ -16,7 +16,7 @@ std::string escaped(std::string_view text);
 
 // Returns "999", "1.2k", "34.0M" or "345M". The number is rounded down.
 std::string short_count(int64_t count);
-// Returns short_count(), with the exact number as a tooltip if they differ.
+// Returns the result of short_count(), with a tooltip that shows the exact number if it differs.
 std::string count_html(int64_t count);
 
 // Returns the length in bytes of the UTF-8 character at the beginning of `text`, or 0 if the bytes
