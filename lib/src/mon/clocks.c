@@ -25,12 +25,12 @@ static atomic_uint in_handlers;
 
 /* State of the current profiling, or of the last one. */
 static struct {
-  /* NULL if profiling is off; not in `active` while it is paused. */
+  /* NULL if profiling is off. While profiling is paused, `active` is NULL but this is not. */
   const struct mon_target *target;
   struct mon_settings settings;
   pid_t owner;
   enum mon_form form;
-  uint32_t clock; /* of the thread that turned profiling on */
+  uint32_t clock; /* the kind of clock of the thread that turned profiling on */
   uint64_t cpu_before_ns;
   uint64_t cpu_since_ns; /* CPU time of the process when ticks began; valid while running */
 } run;
@@ -110,10 +110,10 @@ static void publish(const struct mon_target *target) {
       sched_yield();
 }
 
-/* Installs the handler of the tick signal. The search begins near the highest real-time signal,
- * because programs seldom use these, but not at the highest, which emulators use; it goes down to a
- * signal without a handler. The signal is never released, because a tick may be pending in a thread
- * that blocks it for long. */
+/* Installs the handler of the tick signal. Takes the first signal without a handler, from near the
+ * highest real-time signal down. Programs seldom use these signals, but emulators use the very
+ * highest. The signal is never released, because a tick may be pending in a thread that blocks it
+ * for long. */
 static int take_signal(void) {
   struct sigaction action, old;
   int number;
@@ -122,8 +122,8 @@ static int take_signal(void) {
   memset(&action, 0, sizeof action);
   action.sa_sigaction = on_tick;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  /* No handler of the program can run on top of this one. Therefore a program that turns profiling
-   * off in its own handler does not wait for itself. */
+  /* Block all signals, so that no handler of the program interrupts this handler. Otherwise a
+   * program that turns profiling off in its own handler could wait for itself. */
   sigfillset(&action.sa_mask);
   for (number = SIGRTMAX - 3; number > SIGRTMIN; --number)
     if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL &&
@@ -149,8 +149,8 @@ static void remove_clock(struct mon_thread_clock *clock) {
   *clock = clocks[--clock_count];
 }
 
-/* Removes clocks of threads that have ended: threads that the scan found do not report their
- * end. */
+/* Removes the clocks of threads that have ended. Threads that only the scan found do not report
+ * their end. */
 static void remove_dead(void) {
   for (size_t i = clock_count; i-- > 0;)
     if (syscall(SYS_tgkill, run.owner, clocks[i].tid, 0) != 0 && errno == ESRCH)
@@ -187,7 +187,7 @@ static void arm_further(pid_t tid) {
 }
 
 /* Gives clocks to all existing threads. Threads that are created meanwhile see that profiling is on
- * and start their own. */
+ * and start their own clocks. */
 static void arm_all_others(void) {
   DIR *tasks = opendir("/proc/self/task");
   const struct dirent *task;
@@ -313,7 +313,8 @@ uint32_t mon_clocks_effective_rate(void) {
 void mon_clocks_begin_thread(void) {
   const pid_t tid = own_tid();
   struct mon_thread_clock *old = clock_of(tid);
-  /* This clock belongs to an ended thread with the same tid, or the scan has just created it. */
+  /* An existing clock belongs to an ended thread with the same tid, or the scan has just created
+   * it. */
   if (old != NULL)
     remove_clock(old);
   arm_further(tid);

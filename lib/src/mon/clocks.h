@@ -1,4 +1,5 @@
-/* The clocks that cause ticks: one per thread, on its CPU time, with a real-time signal.
+/* The clocks that cause ticks. Each thread has a clock, which measures its CPU time and sends it a
+ * real-time signal.
  *
  * A target (counting.h) is published, and every thread is given a clock. When the target is
  * removed, no handler uses it any more. Callers must hold mon_lock unless a comment says
@@ -15,9 +16,9 @@
 #include "counting.h"
 
 extern pthread_mutex_t mon_lock;
-/* mon_enter() takes the lock, and mon_leave() releases it. Cancellation is disabled in between: a
- * thread that is cancelled there, for example in close(), would hold the lock forever. Returns the
- * argument for mon_leave(). */
+/* mon_enter() takes the lock, and mon_leave() releases it. Cancellation is disabled in between,
+ * because a thread that is cancelled there, for example in close(), would hold the lock forever.
+ * Returns the argument for mon_leave(). */
 int mon_enter(void);
 void mon_leave(int entered);
 
@@ -35,22 +36,23 @@ const struct mon_target *mon_target_in_force(void);
 int mon_clocks_start(const struct mon_target *target, const struct mon_settings *settings);
 /* Turns profiling off; no handler uses the target afterwards. */
 void mon_clocks_stop(void);
-/* Stops the ticks but keeps the target and its statistics. Both return 0, or -1 and errno. */
+/* mon_clocks_pause() stops the ticks but keeps the target and its statistics, and
+ * mon_clocks_resume() starts them again. Both return 0, or -1 and errno. */
 int mon_clocks_pause(void);
 int mon_clocks_resume(void);
 
-/* Fills in the status of the current profiling or of the last one, except `size` and
- * `scale_warning`. */
+/* Fills in the status of the current or the last profiling, except `size` and `scale_warning`. */
 void mon_clocks_status(struct tally_profil_status *status);
 /* Returns the rate by which gprof must divide ticks. */
 uint32_t mon_clocks_effective_rate(void);
 
-/* These are for threads.c and exec.c and affect the calling thread. mon_clocks_running() does not
- * need the lock. */
+/* The following functions are for threads.c and exec.c, and affect the calling thread.
+ * mon_clocks_running() does not need the lock. */
 int mon_clocks_running(void);
 void mon_clocks_begin_thread(void);
 void mon_clocks_end_thread(void);
-/* Ends the clock of the calling thread and removes its pending tick, which would survive exec. */
+/* Ends the clock of the calling thread and removes its pending tick, which would otherwise survive
+ * exec. */
 void mon_clocks_quiet_thread(void);
 /* Resets the state in a forked child, which inherits the descriptors of its parent's clocks but no
  * clocks. */

@@ -32,7 +32,7 @@ struct mon_target {
   enum mon_form form;
   struct mon_bins bins;
   size_t range_count;
-  struct mon_range ranges[]; /* by ascending ends; none of them is off */
+  struct mon_range ranges[]; /* sorted by their ends; none of the ranges is off */
 };
 
 enum mon_outcome { MON_COUNTED, MON_SATURATED, MON_OUTSIDE, MON_LOST };
@@ -80,8 +80,8 @@ static inline enum mon_outcome mon_increment_word(uint32_t *counter) {
   return MON_COUNTED;
 }
 
-/* The program may have unmapped its buffer or made it read-only; that must not terminate the
- * program. */
+/* Returns whether the short can be written. The program may have unmapped its buffer or made it
+ * read-only, and a tick must not terminate it then. */
 static inline int mon_short_writable(const unsigned char *at) {
   const uintptr_t first = (uintptr_t)at;
   return mon_word_writable(first) && ((first & 3) != 3 || mon_word_writable(first + 1));

@@ -34,8 +34,8 @@ __attribute__((constructor)) static void find_libc(void) {
   libc.execveat = (exec_at *)dlsym(RTLD_NEXT, "execveat");
 }
 
-/* A handler that interrupts our own code may call exec, so this must not wait for the lock without
- * a limit. A thread that holds it will release it soon. */
+/* Tries to take the lock for a limited time, because a handler that interrupts our own code may
+ * call exec. If another thread holds the lock, it will release it soon. */
 static int try_lock(void) {
   for (int tries = 0; tries < 1000; ++tries) {
     if (pthread_mutex_trylock(&mon_lock) == 0)

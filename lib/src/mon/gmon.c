@@ -10,15 +10,15 @@
 
 #include "profil.h"
 
-/* What monitor() or monstartup() has turned on; it may be off again. */
+/* The profiling that monitor() or monstartup() has turned on, even if it is off again. */
 static struct {
   struct mon_target *target; /* NULL if there was no such call */
   size_t mapped_bytes;       /* size of our own counters */
-  int is_open;               /* must be written at exit */
+  int is_open;               /* the file must be written at exit */
 } session;
 
-/* Bins have at least four bytes, as in glibc. gprof works in units of two bytes and loses counts of
- * smaller bins. */
+/* Bins have at least four bytes, as in glibc. gprof works in units of two bytes and loses the
+ * counts of bins that are smaller than a unit. */
 enum { least_shift = 2 };
 
 static int fail(int error) {
@@ -182,8 +182,8 @@ int tally_mon_write(const char *path) {
 
 /* --- begin and end of the program ------------------------------------------------------------- */
 
-/* A child's file would contain its parent's counts a second time; and without a name of its own it
- * would replace the file of its parent. */
+/* Clears the counters in a forked child, because its file would contain its parent's counts a
+ * second time. Also cancels the child's file if it would replace the file of its parent. */
 static void child_after_fork(void) {
   if (session.target == NULL)
     return;

@@ -9,8 +9,8 @@
 /* Writes the file. If `path` is NULL, the environment determines the name. Returns 0, or -1 and
  * errno. */
 int mon_gmon_write(const char *path, const struct mon_bins *bins, uint32_t rate_hz);
-/* Prints errno's message as one line on standard error: at exit, there is no caller to return an
- * error to. */
+/* Prints errno's message as one line on standard error. This is for exit, where there is no caller
+ * to return an error to. */
 void mon_gmon_complain(void);
 /* Returns whether GMON_OUT_PREFIX gives every process a file of its own. */
 int mon_gmon_name_has_pid(void);

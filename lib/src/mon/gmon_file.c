@@ -1,5 +1,5 @@
-/* GNU gmon.out, as gprof reads it (binutils, gprof/gmon_out.h and gmon_io.c). Byte order and
- * pointer size are those of the machine. A file consists of one header and histograms:
+/* Writes GNU gmon.out as gprof reads it, see gprof/gmon_out.h and gmon_io.c in binutils. Byte order
+ * and pointer size are those of the machine. A file consists of one header and histograms:
  *
  * - header: "gmon"; int32 version 1; 12 zero bytes
  * - histogram: byte 0; pointers low_pc, high_pc; int32 bins; int32 rate;
@@ -96,8 +96,8 @@ static uint32_t counter(const struct mon_bins *bins, uint64_t bin) {
   return value;
 }
 
-/* Returns a counter's share of record number `round` (from 0): what the earlier records leave of
- * it, up to 65535. The next record holds the remainder. */
+/* Returns the part of a counter that record number `round` (from 0) holds. That is at most 65535 of
+ * what the records before it have left; the records after it hold the rest. */
 static uint16_t part_of(uint32_t value, uint32_t round) {
   const uint64_t before = (uint64_t)round * UINT16_MAX;
   const uint64_t left = value > before ? value - before : 0;

@@ -59,7 +59,7 @@ static struct mon_target *new_target(enum mon_form form, size_t ranges) {
   return target;
 }
 
-/* Checks the scale alone: an empty buffer does not request to turn anything off. */
+/* Checks only the scale, because an empty buffer is not a request to turn profiling off. */
 static int scale_is_off(const struct tally_profil_map *map) {
   struct tally_profil_map with_room = *map;
   with_room.bytes = 2;
@@ -95,7 +95,8 @@ static int profil_shorts(const void *buffer, size_t bytes, size_t offset, unsign
   target = new_target(MON_SHORTS, 1);
   if (target == NULL)
     return fail(ENOMEM);
-  target->range_count = bytes >= 2; /* without a short it is on but counts nothing */
+  target->range_count =
+      bytes >= 2; /* with no room for a short, profiling is on but counts nothing */
   target->ranges[0].map = map;
   target->ranges[0].shorts = (unsigned char *)(uintptr_t)buffer;
   if (form == MON_SHORTS)
@@ -108,7 +109,7 @@ static int profil_shorts(const void *buffer, size_t bytes, size_t offset, unsign
 /* Copies one element of the caller's array, which may be unaligned. Returns 0 if it cannot be
  * read. */
 static int read_element(const char *array, size_t index, struct prof *element) {
-  /* The array may be any address. */
+  /* The caller may pass any address, so check that it can be read. */
   const uintptr_t at = (uintptr_t)array + index * sizeof *element;
   if (!mon_space_readable(at, sizeof *element))
     return 0;
@@ -127,12 +128,12 @@ static struct tally_profil_map map_of(const struct prof *element) {
   if (map.scale == computed_scale) {
     map.scale = tally_profil_fit(map.low, map.high, map.bytes);
     map.fitted = 1;
-    map.strict = 1; /* a computed scale of 2 spreads like any other scale */
+    map.strict = 1; /* a computed scale of 2 has no special meaning */
   }
   return map;
 }
 
-/* The space of all elements that count, for the check for EFAULT. */
+/* The span of the buffers of all elements that are not ignored, for the check for EFAULT. */
 struct space {
   uintptr_t low, end;
   int bad;
@@ -180,7 +181,7 @@ static struct mon_target *target_of(const char *array) {
     map = map_of(&element);
     if (map.abi == TALLY_PROFIL_AIX && map.scale > 0xFFFF)
       scale_warning = 1;
-    /* A range that is off, or has no buffer, is ignored, and its buffer is not checked. */
+    /* Ignore a range that is off or has no buffer, and do not check its buffer. */
     if (element.p_bufsize == 0 || scale_is_off(&map))
       continue;
     extend(&space, &element);
@@ -229,7 +230,7 @@ static int profil_ranges(const char *array) {
 int tally_profil(const void *buffer, size_t bytes, size_t offset, unsigned int scale) {
   const int entered = mon_enter();
   int result;
-  /* -1 may have been an unsigned int before it was converted to size_t. */
+  /* The caller may have converted -1 to unsigned int before it became a size_t. */
   if (bytes == SIZE_MAX || bytes == UINT_MAX)
     result = profil_ranges(buffer);
   else

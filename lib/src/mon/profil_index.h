@@ -1,9 +1,9 @@
 /* The arithmetic of profil(): which short of the buffer a program counter increments.
  *
  * This is the only implementation. It is freestanding C11 and C++; the model, the code that runs
- * inside of a program, and profil() itself include it. It follows AIX's manual page, and where that
- * is silent, V7, BSD and gprof. A scale is an unsigned fraction of 65536: bytes of the buffer for
- * each byte of code. */
+ * inside of a program, and profil() itself include it. It follows AIX's manual page. What that page
+ * does not define follows V7, BSD and gprof. A scale is an unsigned fraction of 65536. It says how
+ * many bytes of the buffer each byte of code has. */
 #ifndef TALLY_MON_PROFIL_INDEX_H
 #define TALLY_MON_PROFIL_INDEX_H
 
@@ -28,7 +28,8 @@ struct tally_profil_map {
   uint64_t bytes; /* size of the buffer */
   uint32_t scale; /* as given by the caller, or by tally_profil_fit() */
   uint8_t abi;    /* tally_profil_abi */
-  /* AIX: scale 2 follows the formula, instead of counting everything in the first short. */
+  /* For AIX: if true, scale 2 has no special meaning; otherwise it counts everything in the first
+   * short. */
   uint8_t strict;
   /* The scale was computed: the topmost pcs, which rounding would drop, count in the last short. */
   uint8_t fitted;
@@ -47,7 +48,8 @@ static inline uint32_t tally_profil_scale(const struct tally_profil_map *map) {
   }
 }
 
-/* Returns whether nothing is counted at all, also because the buffer has no room for a short. */
+/* Returns whether nothing is counted at all. That is also so if the buffer has no room for a
+ * short. */
 static inline int tally_profil_is_off(const struct tally_profil_map *map) {
   const uint32_t scale = tally_profil_scale(map);
   if (map->bytes < 2)
@@ -63,8 +65,8 @@ static inline int tally_profil_is_off(const struct tally_profil_map *map) {
 }
 
 /* Returns the scale that spreads [low, high) over the buffer (p_scale == -1): bytes * 65536 / (high
- * - low), but at least 2 and at most 0xFFFF. It divides bit by bit, because the product has up to
- * 80 bits. */
+ * - low), but at least 2 and at most 0xFFFF. The function divides bit by bit, because the product
+ * has up to 80 bits. */
 static inline uint32_t tally_profil_fit(uint64_t low, uint64_t high, uint64_t bytes) {
   const uint64_t span = high - low;
   uint64_t rest = bytes;
@@ -84,20 +86,21 @@ static inline uint32_t tally_profil_fit(uint64_t low, uint64_t high, uint64_t by
   return quotient < 2 ? 2 : quotient;
 }
 
-/* Returns (distance * scale) >> 16 exactly, or the largest value if that has more than 64 bits. It
- * computes two parts: distance = 65536 a + b gives a * scale + (b * scale >> 16). */
+/* Returns (distance * scale) >> 16 exactly, or the largest value if the result has more than 64
+ * bits. The function computes two parts: distance = 65536 a + b gives a * scale + (b * scale >>
+ * 16). */
 static inline uint64_t tally_profil_scaled(uint64_t distance, uint32_t scale) {
   const uint64_t high = distance >> 16;
   const uint64_t low = ((distance & 0xFFFFU) * scale) >> 16;
-  /* If both factors are below 2^32, product and carry fit. This check avoids a division, which
-   * would cost more than everything else. */
+  /* If both factors are below 2^32, product and carry fit. Checking this first avoids a division,
+   * which would cost more than all other steps. */
   if (high > UINT32_MAX && scale != 0 && high > (UINT64_MAX - low) / scale)
     return UINT64_MAX;
   return high * scale + low;
 }
 
-/* Does the same as tally_profil_index() for a map that is known not to be off, because that is
- * checked once and not at each tick. */
+/* Does the same as tally_profil_index() for a map that is known not to be off. The caller checks
+ * that once instead of at each tick. */
 static inline uint64_t tally_profil_index_on(const struct tally_profil_map *map, uint64_t pc) {
   const uint32_t scale = tally_profil_scale(map);
   const uint64_t shorts = map->bytes / 2;
@@ -134,7 +137,8 @@ static inline uint64_t tally_profil_index(const struct tally_profil_map *map, ui
  * and two calls give the bounds of a bin. */
 static inline uint64_t tally_profil_first_pc(const struct tally_profil_map *map, uint64_t index) {
   uint64_t least = map->low, most = map->high != 0 ? map->high - 1 : UINT64_MAX - 1;
-  /* TALLY_PROFIL_OUTSIDE is larger than every index, so pcs behind the buffer count as later. */
+  /* TALLY_PROFIL_OUTSIDE is larger than every index, so pcs behind the buffer count as pcs of a
+   * later short. */
   if (most < least || tally_profil_index(map, most) < index)
     return UINT64_MAX;
   while (least < most) {

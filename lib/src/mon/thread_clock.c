@@ -13,13 +13,14 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* The value of our timers' signals; its address distinguishes them from other timers. */
+/* Its address is the value of our timers' signals, which distinguishes them from the signals of
+ * other timers. */
 static char timer_mark;
 
-/* If the limit of pending signals is below this, no perf clock is used: a real-time signal that
- * finds the queue full becomes a SIGIO, which terminates a program that does not handle it. The
- * limit applies to all processes of a user together. A timer reserves its entry in the queue when
- * it is created. */
+/* If the limit of pending signals is below this, no perf clock is used. A perf clock's signal that
+ * finds the queue full becomes a SIGIO, which terminates a program without a handler for it. The
+ * limit applies to all processes of a user together. A timer does not have this problem, because it
+ * reserves its entry in the queue when it is created. */
 static const rlim_t least_queue = 1024;
 
 /* Moves a descriptor to a number that the program is less likely to use. Returns the original one
@@ -51,8 +52,8 @@ static int arm_perf(struct mon_thread_clock *clock, pid_t tid, uint32_t rate_hz,
   attr.sample_period = 1000000000U / rate_hz;
   attr.wakeup_events = 1;
   attr.disabled = 1;
-  /* This is what an unprivileged user may count. It also ensures that no tick can occur between a
-   * bare execve system call and the new image, which it would terminate. */
+  /* Unprivileged users may count only outside of the kernel. This also ensures that no tick occurs
+   * between a bare execve system call and the new program, which the tick would terminate. */
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
   fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, (unsigned long)PERF_FLAG_FD_CLOEXEC);
@@ -60,7 +61,7 @@ static int arm_perf(struct mon_thread_clock *clock, pid_t tid, uint32_t rate_hz,
     return errno;
   fd = move_up(fd);
   /* The clock ticks once, and the handler requests the next tick. Therefore ticks do not queue in a
-   * thread that blocks the signal, however long it does. */
+   * thread that blocks the signal, however long it blocks the signal. */
   if (fcntl(fd, F_SETSIG, signal) != 0 || fcntl(fd, F_SETOWN_EX, &owner) != 0 ||
       fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) != 0 || ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) != 0) {
     const int error = errno;
@@ -72,8 +73,9 @@ static int arm_perf(struct mon_thread_clock *clock, pid_t tid, uint32_t rate_hz,
   return 0;
 }
 
-/* Returns the kernel's number for the CPU clock of a thread (linux/posix-timers.h: CPUCLOCK_SCHED |
- * per thread). pthread_getcpuclockid() returns the same for a pthread_t. */
+/* Returns the kernel's number for the CPU clock of a thread, as linux/posix-timers.h defines it:
+ * CPUCLOCK_SCHED with the flag for a single thread. pthread_getcpuclockid() returns the same for a
+ * pthread_t. */
 static clockid_t cpu_clock_of(pid_t tid) { return (clockid_t)(~(unsigned)tid << 3 | 6U); }
 
 static int arm_timer(struct mon_thread_clock *clock, pid_t tid, uint32_t rate_hz, int signal) {

@@ -11,7 +11,7 @@
 
 struct mon_thread_clock {
   pid_t tid;
-  uint32_t kind; /* tally_mon_clock; AUTO if there is none, or it was closed */
+  uint32_t kind; /* tally_mon_clock; AUTO if there is no clock any more */
   int fd;
   timer_t timer;
 };
@@ -24,8 +24,8 @@ void mon_thread_clock_disarm(struct mon_thread_clock *clock);
 /* Closes the descriptor in a forked child, which does not inherit timers. */
 void mon_thread_clock_forget(struct mon_thread_clock *clock);
 
-/* Returns the kind of clock that sent a signal, AUTO if it was not one of ours. This and the next
- * function are async-signal-safe. */
+/* Returns the kind of the clock that sent a signal, or AUTO if the signal is not from our clocks.
+ * This function and the next are async-signal-safe. */
 uint32_t mon_tick_kind(const siginfo_t *info);
 /* Lets a perf clock tick once more. */
 void mon_tick_again(const siginfo_t *info);

@@ -1,5 +1,5 @@
-/* Gives threads that are created while profiling is on a clock when they begin; forked children
- * continue to be profiled.
+/* While profiling is on, gives each new thread a clock when it begins, and continues to profile
+ * forked children.
  *
  * pthread_create() and thrd_create() are interposed before libc's. A thread that a bare clone()
  * system call creates is found only by the scan at the next call that turns profiling on. */
@@ -33,8 +33,8 @@ static void end_thread(void *unused) {
 
 static void begin_thread(void) {
   int entered;
-  /* Registers the thread for end_thread(), because its clock would otherwise outlive it. This is
-   * done even if profiling is off, because it may be turned on later. */
+  /* Registers the thread for end_thread(), because its clock would otherwise outlive it. Does so
+   * even if profiling is off, because it may be turned on later. */
   if (have_ending)
     pthread_setspecific(ending, &ending);
   if (!mon_clocks_running())

@@ -14,10 +14,10 @@ static const uint64_t most_probed = (uint64_t)16 << 20;
 
 static uintptr_t word_of(uintptr_t address) { return address & ~(uintptr_t)3; }
 
-/* The kernel adds 0 to the word atomically, and returns EFAULT if the page is read-only, absent or
- * truncated. Unlike process_vm_writev(), this requires no permission to trace the own process, and
- * cannot undo what another thread counts meanwhile. A seccomp filter that refuses futex()
- * altogether would break every threaded program; if there is one, memory counts as writable. */
+/* Makes the kernel add 0 to the word atomically, which fails with EFAULT if the page is read-only,
+ * absent or truncated. Unlike process_vm_writev(), this requires no permission to trace the own
+ * process, and cannot undo what another thread counts meanwhile. If a seccomp filter refuses
+ * futex(), memory counts as writable; such a filter would break every threaded program anyway. */
 int mon_word_writable(uintptr_t address) {
   static uint32_t nobody_waits;
   const long add_nothing = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0);
@@ -26,7 +26,8 @@ int mon_word_writable(uintptr_t address) {
   return result >= 0 || errno != EFAULT;
 }
 
-/* The kernel reads the word, and if it has this value, waits with a timeout of 0. */
+/* Makes the kernel read the word. If the word has the expected value, the kernel waits for 0
+ * seconds. */
 static int word_readable(uintptr_t address) {
   static const struct timespec no_time = {0, 0};
   const long result = syscall(SYS_futex, word_of(address), FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
@@ -58,7 +59,7 @@ static int mapped_writable(uintptr_t start, uint64_t bytes) {
   while (next - start < bytes && fgets(line, sizeof line, maps) != NULL) {
     uint64_t low, high;
     char rights[5];
-    /* A longer line is read in pieces; the further pieces do not match this format. */
+    /* A line that is too long is read in pieces. Only its first piece matches this format. */
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &low, &high, rights) == 3 && low <= next &&
         next < high && rights[1] == 'w')
       next = (uintptr_t)high;
