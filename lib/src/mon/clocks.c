@@ -25,7 +25,7 @@ static atomic_uint in_handlers;
 
 /* State of the current profiling, or of the last one. */
 static struct {
-  /* NULL if profiling is off. While profiling is paused, `active` is NULL but this is not. */
+  /* NULL if profiling is off. While profiling is paused, `active` is NULL but `target` is not. */
   const struct mon_target *target;
   struct mon_settings settings;
   pid_t owner;

@@ -182,7 +182,7 @@ int tally_mon_write(const char *path) {
 
 /* --- begin and end of the program ------------------------------------------------------------- */
 
-/* Clears the counters in a forked child, because its file would contain its parent's counts a
+/* Clears our own counters in a forked child, because its file would contain its parent's counts a
  * second time. Also cancels the child's file if it would replace the file of its parent. */
 static void child_after_fork(void) {
   if (session.target == NULL)

@@ -95,8 +95,7 @@ static int profil_shorts(const void *buffer, size_t bytes, size_t offset, unsign
   target = new_target(MON_SHORTS, 1);
   if (target == NULL)
     return fail(ENOMEM);
-  target->range_count =
-      bytes >= 2; /* with no room for a short, profiling is on but counts nothing */
+  target->range_count = bytes >= 2; /* if 0, profiling is on but counts nothing */
   target->ranges[0].map = map;
   target->ranges[0].shorts = (unsigned char *)(uintptr_t)buffer;
   if (form == MON_SHORTS)

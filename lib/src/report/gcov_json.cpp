@@ -8,7 +8,7 @@ namespace tally {
 
 namespace {
 
-// Demangles the names that libiberty demangles, which gcov uses.
+// Demangles a name if gcov's demangler, libiberty, would demangle it.
 std::string as_gcov_has_it(std::string_view name) {
   return name.starts_with("_Z") || name.starts_with("_GLOBAL_") ? demangle(name)
                                                                 : std::string(name);

@@ -14,10 +14,10 @@ namespace tally {
 // Returns the name without the recursion level that Callgrind's --separate-recs appends ("fib'2").
 std::string_view without_level(std::string_view function);
 
-// Selects the functions that a user means by a name. Selects the functions with exactly this name,
-// without regard to parameters and to the text that Callgrind appends after a ' ("main'(below
-// main)", "fib(int)'2"). If there are none, selects the functions whose last components are the
-// name: "S::run" and "run" then match "int ns::S::run<int>(int)".
+// Selects the functions that a user means by a name. By default, these are the functions with
+// exactly this name, without regard to parameters and to the text that Callgrind appends after a '
+// ("main'(below main)", "fib(int)'2"). If there are none, these are the functions whose last
+// components are the name: "S::run" and "run" then match "int ns::S::run<int>(int)".
 class FunctionMatcher {
 public:
   // `names` are all names of functions in the profile.

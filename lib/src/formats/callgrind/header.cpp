@@ -371,7 +371,8 @@ bool Reader::end_part() {
   if (!seen_.header && !part_.has_rows)
     return true;
   const CostPartId id = part();
-  // Drop surplus numbers. If another part has more events, they would be taken for costs of these.
+  // Drop surplus numbers. If another part has more events, the surplus numbers would be taken for
+  // costs of those events.
   if (part_.header.summary.size() > events_.columns.size()) {
     diagnostics_.add(Severity::error, "more numbers in summary: than events", source_,
                      part_.summary_where);

@@ -105,7 +105,7 @@ bool Reader::add(std::string_view lines) {
     if (!p)
       return false;
     if (p - begin_ > 1 && p[-2] == '\r' && !seen_.crlf) {
-      seen_.crlf = true; // report this once, because all lines of a file end alike
+      seen_.crlf = true; // report this once, because the other lines usually end alike
       find(Severity::warning, p - 2, "lines end in CR LF");
     }
   }

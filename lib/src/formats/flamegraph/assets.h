@@ -1,5 +1,5 @@
-// Declares the parts that are the same in every picture, style.css and script.js. Meson embeds in
-// the file that it generates from assets.cpp.in.
+// Declares the parts that are the same in every picture, style.css and script.js. Meson embeds them
+// in the file that it generates from assets.cpp.in.
 #pragma once
 
 #include <string_view>

@@ -59,7 +59,7 @@
     let used = 0;
     let kept = 0; // letters that fit beside an ellipsis
     for (const letter of letters) {
-      used += letter.codePointAt(0) > 0x7ff ? 2 : 1; // East Asian letters have two columns
+      used += letter.codePointAt(0) > 0x7ff ? 2 : 1; // the letter may be two columns wide
       if (used > columns)
         return letters.slice(0, kept).join('') + '\u2026';
       if (used < columns)
