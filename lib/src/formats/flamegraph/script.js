@@ -59,7 +59,7 @@
     let used = 0;
     let kept = 0; // letters that fit beside an ellipsis
     for (const letter of letters) {
-      used += letter.codePointAt(0) > 0x7ff ? 2 : 1; // the letter may be two columns wide
+      used += letter.codePointAt(0) > 0x7ff ? 2 : 1; // the letter may be a wide one
       if (used > columns)
         return letters.slice(0, kept).join('') + '\u2026';
       if (used < columns)
@@ -197,7 +197,7 @@
       matched.textContent = 'invalid regular expression';
     }
     let sum = 0;
-    let end = 0; // where the counted range ends; the sum already has the frames before
+    let end = 0; // the end of the counted range; frames inside of it are already in the sum
     for (const frame of frames) {
       const hit = pattern !== null && frame !== root &&
                   (pattern.test(frame.name) || pattern.test(frame.own));
