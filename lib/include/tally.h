@@ -107,7 +107,8 @@ TALLY_API const char *tally_profile_help(void);
 typedef struct tally_profile tally_profile;
 
 /* How files are read. Set size to sizeof(tally_read_options), and all else to 0 for the defaults.
- * NULL in place of the options means the defaults, too. The same is true of the other options. */
+ * NULL in place of the options means the defaults, too. The same is true of tally_report_options
+ * and tally_write_options. */
 typedef struct tally_read_options {
   uint32_t size;
   uint32_t flags;      /* 0: there are none yet */
@@ -180,15 +181,15 @@ TALLY_API tally_error *tally_profile_events(const tally_profile *profile, tally_
 TALLY_API tally_error *tally_profile_report(const tally_profile *profile,
                                             const tally_report_options *options,
                                             tally_table **table);
-/* Writes the profile. An existing file is replaced, and stays as it is on failure. What was read is
- * written: coverage in a format of coverage, addresses in a format of addresses. `lost` may be
- * NULL. It receives a table with the column what: a phrase for each kind of information that the
- * format cannot hold. */
+/* Writes the profile. An existing file is replaced, and stays as it is on failure. In a format of
+ * its own kind, the content is written as it was read: coverage in a format of coverage, addresses
+ * in a format of addresses. `lost` may be NULL. It receives a table with the column what: a phrase
+ * for each kind of information that the format cannot hold. */
 TALLY_API tally_error *tally_profile_write(const tally_profile *profile, const char *path,
                                            const tally_write_options *options, tally_table **lost);
-/* Writes the sum of files of any format that is read, or one file in another format. Counters are
- * added up in their own format. `diagnostics` and `lost` may be NULL; they receive the tables of
- * tally_profile_diagnostics() and tally_profile_write(). */
+/* Writes the sum of files of any readable format, or converts one file to another format. Counters
+ * are added up in their own format. `diagnostics` and `lost` may be NULL; they receive the tables
+ * of tally_profile_diagnostics() and tally_profile_write(). */
 TALLY_API tally_error *tally_convert(const char *const *paths, size_t count,
                                      const tally_read_options *reading, const char *output,
                                      const tally_write_options *writing, tally_table **diagnostics,
@@ -266,9 +267,9 @@ enum tally_request_kind {
      tally_unsafe_frame()). Handle the signals as for TALLY_REQUEST_PRELOAD. If this fails, answer
      with a tally_load_refusal, or with a text of your own that does not begin with a digit. */
   TALLY_REQUEST_LOAD = 5,
-  /* Begin to interrupt the process, see tally_session_tick(): by signals[0] or, if there is no
-     signal, in the way that Ctrl-C does. words[0] is "stacks", or "pcs" if callers are not
-     needed. */
+  /* Begin to interrupt the process (see tally_session_tick()): by the signal signals[0] or, if the
+     request has no signal, in the way that Ctrl-C does. words[0] is "stacks", or "pcs" if callers
+     are not needed. */
   TALLY_REQUEST_INTERRUPT = 6,
   /* End interrupting the process. The handling of the signals stays changed. */
   TALLY_REQUEST_INTERRUPT_END = 7,
@@ -296,9 +297,9 @@ enum tally_request_kind {
   TALLY_REQUEST_DISASSEMBLE = 13
 };
 
-/* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is its digit, a
- * blank, and the word that it concerns: "1 parse". The library turns it into a message.
- * With TALLY_REGION_FAILED, the debugger's own message stands in place of the word, so that one
+/* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is the enumerator's
+ * digit, a blank, and the word at fault: "1 parse". The library turns it into a message. With
+ * TALLY_REGION_FAILED, the debugger's own message stands in place of the word, so that a message
  * that begins with a digit is not mistaken for a reason. */
 enum tally_region_refusal {
   TALLY_REGION_UNKNOWN = 1, /* there is no such function or location */
@@ -309,8 +310,8 @@ enum tally_region_refusal {
 };
 
 /* The reason why the process cannot be made to load the agent. The answer to TALLY_REQUEST_LOAD is
- * its digit, a blank, and what its comment names: "3 1 libc". The library turns it into a message.
- */
+ * the enumerator's digit, a blank, and what its comment names: "3 1 libc". The library turns it
+ * into a message. */
 enum tally_load_refusal {
   TALLY_LOAD_RUNNING = 1,   /* the process is running */
   TALLY_LOAD_NO_DLOPEN = 2, /* the process has no function dlopen() */
@@ -346,7 +347,7 @@ typedef struct tally_hit {
   uint64_t return_address; /* for FIRST, the return address of the call, 0 in an inlined copy; for
                               RETURNED, the pc, which is always needed */
   uint64_t jump_buffer;    /* for JUMPED, the first argument of longjmp() */
-  int32_t holds_all;       /* 1 if every thread is stopped, 0 if only this one is */
+  int32_t holds_all;       /* 1 if every thread is stopped, 0 if only this thread is */
   int32_t reserved;        /* 0 */
 } tally_hit;
 
@@ -432,23 +433,24 @@ TALLY_API tally_error *tally_session_answer(tally_session *session, const char *
  * show to the user. */
 TALLY_API tally_error *tally_session_cancel(tally_session *session);
 /* Returns the process ID of the process that is being sampled, 0 if there is none. A front end that
- * debugs several processes reports the events of this one while it exists, and otherwise those of
- * the process that the user has selected. */
+ * debugs several processes reports the events of this process while it exists, and otherwise those
+ * of the process that the user has selected. */
 TALLY_API int32_t tally_session_sampled_pid(const tally_session *session);
 /* Returns 1 if the next process that runs will be sampled (from `start` to `stop`), otherwise 0. */
 TALLY_API int tally_session_is_armed(const tally_session *session);
 /* From TALLY_REQUEST_INTERRUPT until TALLY_REQUEST_INTERRUPT_END, a thread of the front end
  * repeatedly waits for tick_wait_ns() nanoseconds and then calls tick_interrupt(). Any thread may
- * call these two, at any time. For a process of this machine, tick_interrupt() sends the signals
- * itself, waits until their stops are over or about 0.1 s have passed, and returns how many it
- * sent. For a remote process it returns 1 if the front end is to interrupt the process now,
+ * call these two functions, at any time. For a process of this machine, tick_interrupt() sends the
+ * signals itself, waits until their stops are over or about 0.1 s have passed, and returns how many
+ * it sent. For a remote process it returns 1 if the front end is to interrupt the process now,
  * otherwise 0. It returns TALLY_TICK_GIVEN_UP if sampling was given up because the program handles
  * the signal itself: from then on the signal must reach the program again, and the next stop ends
  * sampling. */
 TALLY_API uint64_t tally_session_tick_wait_ns(tally_session *session);
 TALLY_API size_t tally_session_tick_interrupt(tally_session *session);
-/* Classifies a stop by that signal or interrupt; returns a tally_tick_kind. `tid` is the thread
- * that stopped, or 0 for a remote process, where one stop shows all threads. */
+/* Classifies a stop by the signal that tick_interrupt() sends, or by an interrupt; returns a
+ * tally_tick_kind. `tid` is the thread that stopped, or 0 for a remote process, where one stop
+ * shows all threads. */
 TALLY_API int tally_session_tick_take(tally_session *session, int32_t tid);
 /* Reports that tick_interrupt() returned 1 but the process could not be interrupted, so that no
  * stop will follow. */
@@ -462,16 +464,17 @@ TALLY_API tally_error *tally_session_tick(tally_session *session, const tally_st
  * frame is not an obstacle. Pass up to TALLY_LIMIT_CHECKED_FRAMES frames of a thread of this
  * machine. `module` is the file that holds the frame's code. For the innermost frame, `before`
  * points to the `size` bytes that precede its pc, by which a system call is recognized;
- * TALLY_LIMIT_SYSTEM_CALL_BYTES suffice. It is NULL if they cannot be read. The result stays valid
- * until the process exits. */
+ * TALLY_LIMIT_SYSTEM_CALL_BYTES suffice. `before` is NULL if these bytes cannot be read. The result
+ * stays valid until the process exits. */
 TALLY_API const char *tally_unsafe_frame(const char *module, const char *function, int innermost,
                                          const void *before, size_t size);
 /* Watches for Ctrl-C while `on` is not 0, for a debugger that interrupts a remote process itself.
  * The first SIGINT of the debugger is intercepted, because the debugger would treat it as
  * impatience or lose it while an interrupt of Tally is on its way; later ones go to the previous
  * handler. tally_sigint_seen() then returns 1 once, on any thread, otherwise 0. The front end calls
- * it every TALLY_LIMIT_SIGINT_MS, and stops the process for the user when no interrupt of its own
- * is on its way. Nothing is intercepted if the debugger has no handler for SIGINT. */
+ * tally_sigint_seen() every TALLY_LIMIT_SIGINT_MS, and stops the process for the user when no
+ * interrupt of its own is on its way. Nothing is intercepted if the debugger has no handler for
+ * SIGINT. */
 TALLY_API void tally_sigint_watch(int on);
 TALLY_API int tally_sigint_seen(void);
 /* Lists the functions by which a program leaves another function without a return. Columns:

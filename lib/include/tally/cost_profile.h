@@ -1,5 +1,5 @@
-// Defines a profile of costs by line and call, as Callgrind and gmon files hold it. Tables are made
-// from it.
+// Defines a profile of costs by line and call, as Callgrind and gmon files hold it and as tables
+// are made from it.
 //
 // Rows are grouped in blocks: the self costs, calls and jumps of one function, in one file, in one
 // part. A CostProfileBuilder fills and validates a profile, which is const afterwards.
@@ -25,8 +25,8 @@ enum class ObjectId : uint32_t {};
 enum class CostPartId : uint32_t {};
 enum class BlockId : uint32_t {};
 
-// The maximum number of events. Tables have a column for each event, so with very many they would
-// need far more memory than the file has bytes. Valgrind has about 20 events.
+// The maximum number of events. Tables have a column for each event, so with very many events they
+// would need far more memory than the file has bytes. Valgrind has about 20 events.
 inline constexpr size_t most_cost_events = 256;
 
 struct CostEvent {
@@ -97,16 +97,18 @@ public:
   uint32_t jump_count() const { return rows_.jumps.count(); }
   CostJump jump(uint32_t row) const { return rows_.jumps[row]; }
 
-  // Whether the source of the profile knew the inclusive costs of functions. From stacks, each
-  // stack counts once for each function in it. Otherwise CallGraph derives them from the arcs.
+  // Whether the source of the profile knew the inclusive costs of functions. A profile made from
+  // stacks has them: each stack counts once for each function in it. For other profiles, CallGraph
+  // derives inclusive costs from the arcs.
   bool has_inclusive() const { return !sums_.inclusive.empty(); }
   // Returns the inclusive costs of a function, one for each event. Requires has_inclusive().
   std::span<const uint64_t> inclusive(CostFunctionId function) const {
     return std::span(sums_.inclusive)
         .subspan(size_t{index_of(function)} * events_.size(), events_.size());
   }
-  // Whether costs of the first event were distributed among functions, as the bins of a histogram
-  // are, and rounded. exact_self() then returns a function's self cost before rounding, else 0.
+  // Whether costs of the first event were distributed among functions and rounded, as the ticks of
+  // a histogram's bins are. If so, exact_self() returns a function's self cost before rounding,
+  // otherwise 0.
   bool has_exact_self() const { return !sums_.exact_self.empty(); }
   double exact_self(CostFunctionId function) const {
     return index_of(function) < sums_.exact_self.size() ? sums_.exact_self[index_of(function)] : 0;
@@ -168,8 +170,8 @@ public:
   FileId add_file(StringId name);
   CostFunctionId add_function(StringId name, FileId file, ObjectId object);
 
-  // Begins a block, or continues the last one if it is the same. Rows are added to the last block;
-  // a row before the first block makes finish() fail.
+  // Begins a block, or continues the last block if its part, function and file are the same. Rows
+  // are added to the last block; a row before the first block makes finish() fail.
   void begin_block(CostPartId part, CostFunctionId function, FileId file);
   // Adds a row with one cost for each event; costs that are missing at the end are 0. Returns the
   // index of the first event whose sum over the part exceeds 64 bits, in which case finish() fails.
@@ -206,10 +208,11 @@ private:
 // Fails with invalid_input otherwise.
 TALLY_API Result<void> validate(const CostProfile &profile);
 
-// Returns the factor of each counted event in `event`: for a counted event, 1 for itself and 0 for
-// the others; for a derived one, the factors of its formula (Callgrind's manual, "Callgrind Format
-// Specification"). Errors: invalid_argument for an unknown name, with a list of the names;
-// invalid_input for a formula that cannot be parsed.
+// Returns a factor for each counted event, so that the cost of `event` is the sum of all counted
+// costs times their factors. For a counted `event`, its own factor is 1 and the others are 0. For a
+// derived one, its formula states the factors (see "Callgrind Format Specification" in Callgrind's
+// manual). Errors: invalid_argument for an unknown name, with a list of the names; invalid_input
+// for a formula that cannot be parsed.
 TALLY_API Result<std::vector<uint64_t>> event_weights(const CostProfile &profile,
                                                       std::string_view event);
 // Returns the profile reduced to one event, counted or derived. Errors: those of event_weights(),
@@ -223,12 +226,12 @@ struct AggregateOptions {
   bool line_in_each_file = false;
 };
 
-// Converts stacks to costs. Self costs are by function, file, address and line. Each caller and
-// callee frame is an arc, whose cost is that of the stacks that hold it, counting each stack once;
-// its count is the cost of the first event. In the inclusive costs, each stack counts once for each
-// function. Samples without a stack or name are costs of the unknown function of their object.
-// Errors: no_data if the profile has no events, invalid_input for a negative value, and those of
-// CostProfileBuilder::finish().
+// Converts stacks to costs. Self costs are by function, file, address and line. Each pair of a
+// caller frame and its callee frame becomes an arc. The cost of an arc is that of the stacks that
+// contain it, counting each stack once; its number of calls is the cost of the first event. In the
+// inclusive costs, each stack counts once for each function. Samples without a stack or name are
+// costs of the unknown function of their object. Errors: no_data if the profile has no events,
+// invalid_input for a negative value, and those of CostProfileBuilder::finish().
 TALLY_API Result<CostProfile> aggregate(const StackProfile &stacks, AggregateOptions options = {});
 
 } // namespace tally

@@ -27,7 +27,7 @@ struct CostPosition {
 // The positions of rows. Fields that no row carries take no memory.
 class TALLY_API PositionColumn {
 public:
-  // Adds fields that rows carry from now on. In existing rows they are 0.
+  // Adds fields that rows carry from now on. In existing rows the new fields are 0.
   void carry(bool addresses, bool basic_blocks);
   void push_back(const CostPosition &position) {
     if (addresses_)

@@ -25,13 +25,14 @@ struct BranchCoverage {
   bool throws = false; // taken if an exception leaves a call
 };
 
-// GCC 14's -fcondition-coverage of one decision: a bit for each term that decided it, while it was
-// true and while it was false.
+// GCC 14's -fcondition-coverage of one decision: a bit for each term, set in `when_true` if the
+// term decided the condition while the term was true, and in `when_false` if it did so while it was
+// false.
 struct ConditionCoverage {
   uint32_t terms = 0; // at most 64
   uint64_t when_true = 0, when_false = 0;
 
-  // Return the number of outcomes that can be covered, and of those that were.
+  // Return the number of outcomes that can be covered, and the number that were covered.
   uint32_t outcomes() const { return 2 * terms; }
   uint32_t covered() const {
     return static_cast<uint32_t>(std::popcount(when_true) + std::popcount(when_false));
@@ -79,8 +80,8 @@ struct TestCoverage {
 
 struct Coverage {
   std::vector<FileCoverage> files; // sorted by path, unique
-  // The coverage of each test, sorted by name; their sum is `files`. Empty if tests are not
-  // distinguished.
+  // The coverage of each test, sorted by name; `files` is the sum of all tests. Empty if tests are
+  // not distinguished.
   std::vector<TestCoverage> tests;
 };
 
@@ -102,7 +103,7 @@ TALLY_API CoverageTotals totals_of(const Coverage &coverage);
 TALLY_API Result<void> demangle_names(Coverage &coverage);
 
 // Merges the variants of constructors and destructors, which a compiler emits as several functions
-// ("_ZN1AC1Ev" and "_ZN1AC2Ev", "_ZN1AD0Ev"). Each gets the name of the base object variant
+// ("_ZN1AC1Ev" and "_ZN1AC2Ev", "_ZN1AD0Ev"). Each variant gets the name of the base object variant
 // ("_ZN1AC2Ev"), and functions that then have the same name and start line become one, with the sum
 // of their counts. Fails with overflow if a sum exceeds 64 bits.
 TALLY_API Result<void> unite_variants(Coverage &coverage);

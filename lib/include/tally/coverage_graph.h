@@ -37,7 +37,7 @@ struct GraphCondition {
   uint32_t block = 0, terms = 0; // at most 64 terms
 };
 
-// The blocks of a function are numbered from 0, which is the entry. The data members are those of a
+// A function, whose blocks are numbered from 0, the entry. The data members are the fields of the
 // function's record in the notes, and the ranges of its rows.
 struct GraphFunction {
   StringId name{}; // mangled
@@ -53,14 +53,14 @@ struct GraphFunction {
   uint32_t first_condition = 0, last_condition = 0;
 };
 
-// Filled by a reader, which checks that the blocks of arcs, locations and conditions are below
-// block_count; const afterwards.
+// A reader fills the graph, and checks that the blocks of arcs, locations and conditions are below
+// block_count. Afterwards the graph does not change.
 struct CoverageGraph {
   StringPool strings;
   StringId working_directory{};       // of the compiler; "" if unknown
   bool has_unexecuted_blocks = false; // the notes' flag of this name
   // Count as llvm-cov does: a block counts for each of its lines, as often as it names the line,
-  // and not only for the last of them; and the last block counts like the others.
+  // and not only for its last line. The last block of a function counts like the others.
   bool by_clang = false;
   Column<GraphFunctionId, GraphFunction> functions; // in file order
   std::vector<GraphArc> arcs;                       // by function, then in file order
@@ -86,17 +86,18 @@ struct CoverageGraph {
 struct CoverageCounters {
   struct Range {
     uint32_t first = 0, last = 0; // half-open, into values
-    // The object's counters include the function. If false, it did not run, or its only copy is in
-    // another object.
+    // True if the object's counters include the function. If false, the function did not run, or
+    // its only copy is in another object.
     bool present = false;
   };
-  // There is no counter file, or it belongs to another compilation. Nothing ran, and all functions
-  // of the notes count.
+  // True if there is no counter file, or if it belongs to another compilation. Then nothing ran,
+  // and the result contains all functions of the notes.
   bool none = false;
   bool unknown = false;  // there is a counter file, but it matches no function of the notes
   std::vector<Range> of; // one for each function
   std::vector<int64_t> values;
-  // One bit for each term that decided the condition while it was true, and while it was false.
+  // A bit for each term: set in `when_true` if the term decided the condition while the term was
+  // true, and in `when_false` if it did so while it was false.
   struct Condition {
     uint64_t when_true = 0, when_false = 0;
   };

@@ -15,8 +15,8 @@
 namespace tally {
 
 struct CoverageOptions {
-  // Includes branches that exceptions take. They are left out by default, because nearly every call
-  // in C++ has one that is not in the source.
+  // Includes branches that exceptions take. By default such branches are left out, because nearly
+  // every call in C++ has one that is not in the source.
   bool throw_branches = false;
   MergePolicy policy = MergePolicy::lenient;
   // Returns the path of a source, given GcovFile::name and the working directory of the compiler
@@ -31,7 +31,8 @@ TALLY_API std::string absolute_path(std::string_view path, std::string_view fold
 // Returns the coverage, sorted by path. The count of a line or function is the sum over its
 // instances, using times_run(). Instances of a template, and the variants of a constructor or
 // destructor, share their branches; different functions that begin in one line do not. Errors:
-// overflow if a count exceeds 64 bits; invalid_input by CoverageOptions::policy.
+// overflow if a count exceeds 64 bits; invalid_input if objects disagree about a source and
+// CoverageOptions::policy is strict.
 TALLY_API Result<Coverage> coverage_of(const CoverageGraph &graph, const GcovCounts &counts,
                                        Diagnostics &diagnostics,
                                        const CoverageOptions &options = {});

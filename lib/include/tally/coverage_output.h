@@ -1,4 +1,5 @@
-// Writes coverage as any report, by name: those for people and the formats that hold coverage.
+// Writes coverage as a report that is chosen by name: one for people, or a format that holds
+// coverage.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ struct CoverageReportOptions {
   WriteOptions write;                // of formats; its root is replaced by `root`
 };
 
-// Writes the file aside and renames it; a directory is made if it does not exist, and pages that an
-// earlier report left in it are removed. Adds a note for what the format cannot hold.
+// Writes a temporary file and renames it. For html, makes the directory if it does not exist, and
+// removes pages that an earlier report left in it. Adds a note for what the format cannot hold.
 TALLY_API Result<void> write_coverage_report(const Coverage &coverage, const CoverageReport &report,
                                              const CoverageReportOptions &options,
                                              Diagnostics &diagnostics);

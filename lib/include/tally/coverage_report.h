@@ -26,8 +26,8 @@ TALLY_API std::vector<MissingRange> ranges_not_run(const FileCoverage &file);
 // the others, "3-7, 12, … 5 more"; 0 means all.
 TALLY_API std::string missing_ranges(const FileCoverage &file, size_t most = 0);
 
-// The order of files: by path; by rising percentage of lines, functions or branches, with files
-// that have none last; or by falling number of lines that did not run. Ties are ordered by path.
+// The order of files: by path; by rising percentage of lines, functions or branches (a file without
+// any comes last); or by falling number of lines that did not run. Ties are ordered by path.
 enum class FileOrder : uint8_t { file, lines, functions, branches, missed };
 TALLY_API Result<FileOrder> file_order_of(std::string_view word); // else invalid_argument
 // The words for the orders, in the order of the enumerators.
@@ -39,15 +39,15 @@ inline constexpr std::string_view file_order_words = "file|lines|functions|branc
 // to these sums. The first percentage of a row is that of its lines. Paths below `root` are shown
 // relative to it; a path that is too wide loses its beginning.
 //
-// Directories are shown if they add information: as many levels of them as fit in about one screen,
-// none if each has only one file, and not those with all files or with the same files as one of
-// their subdirectories.
+// Directories are shown if they add information: as many levels as fit in about one screen. A
+// directory is left out if it contains all files, or the same files as one of its subdirectories.
+// If each directory has only one file, none is shown.
 TALLY_API std::string to_text(const Coverage &coverage, std::string_view root,
                               const TextOptions &options = {}, FileOrder order = FileOrder::file);
 
-// Returns a table with a row for each test: the number of lines that it ran, and of those that no
-// other test ran; "no data" for the tests in `without_data`, which is sorted. The test "" has the
-// row "(no test)" if it ran any line.
+// Returns a table with a row for each test: the number of lines that it ran, and how many of these
+// lines no other test ran; "no data" for the tests in `without_data`, which is sorted. The test ""
+// has the row "(no test)" if it ran any line.
 TALLY_API std::string tests_to_text(const std::vector<TestCoverage> &tests,
                                     const std::vector<std::string> &without_data,
                                     const TextOptions &options = {});
@@ -61,7 +61,7 @@ TALLY_API std::string to_markdown(const Coverage &coverage, std::string_view roo
 // ::warning for each range of lines that did not run. GitHub shows ten warnings of a step, so the
 // largest ranges come first, and at most `most` are written (0 means all); the notice states how
 // many there are. `root` must be the repository's directory, because GitHub identifies files by
-// their path in it.
+// their path in the repository.
 TALLY_API std::string to_github(const Coverage &coverage, std::string_view root, size_t most = 10);
 
 } // namespace tally

@@ -42,7 +42,7 @@ public:
   ByteSource(const ByteSource &) = delete;
   ByteSource &operator=(const ByteSource &) = delete;
 
-  // A view that next() or peek() returns is valid until the next call of any of these three.
+  // A view that next() or peek() returns is valid until the next call of next(), peek() or rest().
   Result<std::string_view> next(); // the next piece; empty at the end
   // Returns at least `size` bytes, or all that are left if there are fewer. next() returns them
   // again.

@@ -29,8 +29,8 @@ struct WriteOptions {
   // Coverage: sources below this directory are written with paths relative to it. If empty, paths
   // are written as they are.
   std::string root{};
-  // gcovr's JSON: the version of the layout ("0.3"); a gcovr reads only its own. Empty means the
-  // newest that Tally knows.
+  // gcovr's JSON: the version of the layout ("0.3"). Each gcovr reads only its own version. Empty
+  // means the newest that Tally knows.
   std::string gcovr_version{};
   // The time of the report, in seconds since 1970, for formats that store it. The caller passes it,
   // so that the same content and time give the same bytes. 0 if unknown.
@@ -55,23 +55,24 @@ struct Format {
   // For a format without `file_names`: a pattern for a new file, with `*` for the caller's stem.
   std::string_view default_name{};
   bool is_gzip = false; // the written file is compressed with gzip, as its name says (.gz)
-  // Returns whether a file is of this format by its first bytes: 4 KiB, more if the first line is
-  // longer, or the whole file if it is shorter. Null if the format cannot be read.
+  // Judges by the first bytes of a file whether it is of this format. `head` has 4 KiB, more if the
+  // first line is longer, or the whole file if that is shorter. Null if the format cannot be read.
   bool (*probe)(std::string_view head) = nullptr;
   // Exactly one of these five is set if the format can be read, otherwise none. `read_counters` is
-  // called for empty files, too; for the others read_file() reports an empty file as no_data.
+  // called for empty files, too; for the other four functions, read_file() reports an empty file as
+  // no_data.
   Result<Profile> (*read)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   Result<std::unique_ptr<CounterFile>> (*read_counters)(ByteSource &source,
                                                         Diagnostics &diagnostics) = nullptr;
   Result<Coverage> (*read_coverage)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   Result<PcProfile> (*read_pcs)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   // Returns a StackProfile of addresses without names; Symbolization adds the names. `unwinder` is
-  // for samples with a stack dump. If it is null, their callers are left out, and a diagnostic says
-  // so.
+  // for samples with a stack dump. If it is null, the callers in these samples are left out, and a
+  // diagnostic says so.
   Result<Profile> (*read_addresses)(ByteSource &source, Diagnostics &diagnostics,
                                     Unwinder *unwinder) = nullptr;
-  // At most one of these four is set: the one for the kind of content that the format stores. All
-  // are null if the format cannot be written.
+  // At most one of these four functions is set: that for the kind of content that the format
+  // stores. All are null if the format cannot be written.
   Result<Written> (*write_stacks)(const StackProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_costs)(const CostProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_coverage)(const Coverage &, const WriteOptions &) = nullptr;
@@ -124,12 +125,12 @@ TALLY_API Result<ReadProfile> profile_of(const std::string &path, ReadFile file,
 TALLY_API void warn_of_no_names(const std::string &path, std::string_view remedy,
                                 Diagnostics &diagnostics);
 
-// Returns the sum of profiles of one kind. `names`, one for each profile, are for errors. Stack
-// profiles and cost profiles together are invalid_input.
+// Returns the sum of profiles of one kind. Errors use `names`, one for each profile. Stack profiles
+// and cost profiles together are invalid_input.
 TALLY_API Result<Profile> merge_profiles(std::vector<Profile> profiles,
                                          std::span<const std::string> names);
-// Returns the sum of files. Files of one kind give that kind; if the kinds differ, each file is
-// first turned into a profile by profile_of(), with `program` for counts of addresses.
+// Returns the sum of files. The sum of files of one kind is of that kind; if the kinds differ, each
+// file is first turned into a profile by profile_of(), with `program` for counts of addresses.
 TALLY_API Result<Content> merge_files(std::vector<ReadFile> files,
                                       std::span<const std::string> names, Diagnostics &diagnostics,
                                       const PcNames *program = nullptr);
@@ -146,12 +147,12 @@ TALLY_API Result<Written> write_profile(const Profile &profile, const Format &fo
 // Writes the coverage itself if the format holds coverage, otherwise its costs (costs_of()).
 TALLY_API Result<Written> write_coverage(const Coverage &coverage, const Format &format,
                                          const WriteOptions &options = {});
-// Writes content of any kind. Counters must be written in a format of counters: bytes() of the
-// file.
+// Writes content of any kind. Counters can be written only in a format of counters, as
+// CounterFile::bytes() returns them.
 TALLY_API Result<Written> write_content(const Content &content, const Format &format,
                                         const WriteOptions &options = {});
-// Writes each part as a file of its own, as Callgrind does, in the order of the parts' numbers.
-// Only formats of costs can: others are unsupported. A profile without parts is no_data.
+// Writes each part as a file of its own, as Callgrind does, in the order of the parts' numbers. A
+// format that does not hold costs is unsupported. A profile without parts is no_data.
 TALLY_API Result<std::vector<Written>>
 write_parts(const StackProfile &profile, const Format &format, const WriteOptions &options = {});
 

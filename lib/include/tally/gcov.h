@@ -63,8 +63,8 @@ public:
 struct GcovRecord {
   uint32_t tag = 0;
   bool zeros = false; // counters that are all 0 and not stored (GCC 11 and later)
-  // A half-open range: of GcovData::values for counters, of GcovData::other for other records. With
-  // `zeros` only its size has a meaning: the number of counters.
+  // A half-open range: of GcovData::values for counters, of GcovData::other for other records. If
+  // `zeros` is true, only the size of the range has a meaning: the number of counters.
   uint32_t first = 0, last = 0;
 };
 

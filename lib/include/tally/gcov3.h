@@ -23,7 +23,7 @@ class WordReader;
 }
 
 // A word that the file encodes in an unusual way: a zero with a sign, or padding that is not zero.
-// It is kept so that bytes() returns the bytes that were read.
+// The word is kept so that bytes() returns the bytes that were read.
 struct Gcov3Oddity {
   uint64_t offset = 0; // in the file
   uint32_t word = 0;
@@ -127,7 +127,7 @@ public:
     int32_t checksum = 0;
     uint32_t first_counter = 0, last_counter = 0; // half-open, into counters()
   };
-  // The data that one program wrote. A file of several blocks has the sum of their counters.
+  // The data that one program wrote. If a file has several blocks, their counters are added up.
   struct Block {
     Totals program, object;
     std::string more;                               // the bytes of the header after the totals
@@ -174,17 +174,17 @@ private:
 };
 
 // Returns the flow graphs, with the lines of their blocks if `lines` is not null. A graph without
-// names gets them from the lines. The exit is the last block; the file's checksum becomes
-// cfg_checksum. Where lines and graphs disagree, the lines that fit are used, and a diagnostic
-// reports the others.
+// names of functions gets the names from the lines. The exit is the last block; the file's checksum
+// becomes cfg_checksum. Where lines and graphs disagree, the lines that fit are used, and a
+// diagnostic reports the others.
 TALLY_API Result<CoverageGraph> gcov3_graph(const Gcov3Graph &graph, const Gcov3Lines *lines,
                                             Diagnostics &diagnostics);
 
 // Returns the counters of each function of the graph, added up over all blocks of the data. A
-// function's counters are empty if there is no data (null), or none that fits. As in gcov 3.3,
-// counters that do not match a function by name, number of counters and checksum are left out, but
-// with a warning. Data without names fits if the number of all counters does. Data without names
-// for a graph with names is invalid_input, and so is the reverse.
+// function's counters are empty if `data` is null or holds none that fit. As in gcov 3.3, counters
+// that do not match a function by name, number of counters and checksum are left out, with a
+// warning. Data without names fits if the total number of counters matches. Data without names for
+// a graph with names is invalid_input, and so is the reverse.
 TALLY_API Result<std::vector<std::vector<int64_t>>>
 gcov3_counters(const Gcov3Graph &graph, const Gcov3Data *data, Diagnostics &diagnostics);
 

@@ -68,7 +68,7 @@ struct GcovFile {
 struct GcovCounts {
   std::vector<GcovFile> files; // in the order in which the notes name them
   std::vector<GcovBranch> branches;
-  // The first one is empty and serves all lines without details; few objects have others.
+  // The first element is empty and serves all lines without details; few objects need others.
   std::vector<GcovDetails> details{1};
   std::vector<uint32_t> blocks; // the blocks of a line, each as often as gcov lists it
   std::vector<GcovCall> calls;
@@ -82,8 +82,8 @@ struct GcovOptions {
   // more steps than this has no count.
   uint64_t most_steps = 2'000'000;
   // Returns whether a file is wanted, by its GcovFile::name and the working directory of the
-  // compiler ("" if unknown). If empty, all are. Other files are left out, and a function without a
-  // line in a wanted file is not solved at all.
+  // compiler ("" if unknown). If empty, all files are wanted. Unwanted files are left out, and a
+  // function without a line in a wanted file is not solved at all.
   std::function<bool(const std::string &name, std::string_view working_directory)> wants{};
   // Whether to add a diagnostic that names the functions with negative counts. A caller that adds
   // up many objects can disable this, and report the functions once.

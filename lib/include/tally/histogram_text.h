@@ -32,22 +32,22 @@ struct PcView {
   bool knows_starts = false;
   // Returns "file:line-line" for the code in [low, high). Null if no lines are known.
   std::function<std::string(uint64_t low, uint64_t high)> lines;
-  // Returns the start addresses of the functions with the symbol `name`. Null without a symbol
+  // Returns the start addresses of the functions with the symbol `name`. Null if there is no symbol
   // table.
   std::function<std::vector<uint64_t>(std::string_view name)> starts_of;
   std::optional<uint64_t> bias; // run-time address - link-time address, if known
 };
 
-// Returns the histogram of a gmon.out. `names` names its functions, as in costs_of(), and its
-// symbolizer must outlive the view; without it the view has no functions. A file without a
+// Returns the histogram of a gmon.out. `names` gives its functions their names, as in costs_of();
+// if null, the view has no functions. The symbolizer must outlive the view. A file without a
 // histogram is no_data.
 TALLY_API Result<PcView> pc_view(const PcProfile &profile, const PcNames *names = nullptr);
 // Returns the names of a mapping's object, or nothing if they are unknown.
 using NamesOfObject = std::function<std::optional<PcNames>(MappingId)>;
 // Returns the histogram of the object that contains the function named `what`, or the run-time
-// address range `what`. If `what` is empty or no object contains it, the object is the program: the
-// one of the first mapping. `names` may be null; then functions and lines are those of the samples.
-// A profile without mappings is unsupported.
+// address range `what`. If `what` is empty or no object contains it, the object is the program,
+// that is, the file of the first mapping. `names` may be null; then functions and lines are those
+// of the samples. A profile without mappings is unsupported.
 TALLY_API Result<PcView> pc_view(const StackProfile &profile, std::string_view what,
                                  const NamesOfObject &names = nullptr);
 // Returns the histogram of the profile's first event, for the object that contains the function
@@ -86,11 +86,11 @@ struct HistogramTable {
   std::vector<Row> rows;
 };
 
-// Returns the table for the range or function that `options` name. The ticks of a bin of the
-// profile are shared among the bins shown by the bytes that these have in it. A range is read as
-// run-time addresses if it overlaps the object's code only as such, otherwise as link-time ones.
-// Errors are not_found for an unknown function, invalid_argument for an empty range, no_data if
-// there is no tick to show, and limit for more than 4,194,304 bins.
+// Returns the table for the range or function that `options` name. If a bin of the profile overlaps
+// several of the bins shown, its ticks are shared in proportion to the bytes of each overlap. A
+// range means link-time addresses, unless it overlaps the object's code only if read as run-time
+// addresses. Errors are not_found for an unknown function, invalid_argument for an empty range,
+// no_data if there is no tick to show, and limit for more than 4,194,304 bins.
 TALLY_API Result<HistogramTable> histogram_table(const PcView &view,
                                                  const HistogramOptions &options = {});
 TALLY_API std::string to_text(const HistogramTable &table, const TextOptions &options = {});

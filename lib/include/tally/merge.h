@@ -32,18 +32,18 @@ TALLY_API Result<CostProfile> canonical(const CostProfile &profile);
 // otherwise they are in Valgrind's order, then by name. The command, the creator and each
 // description are kept if all profiles agree on them; pid, thread and time range are dropped. The
 // positions of all profiles must hold the same fields (address, basic block, line), otherwise the
-// sum is invalid_input; `names`, one for each profile, are for this error.
+// function fails with invalid_input. That error uses `names`, one for each profile.
 TALLY_API Result<CostProfile> merge_costs(std::span<const CostProfile *const> profiles,
                                           std::span<const std::string> names = {});
 
-// Adds all of `from`. Equal mappings, threads and stacks are unified. Its parts follow the existing
-// ones, with `shift_ns` added to their times. Different value types, or different periods that are
-// both known, are invalid_input.
+// Adds all of `from`. Equal mappings, threads and stacks are unified. The parts of `from` follow
+// the existing parts, with `shift_ns` added to their times. Different value types, or different
+// periods that are both known, are invalid_input.
 TALLY_API Result<void> append_stacks(StackProfileBuilder &to, const StackProfile &from,
                                      uint64_t shift_ns = 0);
 
-// Returns the sum of the profiles in the layout of the first. `names`, one for each profile, are
-// for errors.
+// Returns the sum of the profiles in the layout of the first. Errors use `names`, one for each
+// profile.
 TALLY_API Result<PcProfile> merge_pcs(std::span<const PcProfile *const> profiles,
                                       std::span<const std::string> names = {});
 
@@ -53,9 +53,10 @@ enum class MergePolicy : uint8_t { strict, lenient };
 
 // Adds `more` to `to`. Counts of the same line, and of functions with the same name and start line,
 // add up. Branches of a line add up by their index, because instances of a template have the same
-// ones; if one line has more branches (it was compiled differently), the others are appended. The
-// covered terms of a condition are united. The order of additions does not matter. Errors: overflow
-// if a count exceeds 64 bits; invalid_input by `policy`.
+// branches. If one of the two lines has more branches, because it was compiled differently, the
+// additional ones are appended. The covered terms of a condition are united. The order of additions
+// does not matter. Errors: overflow if a count exceeds 64 bits; invalid_input if the files disagree
+// and `policy` is strict.
 TALLY_API Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, MergePolicy policy,
                                     Diagnostics &diagnostics);
 TALLY_API Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,

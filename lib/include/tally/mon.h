@@ -10,8 +10,8 @@
  *   gprof -b -p PROGRAM gmon.out
  *
  * TALLY_MON_HZ sets the rate in Hz (default: 100). GMON_OUT_PREFIX names the file PREFIX.PID, as in
- * glibc. Without it only the first program is profiled, and not the programs that it starts,
- * because they would write the same file. */
+ * glibc. Without GMON_OUT_PREFIX only the first program is profiled, and not the programs that it
+ * starts, because they would write the same file. */
 #ifndef TALLY_MON_H
 #define TALLY_MON_H
 
@@ -52,7 +52,7 @@ struct prof {
   caddr_t p_high;       /* the end, exclusive; strictly ascending over the array, and 0 in the
                            element after the last */
   HISTCOUNTER *p_buff;  /* the buffer, at any alignment */
-  int p_bufsize;        /* the buffer's size in bytes; an odd one is rounded down */
+  int p_bufsize;        /* the buffer's size in bytes; an odd size is rounded down */
   unsigned int p_scale; /* as in profil(); (unsigned)-1 spreads p_bufsize over [p_low, p_high) */
 };
 
@@ -69,9 +69,9 @@ struct prof {
  *   ranges is an array of struct prof. A first element with p_high 0 turns form 2 off. A pc counts
  *   in the first range that contains it; a range with scale 0 or 1, or without a buffer, is
  *   ignored. A computed scale (p_scale -1) is bytes * 65536 / (p_high - p_low), at least 2 and at
- *   most 0xFFFF. With it the topmost pcs, which rounding up would drop, count into the last short,
- *   and a computed 2 follows the formula instead of counting all into the first short. The size may
- *   be -1, (size_t)-1 or UINT_MAX.
+ *   most 0xFFFF. With a computed scale the topmost pcs, which rounding up would drop, count into
+ *   the last short, and a computed 2 follows the formula instead of counting all into the first
+ *   short. The size may be -1, (size_t)-1 or UINT_MAX.
  *
  * Turning profiling on while it is on, off while it is off, and off in the other form have no
  * effect, read no pointer and return 0. Turning it on while it is on keeps the old buffer.
@@ -181,10 +181,10 @@ TALLY_MON_API int moncontrol(int mode) TALLY_MON_NOTHROW;
 /* Does the same as monstartup() with a buffer of the caller: `shorts` counters, which stay at
  * USHRT_MAX, in equal bins of 4 bytes of code, or of the smallest power of two for which the buffer
  * covers the range. `functions`, the number of counters of calls in mon.out, is ignored.
- * monitor(0, 0, NULL, 0, 0) ends it, or what monstartup() began, and writes the file. Returns 0, or
- * -1 and errno: EINVAL for an empty range or buffer, EFAULT as profil() and, at the end, for a
- * buffer that was unmapped, EBUSY while profiling is on, or an error of writing the file. (The
- * name at link time is tally_monitor, to avoid conflicts with other libraries.) */
+ * monitor(0, 0, NULL, 0, 0) ends the profiling that monitor() or monstartup() began, and writes the
+ * file. Returns 0, or -1 and errno: EINVAL for an empty range or buffer, EFAULT as profil() and, at
+ * the end, for a buffer that was unmapped, EBUSY while profiling is on, or an error of writing the
+ * file. (The name at link time is tally_monitor, to avoid conflicts with other libraries.) */
 TALLY_MON_API int monitor(unsigned long low_pc, unsigned long high_pc, HISTCOUNTER *buffer,
                           size_t shorts, int functions) TALLY_MON_NOTHROW __asm__("tally_monitor");
 

@@ -1,5 +1,5 @@
-// Counts of program counters in bins, as profil() fills them and gmon.out holds them. They are kept
-// raw: a bin covers several addresses, and only attribute() distributes its ticks.
+// Counts of program counters in bins, as profil() fills them and gmon.out holds them. The counts
+// are kept raw: a bin covers several addresses, and only attribute() distributes its ticks.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace tally {
 // The system whose profil() defines how a pc and a scale give a bin, see tally/mon.h.
 enum class ProfilAbi : uint8_t { aix, bsd, glibc };
 
-// How a range is divided into bins: into bins of `bytes`, into equal bins, one for each counter, or
-// by a scale as profil() does.
+// How a range is divided into bins. There are three ways: bins of `bytes` each, equal bins of which
+// there is one for each counter (`even`), and bins by a `scale`, as profil() makes them.
 struct PcBins {
   uint64_t bytes = 0; // the bytes of code in each bin; 0 if one of the other two ways is used
   bool even = false;  // equal bins, perhaps not of whole bytes, as gprof reads a gmon.out
@@ -33,7 +33,8 @@ struct PcRange {
   uint64_t low_pc = 0;  // link-time, as are all pcs here
   uint64_t high_pc = 0; // exclusive
   PcBins bins;
-  // With bins.bytes, as many as cover the range; the last bin may be shorter.
+  // If bins.bytes is set, as many counters as are needed to cover the range; the last bin may be
+  // shorter.
   std::vector<uint64_t> counters;
 
   // Returns the index of the counter for a pc, or counters.size() if there is none.
@@ -80,13 +81,13 @@ public:
   size_t add_range(uint64_t low_pc, uint64_t high_pc, const PcBins &bins, size_t counters);
   size_t add_range(PcRange range); // a range with its counters
 
-  // Adds ticks to the bin of `pc`, or to the ticks outside if there is none.
+  // Adds ticks to the bin of `pc`, or to outside() if no bin contains `pc`.
   void count(uint64_t pc, uint64_t ticks = 1);
   void add_outside(uint64_t ticks);
 
   // Adds all ticks of `from`. The bins of equal ranges are added up; ranges that do not overlap are
-  // inserted. Different rates or dimensions, and ranges that overlap partly or have other bins, are
-  // invalid_argument and leave the builder unchanged.
+  // inserted. Fails with invalid_argument, and leaves the builder unchanged, if the rates or
+  // dimensions differ, or if ranges overlap partly or have different bins.
   Result<void> append(const PcHistogram &from);
 
   const PcHistogram &so_far() const { return histogram_; }
@@ -103,7 +104,7 @@ private:
 // Checks the rules that the comments above state, and returns the first violation.
 TALLY_API Result<void> validate(const PcHistogram &histogram);
 
-// A piece of a function's code, [start, end). A function may have several, with the same id.
+// A piece of a function's code, [start, end). A function may have several pieces, with the same id.
 struct PcExtent {
   uint64_t start = 0;
   uint64_t end = 0;
@@ -117,7 +118,7 @@ struct PcShare {
 };
 
 struct PcAttribution {
-  std::vector<PcShare> shares; // by ascending id, each id once, with those that have no tick
+  std::vector<PcShare> shares; // by ascending id, each id once, even if it has no tick
   PcShare unattributed;        // the ticks of bins, or parts of bins, without a function; id 0
 };
 

@@ -1,5 +1,5 @@
 // The raw content of a gmon.out: a histogram of program counters, and counts of calls and basic
-// blocks by address. pc_costs.h adds names from the program that it belongs to.
+// blocks by address. pc_costs.h adds the names of the functions, from the program.
 #pragma once
 
 #include <cstdint>
@@ -68,9 +68,9 @@ class TALLY_API PcProfileBuilder {
 public:
   void set_layout(const PcLayout &layout) { layout_ = layout; }
 
-  // Adds the counters of a range, whose bins must be even_bins(). Fails with invalid_input if the
-  // bins are others, if the rate, dimension or abbreviation differs from that of earlier ranges, or
-  // if the range overlaps an earlier one partly or has other bins.
+  // Adds the counters of a range, whose bins must be even_bins(). Fails with invalid_input if they
+  // are not, if the rate, dimension or abbreviation differs from that of earlier ranges, or if the
+  // range overlaps an earlier range partly or divides it differently.
   Result<void> add_range(PcRange range, uint32_t rate_hz, std::string_view dimension,
                          char abbreviation);
   Result<void> add_arc(const PcArc &arc);

@@ -16,8 +16,7 @@ namespace tally {
 
 enum class By : uint8_t { function, line, object, thread, part };
 enum class SortBy : uint8_t { self, inclusive };
-// Parses a word that a user types, which is the name of an enumerator. Other words are
-// invalid_argument.
+// Parse the name of an enumerator, as a user types it. Any other word is invalid_argument.
 TALLY_API Result<By> by_of(std::string_view word);
 TALLY_API Result<SortBy> sort_by_of(std::string_view word);
 
@@ -25,7 +24,8 @@ struct FlatRow {
   std::string name;   // of the function or thread, or the trigger of the part
   std::string file;   // the file that declares the function, or the line's; empty if unknown
   std::string object; // empty if unknown
-  // By line, the line; by function, the line of its declaration; 0 if unknown.
+  // In a table by line, the line; in a table by function, the line of its declaration; 0 if
+  // unknown.
   uint32_t line = 0;
   uint64_t id = 0;                       // by thread, the tid; by part, the part's number
   std::vector<uint64_t> self, inclusive; // one for each event
@@ -36,15 +36,16 @@ struct FlatRow {
   std::optional<double> exact_self{};
 };
 
-// Functions that call each other in a cycle. Their inclusive costs leave out the calls among them.
+// Functions that call each other in a cycle. The inclusive costs leave out the calls between
+// functions of the cycle.
 struct CycleRow {
   std::vector<std::string> functions;
   std::vector<uint64_t> self, inclusive; // of all functions together
 };
 
-// The rows are in descending order of the first event's cost: of self, then inclusive cost, or the
-// reverse for SortBy::inclusive. Ties are in order of name, file, object, line and id, so that a
-// profile always gives the same order.
+// The rows are in descending order of the first event's self cost, those with equal self cost in
+// descending order of inclusive cost. SortBy::inclusive exchanges the two costs. Other ties are in
+// order of name, file, object, line and id, so that a profile always gives the same order.
 struct FlatTable {
   By by = By::function;
   std::vector<std::string> events;
@@ -82,8 +83,8 @@ struct HotLocation {
 // remaining ties go to the first. Without lines it returns the address with the highest self cost.
 // Only rows by function and by line have a location; for others it fails with unsupported.
 TALLY_API Result<HotLocation> hot_location(const StackProfile &profile, By by, const FlatRow &row);
-// Does the same, but never returns an address, because those of a CostProfile are not run-time
-// addresses.
+// Does the same, but never returns an address, because the addresses in a CostProfile are not
+// run-time addresses.
 TALLY_API Result<HotLocation> hot_location(const CostProfile &profile, By by, const FlatRow &row);
 
 struct TextOptions {
@@ -97,9 +98,9 @@ struct TextOptions {
 // arguments, then its parameters ("map<…>::at(…)"); the JSON has complete names.
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
 // Returns the first `limit` rows, or all if it is 0, as JSON. By function it is {"events":[…],
-// "totals":[…],"functions":[{"name","file","object","self":[…],"inclusive":[…],"calls":N}]}.
-// Otherwise "lines", "objects", "threads" or "parts" replaces "functions", and its elements have
-// the keys of that kind. Bytes that are not UTF-8 become U+FFFD.
+// "totals":[…],"functions":[{"name","file","object","self":[…],"inclusive":[…],"calls":N}]}. For
+// the other values of By, "lines", "objects", "threads" or "parts" replaces "functions", and the
+// elements have the keys of that kind of row. Bytes that are not UTF-8 become U+FFFD.
 TALLY_API std::string to_json(const FlatTable &table, uint32_t limit = 0);
 
 // What changed from one table to another of the same kind. The costs are also in percent of each
@@ -125,8 +126,8 @@ TALLY_API DiffTable diff_tables(const FlatTable &before, const FlatTable &after,
                                 SortBy cost = SortBy::self);
 TALLY_API std::string to_text(const DiffTable &table, const TextOptions &options = {});
 // Returns {"events":["…"],"totals":{"before","after"},"functions":[{"name","file","object",
-// "before","after"}]} with the first `limit` rows, or all if it is 0. The key of the rows is as in
-// a FlatTable's JSON; by line they also have "line".
+// "before","after"}]} with the first `limit` rows, or all if it is 0. As in the JSON of a
+// FlatTable, the kind of rows determines the key "functions"; rows by line also have "line".
 TALLY_API std::string to_json(const DiffTable &table, uint32_t limit = 0);
 
 } // namespace tally

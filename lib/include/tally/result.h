@@ -75,11 +75,10 @@ TALLY_API tl::unexpected<Error> fail_errno(int errno_value, std::string message,
 
 } // namespace tally
 
-// Returns the error of an expression from the enclosing function. Without an error,
-// TALLY_TRY(name, expression) declares `name` with the value, and TALLY_CHECK(expression) drops it.
-// Do not return a Result<T> from a function that returns a Result<U>: the conversion of
-// tl::expected 1.0 makes a default U, overwrites it, and never destroys it. Use TALLY_TRY and
-// return the value.
+// Returns the error of an expression from the enclosing function. Without an error, TALLY_TRY(name,
+// expression) declares `name` with the value, and TALLY_CHECK(expression) drops the value. Do not
+// return a Result<T> from a function that returns a Result<U>: the conversion of tl::expected 1.0
+// makes a default U, overwrites it, and never destroys it. Use TALLY_TRY and return the value.
 #define TALLY_CONCAT_(a, b) a##b
 #define TALLY_CONCAT(a, b) TALLY_CONCAT_(a, b)
 #define TALLY_TRY(name, ...)                                                                       \

@@ -20,11 +20,12 @@ struct SampleFilter {
 
 // Returns a profile with the selected samples and only the stacks, names and parts that they use.
 // An unknown thread or part is invalid_argument, and the error lists the known ones. If both are
-// known, but no sample has both, it is no_data.
+// known, but no sample belongs to both, the function fails with no_data.
 TALLY_API Result<StackProfile> filter_samples(const StackProfile &profile,
                                               const SampleFilter &wanted);
-// Does the same with the file's parts, each of which belongs to one thread or to all together.
-// Fails with unsupported if the profile has costs that are known only for all parts together.
+// Selects whole parts of the profile, each of which belongs to one thread or to all threads
+// together. Fails with unsupported if the profile has costs that are known only for all parts
+// together.
 TALLY_API Result<CostProfile> filter_samples(const CostProfile &profile,
                                              const SampleFilter &wanted);
 

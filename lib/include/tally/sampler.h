@@ -41,10 +41,11 @@ struct SamplerOptions {
   bool enable_on_exec = false;        // begin at the process's next exec (tally record)
   std::shared_ptr<Unwinder> unwinder; // required for StackMode::dwarf
   // The user's breakpoints that the debugger passes without a stop for the user. Ticks that the
-  // kernel spends there are left out. Null means none.
+  // kernel spends on them are left out. Null means that there are none.
   std::shared_ptr<const StopAddresses> passed_stops;
-  // The size of the stack dumps for StackMode::dwarf, a multiple of 8 below 64 KiB. 0 chooses it by
-  // the frequency, and enlarges the dumps at the end of a part if they truncated many stacks.
+  // The size of the stack dumps for StackMode::dwarf, a multiple of 8 below 64 KiB. If it is 0, the
+  // frequency determines the size, and the dumps are enlarged at the end of a part in which many
+  // stacks were truncated.
   uint32_t stack_bytes = 0;
 };
 
@@ -56,10 +57,11 @@ struct SamplerStatus {
   // The ticks outside the region and on stops of the debugger; no other count includes them.
   uint64_t outside = 0;
   uint64_t kernel_samples = 0; // the samples taken in the kernel on behalf of the program
-  uint64_t lost = 0;      // ticks without room in a ring; interrupt: threads that rounds missed
-  uint64_t queued = 0;    // threads left out of rounds because they waited for a processor
-  uint64_t unheld = 0;    // rounds in which threads kept running until the signal came
-  uint64_t throttled = 0; // how often the kernel paused a clock
+  // Ticks for which a ring had no room. With the interrupt backend: threads that rounds missed.
+  uint64_t lost = 0;
+  uint64_t queued = 0;           // threads left out of rounds because they waited for a processor
+  uint64_t unheld = 0;           // rounds in which threads kept running until the signal came
+  uint64_t throttled = 0;        // how often the kernel paused a clock
   uint64_t truncated_stacks = 0; // the unwinder did not reach the outermost frame
   uint32_t stack_bytes = 0;      // the current size of stack dumps; 0 if there are none
   uint32_t threads = 0;          // the threads with samples
@@ -97,7 +99,7 @@ public:
 
   // Reads the pending samples and returns the status.
   virtual SamplerStatus status() = 0;
-  // Returns everything so far. The open part is included, with `trigger` and these times.
+  // Returns the profile so far. It includes the open part, with `trigger` and the given times.
   virtual Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns,
                                         uint64_t end_ns) = 0;
   // Drops all samples and counts, and continues sampling.
@@ -107,9 +109,9 @@ public:
   virtual void set_region_filter(std::shared_ptr<RegionFilter> region_filter) = 0;
 };
 
-// Starts sampling with perf. The profile's value type is "ticks/count". If it is impossible, the
-// error names the cause (seccomp, the paranoid level, a capability, descriptors, locked memory, the
-// kernel's age) and what to do about it.
+// Starts sampling with perf. The profile's value type is "ticks/count". If sampling is impossible,
+// the error names the cause (seccomp, the paranoid level, a capability, descriptors, locked memory,
+// the kernel's age) and what to do about it.
 TALLY_API Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid,
                                                               const SamplerOptions &options);
 

@@ -92,7 +92,7 @@ struct Sample {
 };
 
 // The samples and what they refer to, in tables. It has many data members because each column of a
-// table is one.
+// table is a data member.
 class TALLY_API StackProfile {
 public:
   StringPool strings;
@@ -158,7 +158,7 @@ public:
   void set_period_ns(uint64_t period_ns) { profile_.period_ns = period_ns; }
   void set_command(std::string_view command) { profile_.command = intern(command); }
 
-  // Adds a mapping. Mappings are not unified, because only the caller knows which one replaced
+  // Adds a mapping. Mappings are not unified, because only the caller knows which mapping replaced
   // which.
   MappingId add_mapping(const Mapping &mapping) { return profile_.mappings_.push(mapping); }
   SourceFunctionId add_function(const SourceFunction &function); // unified
@@ -173,14 +173,14 @@ public:
   // Returns the stack of `callee` called by the stack `caller`, which is none for an outermost
   // frame. Unified.
   StackId push(StackId caller, LocationId callee);
-  // Adds a sample. `stack` is none if its address is unknown; `thread` and `part` may be none, too.
-  // Unified: the values of samples with the same stack, thread and part are added up.
+  // Adds a sample. `stack` is none if the address of the sample is unknown; `thread` and `part` may
+  // be none, too. Unified: the values of samples with the same stack, thread and part are added up.
   void add_sample(StackId stack, ThreadId thread, PartId part, std::span<const int64_t> values);
   void add_sample(StackId stack, ThreadId thread, PartId part, int64_t value) {
     add_sample(stack, thread, part, std::span(&value, 1));
   }
 
-  // These change rows for symbolization and keep all ids.
+  // The following functions change rows for symbolization. All ids stay valid.
   void replace_mapping(MappingId id, const Mapping &mapping) { profile_.mappings_[id] = mapping; }
   void replace_lines(std::span<const std::span<const SourceLine>> lines); // one for each location
   // Gives all samples without a stack a stack of one frame with this line.
@@ -204,8 +204,8 @@ private:
   bool overflow_ = false;
 };
 
-// Returns a profile with one value type, that of the name `event`. An unknown name is
-// invalid_argument, and the error lists the known ones.
+// Returns the profile with only the value type named `event`. An unknown name is invalid_argument,
+// and the error lists the known ones.
 TALLY_API Result<StackProfile> one_event(StackProfile profile, std::string_view event);
 
 // Checks the rules that the comments above state, and returns the first violation.

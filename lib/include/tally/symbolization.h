@@ -18,21 +18,22 @@ namespace tally {
 
 class TALLY_API Symbolization {
 public:
-  // Whether the pids of the profile are those of this machine's processes (here). In a profile from
-  // a file (gone) they may belong to another machine, or to other processes by now.
+  // `here` means that the pids of the profile are those of this machine's processes. `gone` is for
+  // a profile from a file: its pids may belong to another machine, or to other processes by now.
   enum class Processes : uint8_t { here, gone };
   // The symbolizer and the diagnostics must outlive the object.
   Symbolization(StackProfile profile, Symbolizer &symbolizer, Diagnostics &diagnostics,
                 Processes processes = Processes::here);
 
-  // Looks up locations for about `budget`, or to the end. Returns true after the last location.
+  // Looks up locations until about `budget` has passed or all are looked up. Returns true after the
+  // last location.
   bool step(std::chrono::milliseconds budget);
   size_t done() const { return next_; }          // the locations looked up so far
   size_t total() const { return order_.size(); } // all locations
 
-  // Returns the run-time addresses without a name, in ascending order. A debugger may know them
-  // (JIT code). Addresses where one mapping replaced another are not among them, because a debugger
-  // knows only the newest mapping.
+  // Returns the run-time addresses without a name, in ascending order. A debugger may know their
+  // names, for example those of JIT code. Addresses where one mapping replaced another are left
+  // out, because a debugger knows only the newest mapping.
   std::vector<uint64_t> unnamed() const;
   // A debugger's answer for one function at an address.
   struct Named {
@@ -44,8 +45,9 @@ public:
   void set_names(uint64_t address, std::span<const Named> frames);
 
   // Returns the profile with names. A location without a name gets the function "module+0xoffset",
-  // or "0xaddress" outside of any module. The offset is that of the function if unwind data gives
-  // its start, otherwise that of the address. A sample without a stack counts in "[unknown]".
+  // or "0xaddress" outside of any module. The offset is that of the function if the unwind data
+  // shows where it starts, otherwise that of the address. A sample without a stack counts in
+  // "[unknown]".
   Result<StackProfile> finish();
 
 private:

@@ -77,8 +77,8 @@ public:
   // pass the return address - 1.
   virtual void frames(ModuleId module, uint64_t link_address, std::vector<SourceFrame> &out) = 0;
 
-  // Returns the start of the function that contains a link-time address, from the unwind data,
-  // which a stripped file still has; or nothing if that is unknown.
+  // Returns the start of the function that contains a link-time address, or nothing if it is
+  // unknown. The start comes from the unwind data, which a stripped file still has.
   virtual std::optional<uint64_t> function_start(ModuleId module, uint64_t link_address) {
     static_cast<void>(module), static_cast<void>(link_address);
     return {};
@@ -87,7 +87,7 @@ public:
   // Returns the functions of a module's symbol table in ascending order, as gprof and prof use them
   // to share ticks: each function ends where the next one begins, the last at the end of its
   // section. Code whose only symbol is a local one with a dot or a dollar sign (f.cold, f.part.0)
-  // belongs to the function before it. Returns nothing without a table.
+  // belongs to the function before it. Returns nothing if the module has no symbol table.
   virtual std::vector<FunctionExtent> functions(ModuleId module) {
     static_cast<void>(module);
     return {};
@@ -102,10 +102,10 @@ public:
     return {};
   }
 
-  // Returns all code of one function, or of one inlined copy of it: the one with the index `frame`
-  // among the frames() at a link-time address. The ranges include the functions inlined into it,
-  // are in ascending order and do not overlap; code that the compiler moved elsewhere (f.cold) is a
-  // separate range. Returns nothing if the code is unknown.
+  // Returns all code of the function, or of the inlined copy of a function, that has the index
+  // `frame` among the frames() at a link-time address. The ranges include functions inlined into
+  // this code, are in ascending order and do not overlap; code that the compiler moved elsewhere
+  // (f.cold) is a separate range. Returns nothing if the code is unknown.
   virtual std::vector<InstructionRange> code_of(ModuleId module, uint64_t link_address,
                                                 size_t frame) {
     static_cast<void>(module), static_cast<void>(link_address), static_cast<void>(frame);

@@ -43,8 +43,9 @@ struct TreeNode {
 //
 // From arcs, a call of a function that is already on the path ends in a node that is marked as
 // recursive; its calls are shown at the function's first node. Arcs contain the cost of a function
-// for each caller, but not which functions it calls for each caller. Below a function with several
-// callers, costs are therefore distributed as in all its calls together, and marked as estimated.
+// for each of its callers, but do not show on behalf of which caller the function made its own
+// calls. Below a function with several callers, costs are therefore distributed as in all its calls
+// together, and marked as estimated.
 struct CallTree {
   std::vector<std::string> events;
   std::vector<uint64_t> totals; // of the whole profile

@@ -16,8 +16,8 @@
 
 namespace tally {
 
-// The general registers of x86-64 in DWARF's numbering (psABI, figure 3.36); 16 is the return
-// address, that is, the pc.
+// The general registers of x86-64 in DWARF's numbering, which figure 3.36 of the psABI defines.
+// Number 16 is the return address, that is, the pc.
 struct Registers {
   std::array<uint64_t, 17> value{};
   uint64_t pc() const { return value[16]; }
@@ -55,9 +55,9 @@ public:
   // Registers the file of a mapping. It reads nothing yet and never fails: code without unwind data
   // is unwound by frame pointers.
   virtual ModuleId module(const ModuleKey &key) = 0;
-  // Appends the pcs of a stack, leaf first; callers as return address - 1, except for a frame that
-  // a signal interrupted. This function and module() are called on the sampler's reader thread, or
-  // on a thread that calls the sampler while the reader waits, but never concurrently.
+  // Appends the pcs of a stack, leaf first. A caller's pc is its return address - 1, except in a
+  // frame that a signal interrupted. This function and module() are called on the sampler's reader
+  // thread, or on a thread that calls the sampler while the reader waits, but never concurrently.
   virtual StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) = 0;
 };
 
