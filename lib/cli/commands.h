@@ -30,7 +30,7 @@ struct Outcome {
 };
 
 // Runs a command that was parsed by its row in tally_table(). The caller passes the result to
-// Outcome::end(); a command that continues after an error does so itself.
+// Outcome::end(); a command that continues after an error calls Outcome::end() itself.
 using Command = Result<void>(const ParsedCommand &given, Outcome &outcome);
 Command annotate_command, convert_command, coverage_command, diff_command, gcov_command,
     histogram_command, merge_command, record_command, report_command, rewrite_command,

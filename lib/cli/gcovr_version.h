@@ -13,7 +13,7 @@ std::string version_of_gcovr();
 
 // Calls write(version), where version is WriteOptions::gcovr_version: `given`, or that of the gcovr
 // on PATH if `given` is "" and the format is gcovr's. If there is no gcovr, or its version is
-// unknown here, it is "", which means the newest known version.
+// unknown here, `version` is "", which means the newest known version.
 template <class Write>
 auto write_for_gcovr(std::string_view format, const std::string &given, const Write &write) {
   if (format != "gcovr" || !given.empty())

@@ -30,9 +30,9 @@ namespace tally::cli {
 
 namespace {
 
-// Receives the signals that end a recording through a descriptor, so that the samples can still be
-// written. A Ctrl-C on the terminal also reaches the program, which is in the same process group.
-// SIGPIPE stays blocked until the end, because samples must not be lost if nobody reads our
+// Receives, through a descriptor, the signals that end a recording, so that the samples can still
+// be written. A Ctrl-C on the terminal also reaches the program, which is in the same process
+// group. SIGPIPE stays blocked until the end, because samples must not be lost if nobody reads our
 // messages.
 class EndSignals {
 public:
@@ -254,7 +254,7 @@ struct Started {
 };
 
 // Starts the program under the requested sampler or, with "auto", under the first that works. Sets
-// `pid` to its process.
+// `pid` to the program's process.
 Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
                       const EndSignals &signals, pid_t &pid) {
   Environment environment;

@@ -93,7 +93,7 @@ TablePtr table_of(const Diagnostics &diagnostics);
 
 // Returns a caller's structure of `size` bytes as this library knows it: fields that an older
 // caller does not have are 0, and those that only a newer caller knows are left out. Returns
-// nothing if it has fewer than `least` bytes, the size in the first release.
+// nothing if `size` is less than `least`, the size of the structure in the first release.
 template <class T> std::optional<T> received(const void *from, size_t size, size_t least) {
   if (!from || size < least)
     return std::nullopt;

@@ -138,7 +138,7 @@ struct EventRow {
 };
 
 // Samples may have negative values, as in a difference of profiles. No flat table can be made of
-// them, but their totals can be listed if these are not negative.
+// such samples, but the totals can be listed if they are not negative.
 Result<std::vector<EventRow>> events_of(const StackProfile &profile) {
   const std::vector<int64_t> totals = profile.totals();
   std::vector<EventRow> out;
@@ -157,7 +157,7 @@ Result<std::vector<EventRow>> events_of(const StackProfile &profile) {
 }
 
 Result<std::vector<EventRow>> events_of(const CostProfile &profile) {
-  // The table by part is the one that needs no search for callers.
+  // Makes the table by part, because this is the only table that needs no search for callers.
   TALLY_TRY(flat, tally::flat_table(profile, By::part));
   std::vector<EventRow> out;
   for (size_t i = 0; i < flat.events.size(); ++i)

@@ -125,8 +125,8 @@ std::optional<size_t> CostProfileBuilder::add_cost(CostPosition position,
     broken_ = true;
     return {};
   }
-  // No wider than the part's rows, because a file may name many events and have many parts but few
-  // rows.
+  // A part's totals have only as many columns as its rows need: a file may name many events and
+  // have many parts but few rows, and full columns would need far more memory than the file.
   std::vector<uint64_t> &totals = profile_.sums_.parts[index_of(block->part)];
   if (totals.size() < costs.size())
     totals.resize(costs.size(), 0);

@@ -8,7 +8,7 @@
 namespace tally {
 
 constexpr std::string_view kernel_function = "[kernel]";
-// Path of the mapping, and object of the function: the name that perf and pprof use. In a
+// The path of the kernel's mapping, and the object of its frame, as perf and pprof name them. In a
 // recording, the mapping has the address of the kernel's symbol _text in place of an inode.
 constexpr std::string_view kernel_object = "[kernel.kallsyms]";
 
@@ -19,7 +19,7 @@ constexpr uint64_t kernel_limit = ~uint64_t{0};
 constexpr bool is_kernel_code(uint64_t pc) { return pc >= kernel_start; }
 
 // Stands for an address that is unknown, or that belongs to the kernel of another machine. There
-// cannot be code at it, because it is PERF_CONTEXT_KERNEL of linux/perf_event.h.
+// cannot be code at this value, because it is PERF_CONTEXT_KERNEL of linux/perf_event.h.
 constexpr uint64_t somewhere_in_kernel = ~uint64_t{0} - 127;
 
 } // namespace tally

@@ -59,8 +59,8 @@ struct ShareSum {
   double exact() const { return static_cast<double>(whole) + static_cast<double>(part) * 0x1p-64; }
 };
 
-// The extent of a bin, in units of which it has a whole number: bytes, or n-ths of a byte if the
-// range is divided into n equal parts.
+// The extent of a bin, as a whole number of units. A unit is a byte or, if the range is divided
+// into n equal parts, an n-th of a byte.
 struct BinExtent {
   uint64_t first_pc = 0, end_pc = 0; // all bytes that belong to it at least in part
   Wide begin = 0;                    // distance from the range's start, in units
@@ -272,7 +272,8 @@ Result<PcAttribution> attribute(const PcHistogram &histogram, std::span<const Pc
         continue;
       const BinExtent extent = bin_extent(range, bin);
       if (extent.width == 0) {
-        // Bins by a scale may have no pc, and add_range() accepts any counters for them.
+        // A bin by a scale may contain no pc, but add_range() accepts ticks in it; they belong to
+        // no function.
         nobody.add(ticks, 1, 1);
         continue;
       }

@@ -50,8 +50,8 @@ public:
   // Drops the text so far, the action that is being performed and the command's other actions.
   // Returns whether an action of the command was dropped.
   bool give_up();
-  // Does the same after the user's interrupt. The action that is being performed is performed again
-  // later if it is one of those that stay.
+  // Does the same after the user's interrupt. If the action that is being performed is one that
+  // stays, it is performed again later.
   bool cancel();
 
 private:

@@ -120,7 +120,7 @@ Result<Reply> Backends::try_next() {
 }
 
 Result<Reply> Backends::refused(Error why) {
-  // No other backend accepts an argument that is wrong.
+  // A wrong argument is wrong for the other backends, too, so do not try them.
   if (options_.chosen || why.code == ErrorCode::invalid_argument) {
     if (why.source.empty())
       why.source = fmt::format("--backend {}", name_of(options_.backend));
@@ -346,7 +346,8 @@ void Backends::end_requests(bool process_gone) {
   if (preloaded_)
     front_.actions.push(RequestKind::preload_end);
   preloaded_.reset();
-  // A signal may still be on its way as long as the process lives, and must not stop the user.
+  // A signal may still be on its way as long as the process lives, and must not stop the program
+  // for the user.
   if (signals_changed_ && (process_gone || front_.target.pid == 0)) {
     front_.actions.push(RequestKind::signals_restore);
     signals_changed_ = false;

@@ -47,14 +47,14 @@ public:
 
 private:
   Result<Reply> try_next();
-  // Handles the failure of the backend that is tried: fails, or tries the next one.
+  // Handles the failure of the backend that is tried: fails, or tries the next backend.
   Result<Reply> refused(Error why);
   void pass_over(std::string_view why);
-  void begin_with(std::unique_ptr<Sampler> started); // which works
+  void begin_with(std::unique_ptr<Sampler> started); // `started` works
   Result<Reply> begun();
   Result<Reply> begin_armed();
   Result<void> prepare_perf();
-  Result<Reply> prepare_agent(bool next_run); // or for the process that exists
+  Result<Reply> prepare_agent(bool next_run); // if false, for the existing process
   Result<Reply> prepare_interrupt();
   SamplerOptions sampler_options() const;
 
@@ -64,13 +64,13 @@ private:
   bool armed_ = false;
   std::vector<Backend> to_try_;          // options_.backend and those that come after it
   std::vector<std::string> passed_over_; // by `auto`: "perf: refused …"
-  bool user_code_only_ = false;          // perf was refused the kernel, when it was last tried
+  bool user_code_only_ = false;          // perf, when last tried, could not sample the kernel
   const std::shared_ptr<StopAddresses> passed_stops_ = std::make_shared<StopAddresses>();
   std::unique_ptr<AgentSampler> preloaded_; // waits for the next run
   std::optional<bool> interrupting_; // the front end was asked to interrupt; true: a remote process
-  int interrupt_signal_ = 0;         // the signal for it; 0: as Ctrl-C does
+  int interrupt_signal_ = 0;         // the signal that interrupts; 0: as Ctrl-C does
   bool signals_changed_ = false;     // by the front end, at our request
-  int32_t given_up_pid_ = 0;         // its sampler ended and is not restarted
+  int32_t given_up_pid_ = 0;         // the process whose sampler ended and is not restarted
 };
 
 } // namespace tally

@@ -360,8 +360,8 @@ private:
   ParsedCommand parsed_;
 };
 
-// The error of a line that does not begin with a command. The shell's names no program, because
-// `tally` precedes each of its messages.
+// The error of a line that does not begin with a command. In a shell, it does not name the program,
+// because `tally` precedes each message.
 tl::unexpected<Error> no_command(const CommandTable &table, std::string message) {
   return fail(ErrorCode::invalid_argument, std::move(message),
               table.prompt == Prompt::shell ? std::string() : std::string(table.name));

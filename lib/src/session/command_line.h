@@ -55,7 +55,7 @@ std::vector<std::string_view> choices(const OptionSpec &option);
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name);
 
-// Errors: invalid_argument if there is no such setting.
+// Finds a setting by its name. Fails with invalid_argument if there is no such setting.
 Result<const OptionSpec *> setting_by_name(const CommandTable &table, std::string_view name);
 
 // Parses the words of a command, the first of which is its name. If --help is one of the command's

@@ -13,7 +13,7 @@ namespace tally {
 
 // Checks a value. The error has a message alone; the parser adds the option's name.
 using ValueCheck = Result<void>(std::string_view value);
-// These are for OptionSpec::check and ArgumentSpec::check.
+// The following checks are for OptionSpec::check and ArgumentSpec::check.
 ValueCheck check_profile_format; // a format that profiles can be written in
 ValueCheck check_any_format;
 ValueCheck check_file_name; // not empty
@@ -29,7 +29,7 @@ struct OptionSpec {
   std::string_view summary = {};  // the lines of its help
   char letter = 0;                // a second form: 'F', typed as -F
   uint64_t least = 0, most = 0;   // the range of a whole number; 0 and 0 for other values
-  ValueCheck *check = nullptr;    // checks other values; without it, any but an empty one is valid
+  ValueCheck *check = nullptr;    // checks other values; if null, any value but "" is valid
   bool required = false;
   bool repeats = false; // each occurrence adds a value
 };

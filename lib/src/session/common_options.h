@@ -68,7 +68,7 @@ inline constexpr OptionSpec tree_by_option{
 inline constexpr OptionSpec full_option{
     .name = "full", .summary = "show std::invoke, std::function and std::thread layers"};
 
-// Returns one array with the elements of all of them.
+// Returns one array with the elements of all `parts`.
 template <size_t... Sizes> constexpr auto joined(const std::array<OptionSpec, Sizes> &...parts) {
   std::array<OptionSpec, (Sizes + ...)> out{};
   size_t at = 0;

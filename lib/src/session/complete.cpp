@@ -105,7 +105,8 @@ std::vector<std::string> values_of(const OptionSpec &option, const WordsOf &word
   return out;
 }
 
-// Returns the end of an operator's name, whose symbols are not brackets; `at` if there is none.
+// Returns the end of the operator's name that begins at `at`, or `at` if none begins there. Its
+// symbols, as in operator<, are not brackets.
 size_t operator_end(std::string_view name, size_t at) {
   constexpr std::string_view word = "operator";
   if (!name.substr(at).starts_with(word))

@@ -23,8 +23,8 @@ std::optional<std::string> symbol_to_complete(const CommandTable &table, std::st
 
 // Returns the words that denote a function and begin with `typed`. The words "parse",
 // "Parser::parse" and "ns::Parser::parse" denote "ns::Parser::parse<int>(char const*)"; template
-// arguments and parameters are added if the user has begun to type them or has opened a quote
-// (they may contain blanks).
+// arguments and parameters are added if the user has begun to type them or has opened a quote,
+// because they may contain blanks.
 std::vector<std::string> function_words(std::string_view function, std::string_view typed,
                                         bool quoted);
 

@@ -45,7 +45,7 @@ public:
   // Stores a name that the debugger has reported, for a later look-up.
   void remember(uint64_t address, std::string answer);
 
-  Symbolizer &symbolizer(); // made by begin_run(), or at the first call before it
+  Symbolizer &symbolizer(); // made by begin_run(); before the first run, by this call
   Diagnostics &diagnostics() { return diagnostics_; } // of this run
   const Diagnostics &diagnostics() const { return diagnostics_; }
 
@@ -56,7 +56,7 @@ private:
   std::unique_ptr<Symbolizer> symbolizer_;
   Diagnostics diagnostics_;
   std::unique_ptr<Symbolization> job_; // null if no look-up is active
-  bool asked_ = false;                 // the debugger, in this look-up
+  bool asked_ = false;                 // whether this look-up has asked the debugger
   CanAsk can_ask_;
   Then then_;
   std::map<uint64_t, std::string> answers_; // the debugger's, by address of this process

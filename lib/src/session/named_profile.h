@@ -1,5 +1,5 @@
-// Reads profiles from files, and names the addresses of those that hold only addresses, from the
-// object files on this machine.
+// Reads profiles from files. If a file holds only addresses, they get names from the object files
+// on this machine.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,8 @@
 
 namespace tally {
 
-// Called about twice a second, with the number of addresses that have been looked up and of all.
+// Called about twice a second, with the number of addresses that have been looked up, and the
+// number of all addresses.
 using NamingProgress = std::function<void(uint64_t done, uint64_t all)>;
 
 // Returns the profile with names: runs a Symbolization to its end and saves the symbol cache.
@@ -52,7 +53,8 @@ Result<CostProfile> unfold_kernel(CostProfile profile);
 struct NamedProfile {
   Profile profile; // for tables
   const Format *format = nullptr;
-  // The counts of addresses that `profile` was made from, or the coverage if it was to be kept.
+  // The counts of addresses that `profile` was made from, or the coverage if keeps_coverage was
+  // true.
   std::optional<Content> counted{};
   ProgramNames names{}; // of the counts of addresses
   const PcProfile *pcs() const { return counted ? std::get_if<PcProfile>(&*counted) : nullptr; }
@@ -63,10 +65,10 @@ struct NamedProfile {
 Result<NamedProfile> named_profile_of(const std::string &path, ReadFile file, ProgramNames names,
                                       bool keeps_coverage = false);
 // Reads a profile for tables. `program` is the path of the program that a gmon.out's addresses
-// belong to. If it is empty, they have no names, and a diagnostic says so.
+// belong to. If it is empty, the addresses have no names, and a diagnostic says so.
 Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,
                                         const std::string &program = {});
-// Writes what the file held: the counts of addresses or the coverage itself, if that was kept.
+// Writes NamedProfile::counted, which is what the file held, or else the profile.
 Result<Written> write_named_profile(const NamedProfile &profile, const Format &format,
                                     WriteOptions options);
 

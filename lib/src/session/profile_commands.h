@@ -17,7 +17,7 @@ ProfileCommand start_command, stop_command, status_command, report_command, brea
     diff_command, clear_command, config_command, region_command;
 ProfileCommand annotate_code; // `annotate --asm`
 
-// Returns the options of `start`. Settings replace those that the command does not have.
+// Returns the options of `start`. An option that is not given has the value of its setting.
 StartOptions start_options(const Settings &settings, const ParsedCommand &command);
 
 // Calls ProfileGroup::with_names(). If there are no samples, the error says why.
@@ -36,7 +36,8 @@ std::string warnings_of(const Diagnostics &diagnostics);
 
 // Returns the rows of `status`.
 std::vector<StatusRow> status_rows(ProfileGroup &group);
-// Adds the region's rows to those of `status`; returns its line below a table, without line end.
+// add_region() adds the region's rows to those of `status`. region_footer() returns the line about
+// the region that follows a table, without a line end.
 void add_region(const Region &region, std::vector<StatusRow> &rows);
 std::string region_footer(const Region &region);
 // Returns "1.23 s".

@@ -26,7 +26,7 @@ template <class T> Result<T> about(const std::string &file, Result<T> result) {
 // cannot be read.
 Result<ProgramNames> program_names(const std::string &program, Diagnostics &diagnostics);
 // Does the same for the counts of addresses in `path`. If `program` is empty, a diagnostic says
-// that these have no names; `remedy` says what to do.
+// that the addresses have no names; `remedy` says what to do.
 Result<ProgramNames> names_of_pcs(const std::string &path, const std::string &program,
                                   std::string_view remedy, Diagnostics &diagnostics);
 // Does the same as named_profile_of(), with names_of_pcs() for counts of addresses.
@@ -36,7 +36,7 @@ Result<NamedProfile> named_profile_with(const std::string &path, ReadFile file,
 
 // What a table shows of a profile.
 struct Selection {
-  std::string event{}; // its name; it may be a derived one; empty for all
+  std::string event{}; // the name of a counted or derived event; empty for all events
   SampleFilter samples{};
   bool unfolds_kernel = false; // see unfold_kernel()
   bool takes_all() const { return event.empty() && samples.takes_all() && !unfolds_kernel; }
@@ -44,12 +44,13 @@ struct Selection {
 // Fails with no_data if the profile holds no costs. `path` is for errors.
 Result<void> check_costs(const Profile &profile, const std::string &path);
 Result<Profile> select_from(Profile &&profile, const Selection &wanted, const std::string &path);
-// Does the same without a change to `profile`. Copies the whole profile if neither a thread nor a
-// part is selected, except for one event of costs without the kernel's functions.
+// Does the same without a change to `profile`. If neither a thread nor a part is selected, it
+// copies the whole profile, unless it only selects one event of a CostProfile.
 Result<Profile> select_from(const Profile &profile, const Selection &wanted,
                             const std::string &path);
 
-// Reports whether FILE is empty and FILE-01 exists, as Valgrind's --separate-threads=yes leaves it.
+// Reports whether FILE is empty and FILE-01 exists, as Callgrind's --separate-threads=yes leaves
+// them.
 bool is_empty_beside_threads(const std::string &path);
 
 struct ReadFiles {
@@ -58,26 +59,26 @@ struct ReadFiles {
   const Format *format = nullptr; // of the first file
 };
 using FileReader = std::function<Result<ReadFile>(const std::string &path)>;
-// Reads all files by `read`. Among several, a file that is_empty_beside_threads() is left out, and
-// `skipped` receives the error. With `one_format`, fails at the first file whose format differs
-// from that of the first.
+// Reads all files by `read`. If there are several, a file for which is_empty_beside_threads() is
+// true is left out, and `skipped` receives the error. With `one_format`, fails at the first file
+// whose format differs from that of the first.
 Result<ReadFiles> read_files(std::span<const std::string> paths, bool one_format,
                              const FileReader &read,
                              const std::function<void(const Error &)> &skipped);
 // Returns the sum of the files, see merge_files(). `program` is the path of the program that counts
 // of addresses belong to, or empty.
 Result<Content> sum_of(ReadFiles all, const std::string &program, Diagnostics &diagnostics);
-// Returns the content to write in the format `to`: of one file as it is, because adding it up would
-// lose its parts, and otherwise the sum. Fails with invalid_input for notes and counters of another
-// format.
+// Returns the content to write in the format `to`: that of a single file as it is, because a sum
+// would lose its parts, and otherwise the sum of all files. Fails with invalid_input for notes and
+// counters of another format.
 Result<Content> content_to_convert(ReadFiles all, const Format &to, const std::string &program,
                                    Diagnostics &diagnostics);
-// Returns whether the content counts addresses, and the format holds functions in their place. They
-// get their names from WriteOptions::names.
+// Returns whether the content counts addresses, and the format holds functions in their place.
+// WriteOptions::names gives names to the addresses.
 bool needs_names(const Content &content, const Format &to);
 
-// Fails with invalid_argument if the name says that the file is compressed, but the format is not:
-// writers do not compress.
+// Fails with invalid_argument if the file's name has the suffix of a compressed file but the format
+// is not compressed, because writers compress no other format.
 Result<void> check_output_name(const std::string &path, const Format &format);
 
 } // namespace tally

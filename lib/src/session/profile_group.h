@@ -1,8 +1,8 @@
 // The group of the `profile` commands, and its state.
 //
 // A group of commands shares only the Front with other groups. It has a table of commands, an
-// event() for the life of the process, and pieces of its own. Session routes to the groups: it
-// passes each event on to all of them, after it has updated the Front's target.
+// event() that follows the process, and state of its own. Session passes each event on to all
+// groups, after it has updated the Front's target.
 #pragma once
 
 #include <memory>
@@ -50,7 +50,7 @@ public:
   // Returns the words that complete an argument of `kind`, without looking up names.
   std::vector<std::string> words_of(std::string_view kind) const;
 
-  // Sampling::with_names(), with an error that says what to do if there is no profile.
+  // Calls Sampling::with_names(). If there is no profile, the error says what to do.
   Result<Reply> with_names(Sampling::Then then);
   Symbolizer &symbolizer() { return names.symbolizer(); }
   // Returns the process of the shown profile; 0 if it has ended or if the profile was loaded.

@@ -37,7 +37,7 @@ public:
 
   // Makes the kept profile the previous one, for another process or other options.
   void begin_run();
-  // Sets the previous profile, when a region begins: what was sampled without it.
+  // Sets the previous profile to what was sampled before a region. Called when the region begins.
   void set_previous(ProfilePtr profile) { previous_ = std::move(profile); }
   void process_resumed();
   void drop_named() { named_.reset(); }
@@ -46,8 +46,8 @@ public:
 
   void freeze(StackProfile profile);
   void drop_frozen() { frozen_.reset(); }
-  // Takes the names of the frozen profile or, if there is none, of a running sampler's. Adds them
-  // to what is kept; the result is named(). Errors: those of append_stacks().
+  // `profile` is the frozen profile or, if there is none, that of the running sampler, with names.
+  // named() becomes the sum of the kept profile and `profile`. Errors: those of append_stacks().
   Result<void> take_named(StackProfile profile);
 
   void load(LoadedProfile profile);

@@ -6,8 +6,9 @@
 
 namespace tally {
 
-// These take the front end's answer: the digit of a RegionRefusal or LoadRefusal, a blank, and what
-// it concerns, or a message of the debugger, which they return unchanged.
+// Both functions return the message for a front end's answer. The answer is the digit of a
+// RegionRefusal or LoadRefusal, a blank, and what the refusal concerns; or it is a message of the
+// debugger, which is returned unchanged.
 std::string region_refusal(std::string_view answer);
 std::string load_refusal(std::string_view answer, std::string_view library);
 

@@ -48,8 +48,8 @@ uint64_t PassTimes::median_ns() const {
 uint64_t StopTimes::add(uint64_t wall_ns, uint64_t cpu_ns, uint64_t turns, uint64_t stops) {
   cpu_ns = std::min(cpu_ns, wall_ns);
   // A debugger stops the thread at the breakpoint, and again after it has stepped over the
-  // instruction there, so each stop schedules the thread twice. More often means that the thread
-  // waited for something or was preempted, and that the interval measures more than the stops.
+  // instruction there, so each stop schedules the thread twice. If the thread was scheduled more
+  // often, it waited for something or was preempted, and the interval measures more than the stops.
   constexpr uint64_t turns_of_a_stop = 2;
   if (turns != 0 && turns <= stops * turns_of_a_stop) {
     measured_ += stops;

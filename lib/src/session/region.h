@@ -17,7 +17,7 @@
 
 namespace tally {
 
-// Statistics of the durations of passes. Memory is bounded whatever their number.
+// Statistics of the durations of passes. Memory is bounded, whatever the number of passes.
 class PassTimes {
 public:
   void add(uint64_t ns);
@@ -78,7 +78,7 @@ public:
 
   const PassTimes &passes() const { return passes_; } // without the time of the stops in them
   const StopTimes &stops() const { return stops_; }
-  size_t inside() const { return open_.size(); }      // threads inside now; 1 for the process
+  size_t inside() const { return open_.size(); }      // threads inside; 1 for a pass of all
   uint64_t unfinished() const { return unfinished_; } // passes whose end was not observed
   uint64_t inlined() const { return inlined_; } // entries to inlined copies, which do not return
   uint64_t unreturning() const { return unreturning_; } // entries without a return address
@@ -91,7 +91,7 @@ private:
     uint64_t at_running_ns = 0; // the running time at the thread's last stop
     HeldThread::Ran ran = {};   // the thread's scheduling statistics at that stop
     uint64_t took_ns = 0;       // the duration up to that stop
-    uint64_t held = 0;          // later stops of other threads that also held this one
+    uint64_t held = 0;          // later stops of other threads that also held this thread
   };
   void count_stop(const RegionHit &hit, const HeldThread::Ran &ran, uint64_t running_ns);
   void begin(pid_t tid, const Pass &pass, uint64_t at_ns);
@@ -105,7 +105,7 @@ private:
 
   std::vector<std::string> locations_;
   std::shared_ptr<RegionFilter> region_filter_;
-  std::unordered_map<pid_t, Pass> open_; // by thread; of all threads: RegionFilter::all_threads
+  std::unordered_map<pid_t, Pass> open_; // by thread, or RegionFilter::all_threads for all
   pid_t known_pid_ = 0;                  // the process whose step area the region filter knows
   std::unordered_map<pid_t, HeldThread> threads_;
   std::unordered_set<uint64_t> return_addresses_; // accepted by is_return_address()

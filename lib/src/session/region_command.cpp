@@ -27,7 +27,7 @@ std::string span_of_time(uint64_t ns) {
   return fmt::format("{} ns", ns);
 }
 
-// What was collected without this region, or in another one, becomes the previous run.
+// What was collected before the region begins becomes the previous run.
 Result<Reply> begin_region(ProfileGroup &group, std::shared_ptr<Region> region) {
   const std::string text = fmt::format("Region: {}.\n", region->words());
   if (!group.sampling.is_active() && !group.backends.is_armed()) {

@@ -33,7 +33,7 @@ public:
   }
   void resume() { change(true, stopped_ns_); }
   void stop() { change(false, ran_ns_); }
-  // Counts the time since the last stop as stopped time.
+  // Counts the time since the last change as stopped time.
   void close() { change(false, stopped_ns_); }
   // Drops the time since the last change, because the sampler never worked.
   void abandon() { running_ = false; }

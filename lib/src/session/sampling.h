@@ -29,7 +29,7 @@ public:
 
   // --- the process
   bool is_active() const { return sampler_ != nullptr; }
-  // Begins a profile, or continues the one that is kept if process and options are the same.
+  // Begins a profile, or continues the kept profile if process and options are the same.
   void adopt(std::unique_ptr<Sampler> started, const StartOptions &options);
   void note_resume();
   void end_part(std::string_view trigger);
@@ -49,7 +49,7 @@ public:
   // --- counters, over all samplers of this profile
   SamplerStatus sums();
   AgentFacts agent_facts() const; // of the newest agent
-  // Return the sampler, if it is of that kind, or null.
+  // Return the sampler if it is an AgentSampler or InterruptSampler, respectively; otherwise null.
   AgentSampler *agent() const { return dynamic_cast<AgentSampler *>(sampler_.get()); }
   InterruptSampler *interrupts() const { return dynamic_cast<InterruptSampler *>(sampler_.get()); }
   InterruptClock &clock() { return clock_; }
@@ -59,11 +59,11 @@ public:
   // --- names
   using Then = std::function<Result<Reply>(const StackProfile &)>;
   bool has_profile() const { return sampler_ || profiles_.named() || profiles_.has_kept(); }
-  // Calls `then` with everything that was collected, named, after as many requests as that takes.
-  // The command may be gone by then: `then` holds values and no views of it. has_profile() must
-  // hold.
+  // Names everything that was collected, by as many requests as that takes, and passes it to
+  // `then`. The command may no longer exist then, so that `then` must hold values and no views of
+  // it. has_profile() must hold.
   Result<Reply> with_names(Then then);
-  // Names what a cancelled look-up has left, before a sampler takes its place.
+  // Names what a cancelled look-up has left unnamed. Called before a new sampler begins.
   Result<void> name_frozen();
   // Answers all pending requests with no texts, until none is left.
   Result<void> finish_requests(Reply reply);
@@ -71,8 +71,8 @@ public:
   // Cancels the look-up, because a command came in place of an answer.
   void give_up();
 
-  // A round of stops. Asks the front for the names of a remote program's code, which only the
-  // debugger knows, and only while the program is there.
+  // Adds the stacks of one tick. Requests the names of a remote program's code, because only the
+  // debugger knows them, and only while the program exists.
   Result<Reply> tick(std::span<const ThreadStack> stacks);
 
 private:

@@ -158,8 +158,8 @@ public:
   std::vector<std::string> complete(std::string_view line, std::span<const std::string> functions,
                                     std::span<const std::string> files) const;
 
-  // Returns the sampled process, or 0 if there is none. While it exists, a front end with several
-  // processes reports events of this one.
+  // Returns the sampled process, or 0 if there is none. While it exists, a front end that debugs
+  // several processes reports only events of this process.
   int32_t sampled_pid() const;
   bool is_armed() const; // whether sampling begins with the next process that runs
 

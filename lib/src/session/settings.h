@@ -13,9 +13,10 @@ class Settings {
 public:
   Settings(); // the defaults of profile_table().settings
 
-  // Returns empty if there is no such setting.
+  // Returns the value of a setting; empty if there is no such setting.
   std::string_view value(std::string_view name) const;
-  // Errors: invalid_argument if there is no such setting or if it does not take the value.
+  // Changes a setting. Fails with invalid_argument if there is no such setting or if it does not
+  // accept the value.
   Result<void> set(std::string_view name, std::string_view value);
 
 private:

@@ -11,7 +11,7 @@
 namespace tally {
 
 // Installs or removes the handler. Call it from one thread at a time. Removing restores the
-// previous handler, unless another one has replaced ours.
+// previous handler, unless another handler has replaced this one.
 void watch_sigint(bool on);
 // Returns true once after the first Ctrl-C. Any thread may call it.
 bool take_sigint();

@@ -169,8 +169,8 @@ HeldThread::StackPosition HeldThread::position(pid_t pid, pid_t tid) {
   return at;
 }
 
-// Parses /proc/…/schedstat: "CPU QUEUED TURNS", with times in ns (Linux,
-// Documentation/scheduler/sched-stats.rst).
+// Parses /proc/…/schedstat: "CPU QUEUED TURNS", with times in ns. Linux describes the file in
+// Documentation/scheduler/sched-stats.rst.
 HeldThread::Ran HeldThread::ran(pid_t pid, pid_t tid) {
   Text text;
   std::string_view line = line_of(schedstat_, text);

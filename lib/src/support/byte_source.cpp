@@ -158,7 +158,8 @@ private:
   File(std::string name, const ReadOptions &options)
       : name_(std::move(name)), limit_(options.max_unpacked_bytes) {}
 
-  // A file of /sys may have fewer bytes than its size says; only a file that changed was truncated.
+  // Returns an error if the file was truncated while it was read. A file of /sys may have fewer
+  // bytes than its size says, so a file that is short but did not change is no error.
   Result<void> explain_short() const {
     struct stat now {};
     if (::fstat(fd_, &now) == 0 && now.st_size == opened_.st_size &&
@@ -241,7 +242,7 @@ private:
   const std::string &name_;
   uint64_t limit_;
   std::vector<char> buffer_;
-  uint64_t taken_ = 0; // packed bytes that were consumed
+  uint64_t taken_ = 0; // the packed bytes consumed so far
   uint64_t begin_ = 0; // where the current member or frame begins
   uint64_t unpacked_ = 0;
   bool full_ = false, ended_ = false;

@@ -31,7 +31,8 @@ std::string base_object_variant(std::string_view name) {
     digit += out[at] == 'C' && digit < out.size() && out[digit] == 'I'; // an inheriting constructor
     if (digit >= out.size() || out[digit] == '2' || out[digit] < '0' || out[digit] > '5')
       continue;
-    // It is a variant, and not a part of something else, if both names demangle to the same text.
+    // The letters denote a variant, and are not part of another name, if both names demangle to the
+    // same text.
     std::string other = out;
     other[digit] = '2';
     if (const std::string text = demangle(out); text != out && demangle(other) == text)

@@ -15,7 +15,7 @@ std::string demangle(std::string_view name);
 
 // Returns a constructor's or destructor's name for its base object variant: "_ZN1AC2Ev" for
 // "_ZN1AC1Ev" (complete object), and "_ZN1AD2Ev" for "_ZN1AD0Ev" (deleting). Any other name is
-// returned unchanged. (Itanium C++ ABI, 5.1.4.3)
+// returned unchanged. Section 5.1.4.3 of the Itanium C++ ABI lists the variants.
 std::string base_object_variant(std::string_view name);
 
 } // namespace tally

@@ -11,9 +11,9 @@ namespace tally {
 // `Quarters` is the maximum load, in quarters of the slots, before the table grows.
 template <size_t Quarters> class IdTableOf {
 public:
-  // Returns the id whose row `equal(id)` accepts, and false; or `next_id` and true, in which case
-  // the caller must add that row. `hash_of(id)` must return a row's hash again when the table
-  // grows.
+  // If there is an id whose row `equal(id)` accepts, returns that id and false. Otherwise returns
+  // `next_id` and true, and the caller must add that row. `hash_of(id)` must return a row's hash
+  // again when the table grows.
   template <class Equal, class HashOf>
   std::pair<uint32_t, bool> find_or_add(uint64_t hash, uint32_t next_id, Equal equal,
                                         HashOf hash_of) {

@@ -20,11 +20,11 @@ class InOrder {
 public:
   InOrder(size_t count, unsigned threads) : count_(count), threads_(threads) {}
 
-  // Calls worker(i) for each i below `count` in one of the threads, each of which has its own
-  // worker from `make`, and then take(i), one at a time and in order, until it returns false.
-  // Finally calls worker.finish() for each worker, one at a time. Calls `done` in the calling
-  // thread with the number of results taken so far. An exception in any thread ends all of them and
-  // is rethrown to the caller.
+  // Calls worker(i) for each i below `count` in one of the threads; each thread gets a worker of
+  // its own from `make`. Calls take(i) after worker(i), one at a time and in ascending order, until
+  // take() returns false. Finally calls worker.finish() for each worker, one at a time. Calls
+  // `done` in the calling thread with the number of results taken so far. An exception in any
+  // thread ends all of them and is rethrown to the caller.
   //
   // No thread runs far ahead of take(), because waiting results occupy memory.
   template <class Worker, class Take>

@@ -22,8 +22,8 @@ inline std::string_view next_line(std::string_view &rest) {
 }
 
 // Splits a source into blocks of whole lines. A block ends with a line break, and callers must not
-// read beyond its end: most blocks are views of the source's pieces. Only a line that spans several
-// pieces is copied, and a last line without a line break, to add one.
+// read beyond its end: most blocks are views of the source's pieces. Only two kinds of lines are
+// copied: a line that spans several pieces, and a last line to which a line break must be added.
 class LineBlocks {
 public:
   // Longer lines are an error. Otherwise a binary file might be held in memory as a single line.

@@ -19,7 +19,7 @@ inline std::string_view unpacked_name(std::string_view path) {
   return path;
 }
 
-// Returns `path` relative to `root` if it is below it, otherwise unchanged; an empty `root`
+// Returns `path` relative to `root` if `path` is below `root`, otherwise unchanged; an empty `root`
 // contains nothing.
 inline std::string_view relative_path(std::string_view path, std::string_view root) {
   while (root.size() > 1 && root.ends_with('/'))

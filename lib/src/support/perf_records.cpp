@@ -42,7 +42,8 @@ public:
     return taken;
   }
 
-  // Takes `count` groups of `words_each` words. It checks the count before it multiplies.
+  // Takes `count` groups of `words_each` words. It checks the count before it multiplies, so that
+  // the product cannot overflow.
   std::span<const std::byte> take_words(uint64_t count, uint64_t words_each = 1) {
     if (count > left_.size() / sizeof(uint64_t) / words_each) {
       ok_ = false;

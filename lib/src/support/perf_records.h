@@ -1,9 +1,9 @@
 // Decodes, in place, the records of perf_event_open's ring buffers and of perf.data files.
 //
-// Source: linux/perf_event.h and perf_event_open(2). Every length is checked against the size of
-// the record, because files are read with the same code. A decoded record points into the bytes
-// that it was decoded from. Ring buffers have the machine's byte order; files may have the other
-// one (`swapped`).
+// linux/perf_event.h and perf_event_open(2) describe the layouts. Every length is checked against
+// the size of the record, because files are read with the same code. A decoded record points into
+// the bytes that it was decoded from. Ring buffers have the machine's byte order; files may have
+// the opposite order (`swapped`).
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,8 @@ struct PerfLayout {
   bool swapped = false; // not in the machine's byte order
 };
 
-// Records that perf itself adds to the kernel's (tools/lib/perf/include/perf/event.h).
+// Records that perf itself adds to those of the kernel. They are defined in Linux's
+// tools/lib/perf/include/perf/event.h.
 enum PerfToolRecord : uint32_t {
   perf_header_attr = 64,
   perf_header_tracing_data = 66,
@@ -146,7 +147,7 @@ struct PerfTask { // FORK and EXIT
   uint64_t time = 0;
 };
 
-// Each of these returns false if the record is shorter than its contents require; `out` must not be
+// Each decode() returns false if the record is shorter than its contents require; `out` must not be
 // used then. The caller must have checked the record's type.
 [[nodiscard]] bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSample &out);
 [[nodiscard]] bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSampleId &out);
@@ -160,8 +161,8 @@ struct PerfTask { // FORK and EXIT
 // different layouts, the ID is at the same offset in all of them.
 uint64_t perf_event_id(const PerfLayout &layout, const PerfRecord &record);
 
-// Reads the time of any record of the layout. Returns false if there is none, or the record is too
-// short.
+// Reads the time of any record of the layout. Returns false if the layout has no time, or the
+// record is too short.
 [[nodiscard]] bool perf_time(const PerfLayout &layout, const PerfRecord &record, uint64_t &time_ns);
 
 // Returns the number of bytes that sample_id_all appends with this layout.

@@ -10,8 +10,8 @@
 
 namespace tally {
 
-// Collects pieces in a buffer, because appending each to a string would check its capacity and
-// terminate it every time.
+// Collects pieces in a buffer, because a std::string would check its capacity and write a
+// terminating null for each piece.
 class TextSink {
 public:
   explicit TextSink(std::string &out) : out_(out) {}

@@ -11,7 +11,7 @@
 namespace tally {
 
 // Calls enter(node) before and leave(node) after the node's callees are visited. `nodes` are the
-// nodes to visit, with numbers below `count`; it must contain their callers too. Callees of one
+// nodes to visit, including all their callers; their numbers are below `count`. Callees of one
 // caller are visited in the order of `nodes`. caller_of(node) returns none<uint32_t> for an
 // outermost frame.
 template <class CallerOf, class Enter, class Leave>
@@ -20,7 +20,7 @@ void walk_trie(uint32_t count, std::span<const uint32_t> nodes, CallerOf caller_
   constexpr uint32_t end = none<uint32_t>;
   std::vector<uint32_t> first_callee(count, end), next_sibling(count, end);
   uint32_t next = end;
-  // In reverse, because each is inserted before the others.
+  // In reverse order, because each node is inserted before the siblings that are already there.
   for (size_t i = nodes.size(); i-- > 0;) {
     const uint32_t node = nodes[i], caller = caller_of(node);
     uint32_t &head = caller == end ? next : first_callee[caller];

@@ -7,7 +7,7 @@
 namespace tally {
 
 // Returns the size of the character at the beginning of the text (Unicode 15, table 3-7), or 0 if
-// there is no valid character, as at the end.
+// no valid character begins there or the text is empty.
 inline size_t utf8_size(std::string_view text) {
   const auto byte = [&](size_t at) -> uint8_t {
     return at < text.size() ? static_cast<uint8_t>(text[at]) : uint8_t{0};

@@ -19,9 +19,9 @@ enum class NodeKind : uint8_t { function, object };
 // component, which includes a function that calls itself) may contain the same cost many times.
 // Therefore the inclusive cost of a node, for each event, is the larger of two sums: the arcs that
 // enter the node from outside of its cycle; and its self cost plus the arcs that leave the cycle
-// from it. Both are lower bounds of the real cost, so recursion is never counted twice, and they
-// are equal if there is no cycle and the data is complete. For functions of a profile that has
-// inclusive costs (CostProfile::has_inclusive()), those are used instead.
+// from it. Both are lower bounds of the real cost, so recursion is never counted twice. The two
+// sums are equal if there is no cycle and the data is complete. For functions of a profile that has
+// inclusive costs (CostProfile::has_inclusive()), those costs are used instead.
 class CallGraph {
 public:
   struct Cycle {

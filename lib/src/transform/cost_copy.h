@@ -7,8 +7,8 @@
 
 namespace tally {
 
-// Returns the profile without those of its counted events that `left_out` flags; events beyond its
-// end are kept. Fails with no_data if no event is left.
+// Returns the profile without those of its counted events that `left_out` flags; events beyond the
+// end of `left_out` are kept. Fails with no_data if no event is left.
 Result<CostProfile> without_events(const CostProfile &profile, const std::vector<bool> &left_out);
 
 // Copies objects, files and functions, which keep their ids, and the kinds of positions and calls.

@@ -8,7 +8,8 @@ namespace tally {
 
 // Returns a profile with one event, Executions: how often each line ran (times_run()). Lines that
 // did not run have a row of cost 0. A line belongs to the innermost function around it, as far as
-// the end lines of functions are known; of several instances that begin in one line, to the first.
+// the end lines of functions are known. If several instances begin in one line, it belongs to the
+// first.
 Result<CostProfile> costs_of(const Coverage &coverage);
 
 } // namespace tally

@@ -4,7 +4,7 @@
 
 namespace tally {
 
-// Sorts functions by line and name, and unites those for which both are equal.
+// Sorts functions by line and name, and unites functions that have the same line and name.
 Result<void> unite_functions(FileCoverage &file);
 
 } // namespace tally

@@ -35,7 +35,7 @@ Result<StackProfile> under_owners(const StackProfile &profile, SampleOwner owner
     const Sample sample = profile.sample(row);
     return owner == SampleOwner::thread ? index_of(sample.thread) : index_of(sample.part);
   };
-  // Sorted by owner, because StackCopy handles one root at a time.
+  // Sorted by owner, because StackCopier handles one root at a time.
   std::vector<size_t> rows(profile.sample_count());
   std::iota(rows.begin(), rows.end(), size_t{0});
   std::ranges::stable_sort(rows, {}, owner_of);

@@ -13,11 +13,12 @@ namespace tally {
 
 namespace {
 
-// A function for each address takes hundreds of bytes, and nobody reads that many.
+// The most functions that are named by address. Each takes hundreds of bytes, and nobody reads
+// more.
 constexpr size_t most_nameless = 1'000'000;
 
-// Lines of a piece of code are looked up for each byte; for a larger piece, at about this many
-// addresses.
+// Lines of a piece of code are looked up at each byte or, if it has more bytes than this, at about
+// this many addresses.
 constexpr uint64_t most_probes = 4096;
 
 // gprof works in units of two bytes: a function that begins in the middle of a unit owns the whole
@@ -66,7 +67,8 @@ std::vector<std::pair<LineKey, uint64_t>> apportion(uint64_t ticks, const LineWe
   }
   std::ranges::stable_sort(remainders, std::ranges::greater{}, &std::pair<double, size_t>::first);
   for (size_t i = 0; left > 0 && !out.empty(); i = (i + 1) % out.size(), --left) {
-    // Doubles are so coarse that more than the remainders is left.
+    // Doubles are imprecise, so that more ticks may be left than there are lines. The line with the
+    // largest remainder gets the others.
     if (i + 1 == out.size() && left > out.size()) {
       out[remainders[0].second].second += left;
       break;

@@ -12,7 +12,7 @@ inline bool carries_lines(const CostProfile &p) {
   return p.has_lines || (!p.has_addresses && !p.has_basic_blocks);
 }
 
-// Returns those words of "instr bb line" that apply.
+// Returns the words for the kinds of positions that the profile has: "instr bb line" if it has all.
 inline std::string position_words(const CostProfile &p) {
   std::string words;
   const auto add = [&](bool carried, const char *word) {

@@ -137,7 +137,7 @@ Result<CostProfile> filter_samples(const CostProfile &profile, const SampleFilte
     return nothing_left(wanted);
   if (std::ranges::find(kept, false) == kept.end())
     return profile;
-  // These are not sums of rows, so that a part's share of them is unknown.
+  // Inclusive and exact costs are not sums of rows, so that a part's share of them is unknown.
   if (profile.has_inclusive() || profile.has_exact_self())
     return fail(ErrorCode::unsupported,
                 "the costs of functions are known only for all parts of this profile together",

@@ -11,11 +11,11 @@ namespace tally {
 // stays none.
 class StackCopier {
 public:
-  // Both must outlive it.
+  // `from` and `to` must outlive this object.
   StackCopier(const StackProfile &from, StackProfileBuilder &to) : from_(from), to_(to) {}
 
   StringId text(StringId id) { return to_.intern(from_.strings[id]); }
-  MappingId mapping(MappingId id); // equal ones become one
+  MappingId mapping(MappingId id); // equal mappings become one
   SourceFunctionId function(SourceFunctionId id);
   LocationId location(LocationId id);
   StackId stack(StackId id);
@@ -39,7 +39,7 @@ private:
   std::vector<SourceLine> lines_;
 };
 
-// Returns a builder with the same value types, period and command.
+// Returns a builder with the value types, period and command of `profile`, but without samples.
 StackProfileBuilder builder_like(const StackProfile &profile);
 
 } // namespace tally

@@ -171,7 +171,8 @@ Result<void> Sum::add_parts() {
         command = part.command;
       else if (part.command == StringId{})
         part.command = command;
-      // These repeat fields that are dropped, and a reader would restore the fields from them.
+      // Such descriptions repeat fields that are dropped; a reader would restore the fields from
+      // them.
       std::erase_if(part.descriptions, [&](const auto &each) {
         const std::string_view key = out_.so_far().strings[each.first];
         return key == "Timerange" || key == "Trigger";

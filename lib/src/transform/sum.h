@@ -35,8 +35,8 @@ public:
   const CostProfile &names() const { return out_.so_far(); }
   // Returns the next block, valid until the next call; null at the end.
   Result<const SumBlock *> next();
-  // Computes the costs of a row of that block, one for each event. Returns false if a sum exceeds
-  // 64 bits; error() describes it.
+  // Computes the costs of a row of the block that next() has returned, one for each event. Returns
+  // false if a sum exceeds 64 bits; error() describes it.
   bool cost_values(size_t row, std::span<uint64_t> out);
   bool call_values(size_t row, std::span<uint64_t> out);
   const Error &error() const { return error_; }
@@ -57,7 +57,7 @@ private:
   struct Group { // blocks that become one
     CostPartId part;
     CostFunctionId function;
-    bool other_file; // than the function's
+    bool other_file; // whether the file is not the function's
     FileId file;
     std::vector<Source> sources;
     auto key() const { return std::tie(part, function, other_file, file); }

@@ -127,7 +127,7 @@ std::vector<uint64_t> Symbolization::unnamed() const {
   return addresses;
 }
 
-// LLDB numbers functions without a symbol; the number differs between modules and versions.
+// LLDB names functions without a symbol by a number, which differs between modules and versions.
 static bool is_made_up(std::string_view name) { return name.starts_with("___lldb_unnamed_symbol"); }
 
 void Symbolization::set_names(uint64_t address, std::span<const Named> frames) {
