@@ -3,8 +3,8 @@
  *
  * The start runs on the thread of the program that loads the agent, the ticker on a thread of its
  * own, the handler on any thread of the program, and the interposed functions where the program
- * calls them. Their common state is in `agent` and in the table of threads, which are private
- * memory; the agent only reports to the shared memory. */
+ * calls them. The common state of these parts is in `agent` and in the table of threads, which are
+ * private memory; the agent only reports to the shared memory. */
 #ifndef TALLY_AGENT_AGENT_H
 #define TALLY_AGENT_AGENT_H
 
@@ -44,18 +44,18 @@ enum { MAX_THREADS = TALLY_WIRE_SLOTS, SCRATCH_BYTES = 4096 };
 enum signal_in_flight {
   SIGNAL_NONE = 0,
   SIGNAL_SENT,
-  SIGNAL_STALE, /* the thread ran while it was pending: its address means nothing any more */
+  SIGNAL_STALE, /* the thread ran while the signal was pending: its address is useless */
 };
 
 struct thread {
   int tid;        /* 0 if the row is free */
   uint32_t fresh; /* a new thread under this tid: its clock began at 0 */
   /* The stack from the stack pointer up to this limit is known to be mapped, so it can be read
-   * directly. The thread itself sets both, or the start for the first thread; size is 0 if unknown.
-   */
+   * directly. The thread itself sets both members; for the first thread, the agent's start sets
+   * them. The size is 0 if unknown. */
   uintptr_t stack_limit;
   uintptr_t stack_size;
-  uint64_t head; /* of the ring; the handler writes it */
+  uint64_t head; /* the head of the ring; the handler writes it */
   /* Shared by ticker and handler; the weight is written only while no signal is in flight. */
   uint32_t in_flight; /* signal_in_flight */
   uint32_t weight;
@@ -67,7 +67,7 @@ struct thread {
   /* Used with the timer clock only. */
   int timer;
   bool has_timer;
-  uint64_t left_ns; /* while timers are suspended: time to its next signal; 0: a whole period */
+  uint64_t left_ns; /* while timers are suspended: time to the next signal; 0: a whole period */
 };
 extern struct thread threads[MAX_THREADS];
 
@@ -89,7 +89,7 @@ uint64_t thread_cpu_ns(int tid); /* ~0 if the thread has ended */
 int handler_install(const int32_t *wanted); /* 0, or -1 if every signal is in use */
 bool handler_is_ours(void);
 void handler_restore(void); /* drops pending signals, then restores the old action */
-int handler_again(void);    /* after handler_restore() */
+int handler_again(void);    /* installs the handler again after handler_restore() */
 
 /* ---- signals.c ---- */
 
@@ -112,7 +112,7 @@ struct ring_writer {
 };
 bool ring_begin(struct ring_writer *writer, struct thread *thread);
 void ring_word(struct ring_writer *writer, uint64_t word); /* does nothing if there is no room */
-/* Returns one or two pieces of the ring, which hold the next `bytes`. */
+/* Stores the one or two pieces of the ring that hold the next `bytes`, and returns their number. */
 unsigned ring_pieces(const struct ring_writer *writer, uint64_t bytes, void *piece[2],
                      uint64_t size[2]);
 void ring_end(struct ring_writer *writer, uint32_t kind, uint32_t weight);
@@ -125,8 +125,8 @@ int ticker_start(void); /* returns 0 or errno; the previous ticker must have end
  * after half a second. */
 bool ticker_wait_end(void);
 void ticker_forget(void); /* in a child of fork(), which has no ticker */
-/* The caller makes both calls; no signal is sent between them. Returns false if the ticker has
- * ended. */
+/* A caller of ticker_pause() calls ticker_resume() later; no signal is sent in between. Returns
+ * false if the ticker has ended. */
 bool ticker_pause(void);
 void ticker_resume(void);
 
@@ -135,8 +135,8 @@ void ticker_resume(void);
 int timer_begin(struct thread *thread); /* 0 or errno; does nothing if the clock is not the timer */
 void timer_end(struct thread *thread);
 void timers_end(void); /* for all threads; the clock is off */
-/* These enclose an exec: the first stops the timers and restores the old action, the second undoes
- * that. */
+/* timers_suspend() and timers_resume() enclose an exec. The first one stops the timers and restores
+ * the old action, the second one undoes that. */
 void timers_suspend(void);
 bool timers_resume(void); /* false: sampling does not continue, or not yet */
 void timers_forget(void); /* in a child of fork() */
@@ -151,7 +151,7 @@ bool perf_offer(int *error);
 
 void agent_set_state(enum tally_wire_state state);
 void agent_note(uint32_t note);
-bool agent_is_here(void); /* armed, and not in a child that shares its process's memory */
+bool agent_is_here(void); /* armed, and not in a child that shares the memory of its parent */
 /* Ends sampling for good: no signal is sent any more, and a late signal finds a handler that does
  * nothing. */
 void agent_end(enum tally_wire_end why);

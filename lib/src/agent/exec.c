@@ -1,7 +1,7 @@
 /* Interposes the exec family. A pending signal survives an exec, but its handler does not. Such a
  * signal would terminate the new program. Once the default action is restored, a later signal would
- * terminate the old one. So the ticker or the timers are paused, and pending signals are dropped,
- * before the exec; if it fails, sampling continues. */
+ * terminate the old program. So the ticker or the timers are paused, and pending signals are
+ * dropped, before the exec; if it fails, sampling continues. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -62,7 +62,7 @@ void exec_resolve(void) {
   libc.execveat = (execveat_function *)(uintptr_t)dlsym(RTLD_NEXT, "execveat");
 }
 
-/* Constructors of other libraries may run, and call exec, before the agent's. */
+/* Constructors of other libraries may run, and call exec, before the agent's constructor. */
 #define REAL(name)                                                                                 \
   if (!libc.name)                                                                                  \
     exec_resolve();                                                                                \

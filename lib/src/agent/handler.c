@@ -1,5 +1,6 @@
-/* Runs on a thread of the program when it is interrupted. It reads its own stack and writes to its
- * ring with plain memory accesses, and uses no lock, no allocation and no errno. */
+/* Implements the signal handler, which runs on the interrupted thread of the program. The handler
+ * reads that thread's stack and writes to that thread's ring with plain memory accesses, and uses
+ * no lock, no allocation and no errno. */
 #include <stddef.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -21,7 +22,8 @@ static struct context context_of(const ucontext_t *context) {
   return (struct context){(uint64_t)r[REG_RIP], (uint64_t)r[REG_RSP], (uint64_t)r[REG_RBP]};
 }
 static void write_registers(struct ring_writer *writer, const ucontext_t *context) {
-  /* psABI, figure 3.36: rax rdx rcx rbx rsi rdi rbp rsp r8…r15, return address. */
+  /* DWARF's numbering (System V ABI for x86-64, figure 3.36): rax rdx rcx rbx rsi rdi rbp rsp
+   * r8…r15, return address. */
   static const unsigned char order[TALLY_WIRE_REGISTERS] = {
       REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
       REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
@@ -57,8 +59,8 @@ static uint64_t read_unknown(uint64_t from, void *piece[], const uint64_t size[]
   return got > 0 ? (uint64_t)got & ~(uint64_t)7 : 0;
 }
 
-/* Follows the frame pointers outward. `seen` contains the stack from `begin` to `end`; it may be
- * the stack itself. */
+/* Follows the frame pointers outward. `seen` is the stack from `begin` to `end`, or a copy of this
+ * part. */
 static void write_chain(struct ring_writer *writer, uint64_t fp, uint64_t begin, uint64_t end,
                         const uint64_t *seen) {
   for (int frames = 1; frames < TALLY_WIRE_FRAMES; ++frames) {
@@ -150,7 +152,7 @@ static void handler(int number, siginfo_t *info, void *context) {
     return;
   }
   const uint32_t weight = thread->weight;
-  /* Another signal may be sent from here on: it waits until this one is handled. */
+  /* From here on, another signal may be sent, which waits until this one is handled. */
   if (__atomic_exchange_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_ACQ_REL) == SIGNAL_SENT)
     sample(thread, context, weight);
 }

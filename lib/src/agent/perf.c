@@ -1,6 +1,6 @@
-/* Opens the kernel's own clocks in the program, because the debugger is not allowed to, and hands
- * them over. The debugger takes the descriptors, then the agent closes its own, and nothing of the
- * agent runs any more. */
+/* Opens the kernel's own clocks in the program, because the debugger is not allowed to open them,
+ * and hands them over. When the debugger has taken the descriptors, the agent closes its own, and
+ * no part of the agent runs any more. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/perf_event.h>

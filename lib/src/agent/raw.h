@@ -1,6 +1,6 @@
 /* System calls that do not use libc's errno: the ticker has no thread-local storage of its own, and
- * the handler must not change that of its thread. A failure is returned as -errno, as the kernel
- * does. */
+ * the handler must not change the errno of the interrupted thread. A failure is returned as -errno,
+ * as the kernel does. */
 #ifndef TALLY_AGENT_RAW_H
 #define TALLY_AGENT_RAW_H
 

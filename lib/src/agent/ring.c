@@ -56,8 +56,8 @@ void ring_end(struct ring_writer *writer, uint32_t kind, uint32_t weight) {
   const uint64_t second = (uint64_t)weight << 32 | (uint32_t)thread->tid;
   *(uint64_t *)(void *)(writer->data + (thread->head & writer->mask)) = first;
   *(uint64_t *)(void *)(writer->data + ((thread->head + 8) & writer->mask)) = second;
-  /* Uses libc's function, which needs no system call: the program may not be allowed to make this
-   * one. */
+  /* Uses libc's function, which needs no system call: the program may not be allowed to make the
+   * system call. */
   struct timespec now = {0, 0};
   clock_gettime(CLOCK_MONOTONIC, &now);
   *(uint64_t *)(void *)(writer->data + ((thread->head + 16) & writer->mask)) = nanoseconds(&now);

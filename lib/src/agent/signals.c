@@ -1,6 +1,7 @@
 /* Interposes sigaction() and similar functions. When a program sets the handler of the agent's
  * signal, for example because it resets all signals to their defaults, the agent gives the signal
- * up before. The ticker detects a direct system call at its next tick. */
+ * up first. If the program makes the system call directly, the ticker detects that at its next
+ * tick. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -57,7 +58,7 @@ void signals_resolve(void) {
   libc.signalfd = (signalfd_function *)(uintptr_t)dlsym(RTLD_NEXT, "signalfd");
 }
 
-/* Constructors of other libraries may run before the agent's. */
+/* Constructors of other libraries may run before the agent's constructor. */
 #define REAL(name, failure)                                                                        \
   if (!libc.name)                                                                                  \
     signals_resolve();                                                                             \
@@ -105,8 +106,8 @@ AGENT_EXPORT handler_function *sigset(int number, handler_function *handler) {
 /* ---- waiting for signals by their number ---- */
 
 /* Returns `set` without the agent's signal: a thread that blocks all signals and waits for any of
- * them must not receive it. The signal is removed only from a set that contains its neighbours,
- * too, because a program that names it alone means a signal of its own. */
+ * them must not receive the agent's signal. The signal is removed only from a set that contains its
+ * neighbours, too, because a program that names the signal alone means a signal of its own. */
 static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy) {
   const int number = agent.signal;
   if (!set || !agent_is_here() || __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) == CLOCK_OFF ||

@@ -1,4 +1,4 @@
-/* Starts and ends the agent: constructor, shared memory, fork. */
+/* Starts and ends the agent: its constructor, its shared memory, and what a fork() requires. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -178,7 +178,8 @@ static bool was_stopped(void) {
          __atomic_load_n(&agent.shared->command, __ATOMIC_ACQUIRE) == TALLY_COMMAND_STOP;
 }
 
-/* The positions of an earlier use do not match the rings of a new memory. */
+/* Empties the table of threads: the positions of an earlier use do not match the rings of a new
+ * memory. */
 static void begin_threads(void) {
   for (uint32_t i = 0; i < MAX_THREADS; ++i) {
     threads[i].tid = 0;
@@ -280,8 +281,8 @@ static void remove_entry(char **entry) {
     *entry = entry[1];
 }
 
-/* Removes the agent from LD_PRELOAD in place; it is the first entry. The program, its children and
- * getenv() then see the user's own value. */
+/* Removes the agent from LD_PRELOAD, where it is the first entry, in place. The program, its
+ * children and getenv() then see the user's own value. */
 static void restore_preload(void) {
   Dl_info own;
   char **entry;

@@ -114,8 +114,8 @@ static void leave(void *unused) {
 
 /* Returns the limit up to which a thread's stack is read directly. `frame_end` is the first address
  * above the frame of its start function. A chain of frame pointers ends there, because libc's own
- * frames above it need not have any. Unwinding needs these frames to reach the outermost one. In
- * glibc they lie below the thread's descriptor, which is in the same mapping and which
+ * frames above it need not have frame pointers. Unwinding needs these frames to reach the outermost
+ * one. In glibc they lie below the thread's descriptor, which is in the same mapping and which
  * pthread_self() points to. */
 static uintptr_t stack_limit_above(uintptr_t frame_end, uintptr_t stack_size) {
 #ifdef __GLIBC__

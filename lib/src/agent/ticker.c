@@ -7,10 +7,10 @@
  * ticker may have displaced the thread, which /proc shows by state `R`. The weight of a sample is
  * the CPU time since the last one, so totals are exact however many ticks are missed.
  *
- * The thread is created by clone() instead of pthread_create(), with descriptors of its own (none)
- * and untraced. So the program's descriptors do not change, nor does libc's count of threads (a
- * program ends with its own last thread), and no debugger stops for it. It has no thread-local
- * storage of its own, so it makes system calls directly. */
+ * The thread is created by clone() instead of pthread_create(), untraced and with a table of
+ * descriptors of its own, which is empty. So the program's descriptors do not change, and no
+ * debugger stops for the thread. Nor does libc count the thread, so a program ends with its own
+ * last thread. It has no thread-local storage of its own, so it makes system calls directly. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
@@ -33,7 +33,7 @@ static const uint64_t look_every_ns = 10000000;  /* checks whether a signal is s
 static const uint64_t stale_after_ns = 10000000; /* CPU time with the signal pending */
 
 static const uint64_t overdue_periods = 4;
-static bool single_cpu; /* for the ticker and the program together */
+static bool single_cpu; /* the ticker and the program share one processor */
 
 /* The process's CPU time that neither a sample nor the lost ticks account for. */
 static int64_t unplaced_ns;
@@ -283,8 +283,8 @@ static void sleep_until(uint64_t when_ns) {
   raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
 }
 
-/* Pauses while an exec is in progress: no signal is sent until it has failed. If it succeeds, the
- * ticker is gone. */
+/* Pauses while an exec is in progress: no signal is sent until the exec has failed. If the exec
+ * succeeds, the ticker is gone. */
 static void pause_if_asked(void) {
   if (__atomic_load_n(&pause_word, __ATOMIC_ACQUIRE) != PAUSE_ASKED)
     return;
@@ -387,9 +387,9 @@ int ticker_start(void) {
   pool_ns = unplaced_ns = accounted_ns = 0;
   task_directory = -1;
   ticker_tid = 0;
-  /* The ticker gets a copy of the descriptors and closes it at once, so that what it opens is never
-   * among the program's. If the kernel cannot close all of them with one call, the ticker shares
-   * the program's descriptors and opens none. */
+  /* The ticker gets a copy of the descriptors and closes it at once, so that descriptors that the
+   * ticker opens are never among the program's. If the kernel cannot close all of them with one
+   * call, the ticker shares the program's descriptors and opens none. */
   const bool own_files = raw3(SYS_close_range, ~0u, ~0u, 0) == 0;
   int flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_UNTRACED |
               CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;

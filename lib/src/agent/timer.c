@@ -23,7 +23,7 @@ struct kernel_sigevent {
   int padding[11];
 };
 
-/* Serialises threads that begin with threads that call exec or set the signal's handler: a timer
+/* Prevents that a thread begins while another one calls exec or sets the signal's handler: a timer
  * that is armed while the action is the default terminates the program. The lock is held with all
  * signals blocked, so that no handler of the program can request it on the same thread. */
 static uint32_t lock;
@@ -61,7 +61,8 @@ static long arm(const struct thread *thread, uint64_t first_ns) {
   return raw4(SYS_timer_settime, thread->timer, 0, &every, NULL);
 }
 
-/* Keeps the rest of the thread's period, because a program may try many paths for its exec. */
+/* Disarms the thread's timer, and keeps the rest of its period. A program that tries many paths for
+ * its exec would otherwise begin a new period each time. */
 static void disarm(struct thread *thread) {
   const struct itimerspec none = {{0, 0}, {0, 0}};
   struct itimerspec left = none;

@@ -20,21 +20,21 @@
 enum {
   TALLY_WIRE_SLOTS = 512,       /* the maximum number of threads at a time */
   TALLY_WIRE_PAGE = 4096,       /* slots and rings begin at a multiple of it */
-  TALLY_WIRE_SIGNALS = 3,       /* tried in order */
+  TALLY_WIRE_SIGNALS = 3,       /* signals that the agent tries, in order */
   TALLY_WIRE_CPUS = 1024,       /* the maximum number of processors with a kernel clock */
   TALLY_WIRE_ATTR_BYTES = 128,  /* space for a perf_event_attr */
   TALLY_WIRE_VARIANTS = 4,      /* variants of a clock's attributes, tried in order */
   TALLY_WIRE_FDS = 4096,        /* the maximum number of descriptors handed over */
-  TALLY_WIRE_FRAMES = 127,      /* of a call chain, leaf included: as many as the kernel records */
+  TALLY_WIRE_FRAMES = 127,      /* frames of a chain with its leaf; the kernel records as many */
   TALLY_WIRE_REGISTERS = 17,    /* x86-64, DWARF's numbering; 16 is the pc */
-  TALLY_WIRE_STACK_BYTES = 8192 /* of a stack dump */
+  TALLY_WIRE_STACK_BYTES = 8192 /* size of a stack dump */
 };
 
 /* header.state; the agent writes it and wakes the threads that wait for it. */
 enum tally_wire_state {
   TALLY_STATE_EMPTY = 0,
   TALLY_STATE_OFFERED, /* descriptors of the kernel's clocks are offered */
-  TALLY_STATE_RING,    /* the debugger has taken them: no part of the agent runs any more */
+  TALLY_STATE_RING, /* the debugger has taken the descriptors: no part of the agent runs any more */
   TALLY_STATE_TICKER,
   TALLY_STATE_TIMER,
   TALLY_STATE_REFUSED, /* refusal and error say why */
@@ -52,15 +52,15 @@ enum tally_wire_handover {
 /* header.command; the debugger writes it. */
 enum tally_wire_command { TALLY_COMMAND_RUN = 0, TALLY_COMMAND_STOP };
 
-/* Also what tally_agent_start() returns. */
+/* header.refusal, and the result of tally_agent_start(). */
 enum tally_wire_refusal {
   TALLY_REFUSED_NOT = 0,
   TALLY_REFUSED_VARIABLE = 1,   /* TALLY_AGENT does not have the expected format */
   TALLY_REFUSED_OPEN = 2,       /* the memory cannot be opened */
-  TALLY_REFUSED_FOREIGN = 3,    /* too short, not sealed, or not Tally's */
-  TALLY_REFUSED_VERSION = 4,    /* of another version of Tally */
+  TALLY_REFUSED_FOREIGN = 3,    /* the memory is too short, not sealed, or not Tally's */
+  TALLY_REFUSED_VERSION = 4,    /* the memory belongs to another version of Tally */
   TALLY_REFUSED_UNEXPECTED = 5, /* another process is expected, or none */
-  TALLY_REFUSED_CLAIMED = 6,    /* another agent uses it */
+  TALLY_REFUSED_CLAIMED = 6,    /* another agent uses the memory */
   TALLY_REFUSED_MAP = 7,        /* the memory cannot be mapped */
   TALLY_REFUSED_BUSY = 8,       /* the agent of this process works for another debugger */
   TALLY_REFUSED_SIGNAL = 9,     /* every signal in the list is in use */
@@ -78,7 +78,7 @@ enum tally_wire_end {
 /* Bits of header.notes. */
 enum tally_wire_note {
   TALLY_NOTE_SIGPROF = 1, /* the program handles SIGPROF */
-  TALLY_NOTE_BLIND = 2,   /* no descriptors: the ticker does not see clone()'s threads */
+  TALLY_NOTE_BLIND = 2,   /* the ticker has no descriptors, so it does not see clone()'s threads */
   TALLY_NOTE_CROWDED = 4, /* more threads than slots */
   TALLY_NOTE_LATE = 8,    /* loaded into a stopped process: exec is not intercepted */
   TALLY_NOTE_LIMIT = 16,  /* a signal could not be queued: RLIMIT_SIGPENDING */
@@ -87,8 +87,8 @@ enum tally_wire_note {
 
 enum tally_wire_stacks { TALLY_STACKS_NONE = 0, TALLY_STACKS_FP, TALLY_STACKS_COPY };
 
-/* It has many data members because it is all that two programs share, besides the slots and the
- * rings. */
+/* Holds all that the two programs share, besides the slots and the rings; hence the many data
+ * members. */
 struct tally_wire_header {
   /* Written by the debugger, before it passes the memory's name on. */
   uint64_t magic;
@@ -119,7 +119,7 @@ struct tally_wire_header {
   /* Written by the debugger while the program runs. */
   int32_t expected_pid; /* 0: none */
   uint32_t command;
-  uint32_t seen; /* not 0 once the debugger knows the mappings; the agent waits for it briefly */
+  uint32_t seen; /* not 0 once the debugger knows the mappings; the agent waits for this briefly */
 
   /* Written by both sides. */
   uint32_t handover;
@@ -135,11 +135,11 @@ struct tally_wire_header {
   uint64_t load_address;
   uint64_t signals_sent;
   uint64_t lost;        /* ticks without an address: no room, or the signal arrived too late */
-  uint64_t cpu_ns;      /* of the program's own threads since the start (ticker only) */
-  uint64_t unplaced_ns; /* of these, in no record and not in `lost` yet (ticker only) */
-  uint32_t variant;     /* of the clock's attributes: the one that the kernel accepted */
+  uint64_t cpu_ns;      /* CPU time of the program's own threads since the start (ticker only) */
+  uint64_t unplaced_ns; /* the part of cpu_ns in no record and not in `lost` yet (ticker only) */
+  uint32_t variant;     /* index of the clock's attributes that the kernel accepted */
   uint32_t fds; /* <= TALLY_WIRE_FDS: for each processor the ring's owner, then its clocks */
-  uint32_t mapped_bytes; /* of each ring, as clock_ring_bytes; the reader maps the same */
+  uint32_t mapped_bytes; /* size of each ring, like clock_ring_bytes; the reader maps as much */
   int32_t fd[TALLY_WIRE_FDS];
   int32_t fd_cpu[TALLY_WIRE_FDS]; /* index into cpu[] */
 };

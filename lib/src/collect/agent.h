@@ -48,7 +48,8 @@ struct AgentFacts {
 // status() and snapshot() contain no samples. One thread makes all calls. No call throws.
 class AgentSampler : public Sampler {
 public:
-  // Returns the same value as long as this object lives. After stop() it is no longer usable.
+  // Returns the same value as long as this object lives. After stop() the value is no longer
+  // usable.
   virtual const AgentLaunch &launch() const = 0;
 
   // Names the process that is about to load the agent. Call this at the process's first

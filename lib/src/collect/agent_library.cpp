@@ -139,8 +139,8 @@ Result<std::string> find_agent_library(const std::string &given) {
   } else if (const char *named = std::getenv("TALLY_AGENT_LIBRARY"); named && *named) {
     candidates.emplace_back(named);
   } else if (const std::string folder = folder_of_this_code(); !folder.empty()) {
-    // Installed: beside libtally.so, or seen from the programs' directory. In a build directory:
-    // likewise.
+    // The first two paths are those of an installed library, seen from libtally.so and from the
+    // programs. The other two are those in a build directory, likewise.
     for (const char *below :
          {"tally", TALLY_LIBDIR_FROM_BINDIR "/tally", "src/agent", "../src/agent"})
       candidates.push_back(fmt::format("{}/{}/{}", folder, below, agent_library_name));

@@ -27,7 +27,7 @@ constexpr uint32_t this_machine = EM_AARCH64;
 constexpr uint32_t this_machine = EM_NONE;
 #endif
 
-// The rings hold the samples of one thread at 1000 Hz for a fifth of a second, even with the
+// Each ring holds the samples of one thread at 1000 Hz for a fifth of a second, even with the
 // deepest stacks. Pages that no thread writes cost nothing.
 constexpr uint32_t chain_ring_bytes = 256 << 10;
 constexpr uint32_t copy_ring_bytes = 2 << 20;

@@ -49,7 +49,7 @@ public:
   AgentMemory &operator=(AgentMemory &&other) noexcept;
   ~AgentMemory() { release(); }
 
-  // "TALLY_AGENT=/proc/PID/fd/N"
+  // Returns the environment variable that names the memory: "TALLY_AGENT=/proc/PID/fd/N".
   std::string variable() const;
   tally_wire_header &header() { return *static_cast<tally_wire_header *>(map_); }
   const tally_wire_header &header() const { return *static_cast<const tally_wire_header *>(map_); }

@@ -22,8 +22,8 @@ public:
   AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
             std::function<bool()> may_look);
 
-  // Counts the samples. It is public, because its maps, names, parts and snapshots are the
-  // sampler's business.
+  // Returns the collector, which counts the samples. The sampler uses it directly for mappings,
+  // names, parts and snapshots.
   StackCollector &collector() { return collector_; }
   const StackCollector &collector() const { return collector_; }
 

@@ -1,9 +1,10 @@
-// Samples by stopping: a debugger interrupts the process, reads each thread's stack, and resumes
-// the process. This backend is for targets without a usable kernel clock: remote and bare-metal
-// targets, and static programs where perf is refused. It counts wall time: a sleeping thread is
-// counted where it sleeps. For a process on this machine, a thread that waits for a processor is
-// left out of the round. Such waits begin at system calls, and where a debugger resumes a thread,
-// more often than elsewhere, and many exist only because the debugger uses a processor, too.
+// Samples by stopping: in each round, a debugger interrupts the process, reads each thread's stack,
+// and resumes the process. This backend is for targets without a usable kernel clock: remote and
+// bare-metal targets, and static programs where perf is refused. It counts wall time: a sleeping
+// thread is counted where it sleeps. For a process on this machine, a thread that waits for a
+// processor is left out of the round. Such waits begin more often than elsewhere at system calls
+// and where a debugger resumes a thread, and the debugger's own use of a processor causes many of
+// them.
 #pragma once
 
 #include <condition_variable>
@@ -40,11 +41,11 @@ public:
   // does not exist yet, it returns a real-time signal, because a program handles these least often.
   static int free_signal(pid_t pid);
   // After a round the process runs for at least this many times the duration of the round, though
-  // at most 1 s, so that it gets four fifths of the time. A round lasts from just before its first
-  // signal until the process runs again. For a remote process the time from done() to the actual
-  // resume is unknown and not included. At the beginning of a run, the faster one of the last two
-  // rounds decides. The time that the process has run since the round counts, including the time
-  // before stops for the user.
+  // at most 1 s, so that the process gets four fifths of the time. A round lasts from just before
+  // its first signal until the process runs again. For a remote process the time from done() to the
+  // actual resume is unknown and not included. At the beginning of a run, the shorter duration of
+  // the last two rounds is used. The time that the process has run since the last round counts,
+  // including the time before stops for the user.
   static constexpr uint64_t run_per_stop = 4;
 
   // Sets the process: `pid` is a process of this machine, to whose threads interrupt() sends
@@ -57,11 +58,12 @@ public:
   // Returns how long the caller waits, in ns, before it calls interrupt(): the period ± 50 %, or
   // longer after a slow round.
   uint64_t wait_ns();
-  // Sends the signal to each thread of the process that runs or sleeps and does not block it, and
-  // returns how many. Returns when their stops are over and the process runs again, or after about
-  // 0.1 s. For a remote process it returns 1 at once, and the caller interrupts the process now.
-  // Returns 0 if there is nothing to do, because the process does not run or its last stop has not
-  // come yet, and given_up if it cannot interrupt the process any more, see problem().
+  // Sends the signal to each thread that runs or sleeps and does not block the signal. Returns the
+  // number of these threads when their stops are over and the process runs again, or after about
+  // 0.1 s. For a remote process, returns 1 at once, and the caller must interrupt the process
+  // itself. Returns 0 if there is nothing to do, because the process does not run or its last stop
+  // has not come yet. Returns given_up if the process cannot be interrupted any more; problem()
+  // says why.
   static constexpr size_t given_up = SIZE_MAX;
   size_t interrupt();
 
@@ -118,7 +120,7 @@ private:
   private:
     uint64_t period_ns_ = 0;
     uint64_t cost_ns_ = 0;         // the duration of the last round
-    uint64_t earlier_cost_ns_ = 0; // and of the one before it
+    uint64_t earlier_cost_ns_ = 0; // the duration of the round before the last one
     uint64_t ran_before_ns_ = 0;   // how long the process ran since the last round, in earlier runs
     bool first_wait_ = false;      // no round has ended since the process was resumed
     std::minstd_rand random_{std::random_device{}()};
@@ -129,14 +131,14 @@ private:
   };
   // The newest round.
   struct Round {
-    uint64_t sent_at_ns = 0; // when its first signal was sent; before it, when the process resumed
+    uint64_t sent_at_ns = 0; // when the first signal was sent; until then, time of the resume
     bool held = true;        // see Choice
-    bool counted = false;    // a stop of it has come
+    bool counted = false;    // a stop of this round has come
     bool looking = false;    // true between take() and done()
     pid_t looked_at = 0;     // the last thread that stopped
   };
-  // The requests to a remote process that were repeated, although their stops may still come.
-  // Each repetition extends the time in which all of them may come.
+  // The requests to a remote process that were repeated, although their stops may still come. Each
+  // repetition extends the time in which all these stops may come.
   struct Late {
     uint32_t stops = 0;
     uint64_t until_ns = 0; // a stop after this time is the user's
@@ -173,9 +175,9 @@ public:
   virtual void add(const ThreadStack &stack) = 0;
 };
 
-// Creates a sampler for process `pid` and sets `clock` for it, which must outlive the sampler. pid
-// 0 is a remote process, whose mappings are unknown. A process that does not exist is not_found,
-// and a frequency of 0 Hz is invalid_argument.
+// Creates a sampler for process `pid` and calls clock.set() for that process. `clock` must outlive
+// the sampler. Pid 0 stands for a remote process, whose mappings are unknown. Errors: not_found if
+// the process does not exist, invalid_argument for a frequency of 0 Hz.
 Result<std::unique_ptr<InterruptSampler>>
 make_interrupt_sampler(pid_t pid, int signal, const SamplerOptions &options, InterruptClock &clock);
 

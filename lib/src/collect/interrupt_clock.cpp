@@ -24,8 +24,8 @@ namespace {
 // where no signal reaches it, or if a remote target loses the request, which happens to a request
 // that arrives before the target runs.
 constexpr uint64_t given_up_after_ns = 2'000'000'000;
-// A request to a remote target is repeated after this time. Its stop may still come: for
-// given_up_after_ns more, take() classifies such a stop as stale.
+// A request to a remote target is repeated after this time. The stop of the first request may still
+// come: for given_up_after_ns more, take() classifies it as stale.
 constexpr uint64_t remote_repeated_after_ns = 250'000'000;
 
 // A round that takes long makes the next wait longer, but not longer than this, so that even a slow
@@ -182,7 +182,8 @@ size_t InterruptClock::interrupt() {
 
 size_t InterruptClock::interrupt_remote() {
   const uint64_t now = now_ns();
-  // The debugger still reads the stacks of the last stop. The limit is for a round without done().
+  // The debugger still reads the stacks of the last stop. The time limit ends a round whose done()
+  // never comes.
   if (round_.looking && now - round_.sent_at_ns < given_up_after_ns)
     return 0;
   if (const auto at = awaited_.find(any_thread); at != awaited_.end()) {
@@ -212,8 +213,9 @@ InterruptClock::Choice InterruptClock::choose(std::span<const pid_t> tids,
 }
 
 // Waits for a moment in which the threads can be interrupted, and chooses those to interrupt. The
-// samples must not depend on when the scheduler gave this thread a processor. If it always does so
-// late, a late round is better than none. Returns nothing if the process does not run any more.
+// samples must not depend on when the scheduler gave this thread a processor. If the processor is
+// always given late, a late round is better than none. Returns nothing if the process does not run
+// any more.
 std::optional<InterruptClock::Choice>
 InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse &use,
                                 std::span<const pid_t> tids) {

@@ -14,7 +14,8 @@ namespace tally {
 namespace {
 
 // The least and greatest interval between two readings of the mappings. The interval doubles
-// whenever a reading shows no new mapping, and is the least one again after a reading that does.
+// whenever a reading shows no new mapping, and becomes the least one again when a reading shows a
+// new mapping.
 constexpr uint64_t least_map_age_ns = 2'000'000;
 constexpr uint64_t most_map_age_ns = 200'000'000;
 

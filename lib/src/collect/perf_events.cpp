@@ -40,7 +40,7 @@ constexpr size_t largest_rings = size_t{256} << 20;
 // The rings must hold what is written while the reader cannot run for this time.
 constexpr uint64_t stall_ms = 120;
 
-// Returns what the clock of one processor writes in that time.
+// Returns the number of bytes that the clock of one processor writes in stall_ms.
 constexpr uint64_t stall_bytes(uint32_t frequency_hz, uint64_t stack_bytes) {
   return stack_bytes * frequency_hz * stall_ms / 1000;
 }
@@ -75,7 +75,8 @@ int perf_event_open(perf_event_attr &attr, pid_t tid, int cpu, int output) {
   return static_cast<int>(::syscall(SYS_perf_event_open, &attr, tid, cpu, output, flags));
 }
 
-// Raises the soft limit on descriptors to the hard one for its lifetime.
+// Raises the soft limit on descriptors to the hard limit as long as the object lives, if `wanted`
+// descriptors need that.
 class DescriptorRoom {
 public:
   explicit DescriptorRoom(size_t wanted) {
@@ -154,7 +155,7 @@ uint64_t sampling_period_ns(uint32_t frequency_hz) {
   return (period + period * 3 / 1000) | 1;
 }
 
-// The variants are ordered: newest kernels and most rights first.
+// The first variants require the newest kernels and the most rights.
 void PerfEvents::set_variant(size_t variant) {
   inherit_thread_ = variant < 2;
   exclude_kernel_ = variant % 2 != 0;
@@ -298,7 +299,7 @@ Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
     }
     UniqueFd event(open_one(tid, i));
     if (event.get() < 0 && errno == EINVAL && inherit_thread_) {
-      inherit_thread_ = false; // before Linux 5.13
+      inherit_thread_ = false; // Linux before 5.13 does not support inherit_thread
       event.reset(open_one(tid, i));
     }
     if (event.get() < 0 && errno == EACCES && !exclude_kernel_) {

@@ -48,7 +48,7 @@ public:
   // the variants of a clock, in the order in which to try them. The clock of the i-th processor has
   // a period that is 2 * i ns longer.
   struct Attributes {
-    uint32_t bytes = 0; // the size of each, as passed to the kernel
+    uint32_t bytes = 0; // the size of each perf_event_attr, as passed to the kernel
     perf_event_attr owner{};
     std::vector<perf_event_attr> clocks;
     size_t ring_bytes = 0; // the first size to try; halved if it cannot be mapped
@@ -59,16 +59,17 @@ public:
     UniqueFd fd;
     size_t cpu_index = 0;
   };
-  // Takes over events that were opened this way. `variant` is the one that the kernel accepted. The
-  // first descriptor of each processor is the owner of its ring, which the other process has mapped
-  // with `ring_bytes`. Returns an error if a descriptor is not a perf event or a ring cannot be
-  // mapped; all descriptors are then closed.
+  // Takes over events that another process has opened with attributes(). `variant` is the index of
+  // the element of Attributes::clocks that the kernel accepted. The first descriptor of each
+  // processor owns the processor's ring, which the other process has mapped with `ring_bytes`.
+  // Returns an error if a descriptor is not a perf event or a ring cannot be mapped; all
+  // descriptors are then closed.
   static Result<PerfEvents> adopt(const Config &config, std::vector<Given> given, size_t variant,
                                   size_t cpus, size_t ring_bytes);
 
   // Opens the clocks of all `tids`; threads that end meanwhile are skipped.
   static Result<PerfEvents> open(const Config &config, std::span<const pid_t> tids);
-  // Does the same for threads that were found later.
+  // Opens the clocks of threads that were found after open().
   Result<void> add(std::span<const pid_t> tids);
 
   PerfEvents() = default;
@@ -86,8 +87,8 @@ public:
   // Returns the descriptor that wakes poll() when ring i fills, or -1 if all events that write to
   // it have ended.
   int wake_fd(size_t i) const;
-  // Replaces a descriptor that reported POLLHUP, and will do so forever, by that of another event
-  // with the same ring.
+  // Replaces a descriptor that reported POLLHUP, because it would report that again and again, by
+  // the descriptor of another event with the same ring.
   void drop_wake_fd(size_t i) { ++feeds_[i].next; }
 
   uint64_t cpu_ns() const; // of all sampled threads, also after close()
@@ -120,7 +121,7 @@ private:
   std::vector<int> cpus_;
   std::vector<UniqueFd> events_;
   std::vector<Feed> feeds_;     // one per processor
-  std::vector<PerfRing> rings_; // in the same order
+  std::vector<PerfRing> rings_; // one per processor, in the order of feeds_
   size_t ring_bytes_ = 0;
   size_t threads_ = 0; // requested, for messages
   int first_fd_ = 0;   // descriptors are moved to this number and above

@@ -34,7 +34,8 @@ private:
 // The CPU time of the process since the last clear(). `clocks_ns` is what the clocks measured.
 class CpuTime {
 public:
-  // Opens the file from which follow() reads. Call it if the clocks do not sample the kernel.
+  // Opens the file from which follow() reads. Call this function if the clocks do not sample the
+  // kernel.
   void measure_kernel(pid_t pid);
   // Reads the user and the system time. Does nothing before measure_kernel(), and keeps the last
   // values once the process is gone.

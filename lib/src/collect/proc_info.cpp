@@ -147,7 +147,7 @@ std::optional<SchedulerCounts> parse_schedstat(std::string_view text) {
       return std::nullopt;
     text.remove_prefix(static_cast<size_t>(end - text.data()));
   }
-  if (numbers[2] == 0) // every thread has run before anyone can ask, so the kernel does not count
+  if (numbers[2] == 0) // every thread has run at least once: the kernel does not count
     return std::nullopt;
   return SchedulerCounts{numbers[0], numbers[1], numbers[2]};
 }

@@ -35,11 +35,11 @@ struct CpuTimes {
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
 // Returns the processor that a thread runs on, or ran on last, from the thread's own stat text.
 std::optional<int> parse_processor(std::string_view stat);
-// Returns whether the thread runs or waits for a processor, from the same text.
+// Returns whether a thread runs or waits for a processor, from the thread's own stat text.
 bool is_runnable(std::string_view stat);
 
-// The content of /proc/PID/task/TID/schedstat. It requires CONFIG_SCHED_INFO, which most kernels
-// have.
+// The content of /proc/PID/task/TID/schedstat. A kernel has this file if it was built with
+// CONFIG_SCHED_INFO, as most are.
 struct SchedulerCounts {
   uint64_t cpu_ns = 0;    // exact while the thread has no processor, otherwise as of the last tick
   uint64_t waited_ns = 0; // time in which it was runnable, but had no processor

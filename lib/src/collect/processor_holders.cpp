@@ -18,8 +18,8 @@ namespace tally {
 
 namespace {
 
-// Shorter than the slices of other threads (1.4 ms and more), but long enough to send the signals
-// in it: with 100 µs, the interrupted thread ran again before all signals were sent.
+// The time slice is shorter than those of other threads (1.4 ms and more), but long enough to send
+// all signals: with 100 µs, the interrupted thread ran again before all signals were sent.
 constexpr uint64_t slice_ns = 500'000;
 // A thread that sleeps on an idle processor wakes within this time after its timer. A thread that
 // must wait for a processor wakes later.
@@ -127,7 +127,7 @@ bool ProcessorHolders::add_holder() {
 }
 
 void ProcessorHolders::take(std::span<const int> processors, uint64_t at_ns) {
-  failed_ = left_ != taken_; // some have not noticed the end of the last round
+  failed_ = left_ != taken_; // some holders have not noticed the end of the last round
   if (failed_)
     return;
   taken_ = 0;

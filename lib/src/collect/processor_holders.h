@@ -42,11 +42,11 @@ uint64_t times_preempted();
 // late.
 bool sleep_on_time(uint64_t at_ns);
 
-// Owns one thread for each processor to hold. Each thread sleeps there, so that the processor's own
-// timer interrupts what runs, and then occupies the processor until it is released, or for three
-// milliseconds. The threads live as long as this object, and take no lock. Only one thread at a
-// time may call these functions; if there are several owners, this includes the destructor, which
-// runs in the last of them.
+// Owns one thread, a holder, for each processor to be occupied. A holder sleeps on its processor,
+// so that the timer of that processor interrupts the thread that runs there. Then the holder
+// occupies the processor until release() is called, but for at most three milliseconds. The holders
+// live as long as this object, and take no lock. Only one thread at a time may call these
+// functions, including the destructor, which runs in the thread of the last owner.
 class ProcessorHolders {
 public:
   static constexpr size_t most = 64;
@@ -60,10 +60,10 @@ public:
   // 100 µs ahead. The caller must still be allowed on all of its processors, because new threads
   // inherit its affinity.
   void take(std::span<const int> processors, uint64_t at_ns);
-  // Must be called when that time has come. Returns true if all processors are held, and were taken
-  // on time.
+  // Must be called when the time `at_ns` of take() has come. Returns true if all processors are
+  // held, and were taken on time.
   bool hold() const;
-  bool holds() const; // true if no holder has lost its processor since
+  bool holds() const; // true if no holder has lost its processor since take()
   void release();
 
 private:

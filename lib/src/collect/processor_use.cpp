@@ -27,8 +27,8 @@ std::optional<SchedulerCounts> ProcessorUse::counts_of(pid_t tid) const {
   return text ? parse_schedstat(*text) : std::nullopt;
 }
 
-// Returns the processors of the threads that run or wait for one, each once. Such a thread may wait
-// because the caller has just taken its processor.
+// Returns, without repetitions, the processors of the threads that run or wait for a processor. A
+// thread may wait because the caller has just taken its processor.
 std::vector<int> ProcessorUse::processors(std::span<const pid_t> tids) const {
   std::vector<int> out;
   for (const pid_t tid : tids) {

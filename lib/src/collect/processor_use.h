@@ -3,9 +3,9 @@
 //
 // The scheduler takes the processor away at certain addresses more often than at others: where a
 // system call reads a CPU clock, a used-up time slice ends at this point. A sample of a thread that
-// waits for a processor shows such an address. So does a sample taken by a thread that had to wait
-// itself, because it gets the processor when another thread loses it. Neither of these addresses is
-// random.
+// waits for a processor shows such an address. If the sampling thread itself had to wait, the
+// sample shows such an address, too, because the sampling thread gets the processor when another
+// thread loses it. Neither of these addresses is random.
 //
 // A signal does not stop a thread at once, either. The interrupt that makes the thread's processor
 // check for signals takes 3 µs and more in a virtual machine, and a thread that makes a system call
@@ -31,25 +31,26 @@
 
 namespace tally {
 
-// Returns whether the thread has a processor. Its counts are read one after the other: if they
-// change meanwhile, the result is false.
+// Returns whether the thread has a processor. The thread's counts are read one after the other: if
+// they change meanwhile, the result is false.
 constexpr bool has_processor(const SchedulerCounts &counts, const ProcessStatus &status) {
   return counts.arrivals == status.switches + 1;
 }
 
 class ProcessorUse {
 public:
-  // Must be constructed by the thread that uses it; this thread keeps its short time slices
-  // afterwards.
+  // Must be called by the thread that uses the object. Requests short time slices for this thread,
+  // which stay in force after the object is destroyed.
   ProcessorUse(pid_t pid, ProcessorHolders &holders);
   ProcessorUse(const ProcessorUse &) = delete;
   ProcessorUse &operator=(const ProcessorUse &) = delete;
   ~ProcessorUse(); // releases the processors
 
-  // Sleeps for a moment; if `beside` is true, on the processors of the threads. The calling thread
-  // then occupies one of them as long as it does not wait, and the holders occupy the others until
-  // the next call. Returns false if a processor was not obtained on time: what runs now is then not
-  // what ran when the sleep should have ended, and the caller should try again.
+  // Sleeps for a moment. If `beside` is true, sleeps on the processors of the threads: the calling
+  // thread then occupies one of these processors as long as it does not wait, and the holders
+  // occupy the others until the next call. Returns false if a processor was not obtained on time:
+  // the threads that run now are then not those that ran when the sleep should have ended, and the
+  // caller should try again.
   bool sleep_briefly(std::span<const pid_t> tids, bool beside);
   // Returns false if a thread whose processor was taken may have run since then.
   bool is_undisturbed() const;

@@ -10,8 +10,8 @@ namespace {
 // The samples of one thread come in order, except for the differences between the clocks of
 // processors.
 constexpr uint64_t disorder_ns = 1'000'000'000;
-// No reader is later than this. The limit keeps the record of a thread that the reader never asks
-// about from growing.
+// No reader is later than this. Older switches may be forgotten, so that the record of a thread
+// about which the reader never asks does not grow.
 constexpr uint64_t longest_delay_ns = 10'000'000'000;
 constexpr size_t many_switches = 8192;
 constexpr size_t many_threads = 1024;

@@ -34,9 +34,9 @@ public:
   StopAddresses &stops() { return stops_; }
   const StopAddresses &stops() const { return stops_; }
 
-  // Returns whether the thread, or the whole process, was inside at that time. The times of one
-  // thread must be roughly ascending: switches more than a second before the newest time may be
-  // forgotten.
+  // Returns whether the thread, or the whole process, was inside the region at that time. The times
+  // of one thread must be roughly ascending: switches more than a second before the newest time may
+  // be forgotten.
   bool holds(pid_t tid, uint64_t at_ns);
 
   size_t memory_bytes() const;

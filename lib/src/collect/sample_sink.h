@@ -26,15 +26,15 @@ public:
     uint64_t lost = 0;
     uint64_t throttled = 0;
     uint64_t truncated_stacks = 0;
-    uint64_t short_dumps = 0; // those truncated by the size of the stack dump
-    uint64_t bad_records = 0; // with a structure that the kernel does not write
+    uint64_t short_dumps = 0; // stacks that the size of the stack dump truncated
+    uint64_t bad_records = 0; // records with a structure that the kernel does not write
   };
 
   SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
              const PerfLayout &layout);
 
-  // Counts the samples. It is public, because its maps, names, parts and snapshots are the
-  // sampler's business.
+  // Returns the collector, which counts the samples. The sampler uses it directly for mappings,
+  // names, parts and snapshots.
   StackCollector &collector() { return collector_; }
   const StackCollector &collector() const { return collector_; }
 

@@ -55,7 +55,7 @@ public:
   // if outer frames are missing. An empty stack is a sample at an unknown address.
   void add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks);
 
-  // These functions implement those of Sampler.
+  // These functions implement the functions of Sampler that have the same names.
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
   Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
   void clear();
@@ -92,7 +92,7 @@ private:
 
   uint32_t parts_kept_ = 0;
   bool part_has_samples_ = false;
-  bool part_added_ = false; // by a snapshot
+  bool part_added_ = false; // a snapshot has already added the open part to builder_
 };
 
 } // namespace tally

@@ -19,8 +19,8 @@ int64_t signed_number(std::span<const uint8_t> bytes) {
   return wide;
 }
 
-// Returns the target of a direct jump or call at `address`. Opcodes as in Intel's manual, volume 2:
-// CALL E8, JMP E9 and EB, Jcc 70 to 7F and 0F 80 to 0F 8F.
+// Returns the target of a direct jump or call at `address`. Intel's manual (volume 2) defines the
+// opcodes: CALL E8, JMP E9 and EB, Jcc 70 to 7F and 0F 80 to 0F 8F.
 std::optional<uint64_t> target_of(uint64_t address, std::span<const uint8_t> code) {
   if (code.size() < 6)
     return std::nullopt;

@@ -40,7 +40,7 @@ bool parse_line(std::string_view line, CodeRange &range) {
   line.remove_prefix(static_cast<size_t>(end - line.data()));
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   range.device = makedev(static_cast<unsigned>(major_number), static_cast<unsigned>(minor_number));
-  range.path = line.empty() ? "//anon" : line; // the path that MMAP2 records have for it
+  range.path = line.empty() ? "//anon" : line; // MMAP2 records call such memory "//anon", too
   return range.start < range.limit;
 }
 

@@ -15,7 +15,7 @@ struct CodeRange {
   uint64_t file_offset = 0;
   uint64_t device = 0;
   uint64_t inode = 0;
-  std::string path;       // the kernel's name for it; "//anon" for memory without a file
+  std::string path;       // the kernel's name for the file; "//anon" for memory without a file
   std::string build_id{}; // lower-case hex; empty if unknown
   friend bool operator==(const CodeRange &, const CodeRange &) = default;
 };
@@ -57,7 +57,8 @@ private:
   std::unordered_multimap<uint64_t, uint32_t> by_hash_;
   uint32_t program_ = nowhere;
   uint64_t generation_ = 0;
-  // Index of the piece found last, because most samples fall into few pieces.
+  // Index of the piece that find() returned last; find() tries it first, because most samples fall
+  // into few pieces.
   mutable size_t last_ = 0;
 };
 

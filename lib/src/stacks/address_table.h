@@ -20,8 +20,8 @@ public:
   explicit AddressTable(const AddressSpace &space) : space_(&space) {} // `space` must outlive it
   void clear() { *this = AddressTable(*space_); }
 
-  // Takes a chain that is leaf first and returns its numbers, outermost first; valid until the next
-  // call.
+  // Returns the numbers of a chain's addresses, outermost first. The chain is leaf first. The
+  // result is valid until the next call.
   std::span<const uint32_t> numbers_of(std::span<const uint64_t> pcs);
 
   struct Entry {
@@ -44,7 +44,7 @@ private:
   static constexpr uint32_t no_range = (1 << (64 - offset_bits)) - 1;
   Chunks<uint64_t, 10> entries_;
   DenseIdTable by_entry_;
-  // Marks, and addresses outside of every range or at a large offset.
+  // Truncation marks, and addresses that are outside of every range or at a large offset in one.
   std::vector<uint64_t> elsewhere_;
   DenseIdTable by_address_;
 

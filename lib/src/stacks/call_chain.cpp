@@ -53,8 +53,8 @@ size_t CallChain::splice(std::span<const uint64_t> by_frame_pointers) {
     return address - 1 == pcs_[ours] || (ours == 0 && address == pcs_[ours]);
   };
   // In code without frame pointers the frame-pointer chain is arbitrary, so a single frame may
-  // match by chance; two must match. That chain never has more frames than the unwound one: a leaf
-  // may have no frame of its own, which hides its caller.
+  // match by chance; two must match. The frame-pointer chain never has more frames than the unwound
+  // one: if a leaf has no frame of its own, its caller is missing in the frame-pointer chain.
   size_t at = std::min(last + 1, by_frame_pointers.size());
   while (at > 1 && !(agree(at - 1, last) && agree(at - 2, last - 1)))
     --at;

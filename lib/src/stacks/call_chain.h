@@ -18,7 +18,7 @@ namespace tally {
 class CallChain {
 public:
   // Addresses below this hold no code, but a chain may contain such values where a register did not
-  // hold a frame pointer. (At the other end of the address space are the kernel's marks.)
+  // hold a frame pointer. The kernel's marks are at the other end of the address space.
   static constexpr uint64_t lowest_code = 4096;
 
   // `unwinder` (null if unwind() is not called) and `space` must outlive the chain. `pid` is a live
@@ -33,8 +33,9 @@ public:
   // Appends a caller. Returns false if the address is not in mapped code; it cannot be a caller
   // then, and nothing beyond it can be trusted.
   bool caller(uint64_t return_address);
-  // Unwinds into an empty chain. `asked` is the number of bytes of the stack that were requested;
-  // if the stack dump is smaller, the stack could not be read beyond its end.
+  // Unwinds the stack and fills the chain, which must be empty. `asked` is the number of bytes that
+  // were requested of the stack. If the stack dump has fewer bytes, the memory after its end could
+  // not be read.
   StackEnd unwind(const Registers &registers, std::span<const std::byte> stack, size_t asked);
   // Extends a chain that unwind() has truncated at the end of the stack dump with the frames of
   // `by_frame_pointers` (leaf first: the pc, then return addresses), provided that both chains

@@ -11,10 +11,10 @@ namespace tally {
 // Keeps the values that were made for the frames of one chain, for use by the next chain.
 template <class Value> class CommonRoot {
 public:
-  // Takes a chain that is leaf first and returns its values, outermost first; valid until the next
-  // call. make(pc, outer) returns the value of a frame, given the values of the frames outside of
-  // it. If `generation` differs from that of the previous call, nothing is reused, because an
-  // address may then stand for other code.
+  // Returns the values of a chain's frames, outermost first. The chain is leaf first. The result is
+  // valid until the next call. make(pc, outer) returns the value of a frame, given the values of
+  // the frames outside of it. If `generation` differs from that of the previous call, nothing is
+  // reused, because an address may then stand for other code.
   template <class Make>
   std::span<const Value> values_of(std::span<const uint64_t> pcs, uint64_t generation, Make make) {
     size_t same = 0;

@@ -31,7 +31,7 @@ LocationId MappedStacks::location_of(StackProfileBuilder &builder, uint32_t rang
       range == AddressSpace::nowhere ? none<MappingId> : mapping_of(builder, range), pc);
 }
 
-// Returns the kernel's mapping; all processes of a profile share it.
+// Returns the mapping that stands for the kernel; all processes of a profile share this mapping.
 MappingId MappedStacks::kernel_mapping(StackProfileBuilder &builder) {
   if (kernel_ != none<MappingId>)
     return kernel_;

@@ -15,7 +15,7 @@ namespace tally {
 class MappedStacks {
 public:
   explicit MappedStacks(const AddressSpace &space) : space_(space) {} // `space` must outlive it
-  // Starts with the mappings of `other`, of whose space `space` must be a copy.
+  // Starts with the mappings of `other`. `space` must be a copy of the space of `other`.
   MappedStacks(const AddressSpace &space, const MappedStacks &other)
       : space_(space), mappings_(other.mappings_), kernel_(other.kernel_) {}
   MappedStacks(const MappedStacks &) = delete;

@@ -23,8 +23,8 @@ struct Count {
   auto key() const { return uint64_t{thread} << 32 | part; }
 };
 
-// A node in the order of a walk: callers precede callees, and callees of one caller are sorted by
-// frame number.
+// A node of a packed list. The list is in depth-first order: callers precede callees, and callees
+// of one caller are sorted by frame number.
 struct PackedNode {
   uint32_t depth = 0; // 0 stands for samples without a stack and precedes all others
   uint32_t frame = 0;
@@ -60,9 +60,9 @@ constexpr int level = 1, window_log = 17;
 
 } // namespace
 
-// Encodes a node as: 2 * (levels that it is further out than a callee of the previous node), + 1 if
-// it has counts; its frame; and if it has counts, their number, and the thread, part and ticks of
-// each.
+// Encodes a node as several numbers. The first is twice the number of levels by which the node is
+// further out than a callee of the previous node, plus 1 if the node has counts. Then comes its
+// frame; and if it has counts, their number, and the thread, part and ticks of each count.
 class PackedStacks::Writer {
 public:
   Writer() : context_(ZSTD_createCCtx()), raw_(raw_block) {

@@ -2,9 +2,9 @@
 //
 // The stacks of a compiler hardly repeat: one second of them at 4 kHz makes thirty thousand trie
 // nodes. The newest stacks are in a trie with hash tables. When the trie is full, it is merged into
-// the remaining stacks: a compressed list of nodes in the order of a walk, where a node takes a
-// byte or two. Memory grows only with the number of distinct stacks, up to the two million nodes
-// that a list holds; beyond that, a stack that recurs may be stored again.
+// the packed stacks: a compressed list of nodes in depth-first order, in which a node takes a byte
+// or two. Memory grows only with the number of distinct stacks, up to the two million nodes that a
+// list holds; beyond that, a stack that recurs may be stored again.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ private:
     int64_t ticks;
   };
   // Packed nodes, as many as one merge can process while samples wait. A full list does not change
-  // any more, so a stack that recurs later is in two lists.
+  // any more, so a stack that recurs later is stored in a second list, too.
   struct Packed {
     std::vector<std::byte> bytes; // zstd
     uint32_t nodes = 0;

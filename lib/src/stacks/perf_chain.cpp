@@ -14,8 +14,8 @@ constexpr std::array<int, 24> dwarf_numbers = {
     16, no_register, no_register, no_register, no_register, no_register, no_register, no_register,
     8,  9,           10,          11,          12,          13,          14,          15};
 constexpr uint64_t pc_bit = uint64_t{1} << 8;
-// The data segment registers, which the kernel refuses to sample on x86-64, and bits beyond: if one
-// of these is set, the mask is that of another processor.
+// The bits of the data segment registers, which the kernel refuses to sample on x86-64, and all
+// higher bits. If one of these bits is set, the mask is that of another processor.
 constexpr uint64_t not_x86_64 = 0xf000 | ~uint64_t{0xffffff};
 
 } // namespace
@@ -40,7 +40,7 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
   if (!sample.in_kernel && (layout.sample_type & PERF_SAMPLE_IP) != 0)
     return sample.ip;
   const uint64_t mask = layout.regs_user;
-  // A single register is the pc, on any processor.
+  // If the mask has a single register, that register is the pc, on any processor.
   const uint64_t bit = std::has_single_bit(mask) ? mask : mask & pc_bit;
   const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
   return bit != 0 && (mask & not_x86_64 & ~bit) == 0 && at < sample.regs.size() ? sample.regs[at]

@@ -28,7 +28,7 @@ struct Header {
   uint64_t directory, unit_count;
   uint64_t unit_ranges, unit_range_count;
   uint64_t symbols, symbol_count;
-  uint32_t build_id; // a text
+  uint32_t build_id; // a TextRef
   uint32_t source_path;
   uint32_t all_units;
   uint32_t has_symbols;

@@ -1,6 +1,6 @@
 // Scans the DIEs of a unit. libdw finds units and abbreviations, and reads all but the simple
-// forms. The pass itself is implemented here, because asking libdw for the attributes of each DIE
-// costs an order of magnitude more than stepping over them.
+// forms. The scan itself is implemented here, because asking libdw for the attributes of each DIE
+// takes about ten times as long as stepping over the attributes.
 #include "symbolize/die_scan.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Kind kind_of(unsigned tag) {
   case DW_TAG_union_type:
   case DW_TAG_interface_type:
     return Kind::scope;
-  // These have children, but none of them contains code.
+  // DIEs with these tags have children, but none of the children contains code.
   case DW_TAG_enumeration_type:
   case DW_TAG_array_type:
   case DW_TAG_subroutine_type:
@@ -69,7 +69,8 @@ struct Sizes {
   unsigned version;
 };
 
-// Returns the size in bytes of a form with a fixed size, and -1 for others (DWARF 5, 7.5.6).
+// Returns the size in bytes of a form with a fixed size, and -1 for others (DWARF 5, section
+// 7.5.6).
 int fixed_size(unsigned form, const Sizes &sizes) {
   switch (form) {
   case DW_FORM_flag_present:
@@ -275,8 +276,8 @@ private:
     entry.first = static_cast<uint32_t>(specs_.size());
     int32_t total = 0;
     // Read attributes until there are no more, because dwarf_getattrcnt() returns a wrong count if
-    // there is an implicit constant of 0 (elfutils 0.188). Each call starts at the first attribute,
-    // so an implausible number is refused.
+    // there is an implicit constant of 0 (elfutils 0.188). Each call starts at the first attribute
+    // and takes longer than the last, so an implausible number of attributes is refused.
     constexpr size_t most_attributes = 1024;
     size_t count = 0;
     for (;; ++count) {
@@ -345,7 +346,8 @@ private:
       return;
     }
     if (abbrev->kind == Kind::skip || outer.skip) {
-      // DW_AT_sibling (DWARF 5, 2.3) leads past the children; without it they are stepped over.
+      // DW_AT_sibling (DWARF 5, section 2.3) leads past the children. Without this attribute, the
+      // scan steps over the children.
       if (in_unit(sibling) && start_ + sibling > cursor.at()) {
         cursor.move_to(start_ + sibling);
         return;
@@ -400,7 +402,7 @@ private:
           plain = false;
         }
         break;
-      case DW_AT_high_pc: // a constant is a size, an address is the end (DWARF 5, 2.17.2)
+      case DW_AT_high_pc: // a constant is a size, an address is the end (DWARF 5, section 2.17.2)
         has_high = true;
         read = read_constant(cursor, spec, high);
         plain &= read;

@@ -30,7 +30,8 @@ struct ScanRange {
   uint64_t priority; // where ranges overlap, the highest priority wins
 };
 
-// A namespace or class, and the subprograms inside of one (ordered by the addresses of their DIEs).
+// A ScanScope is a namespace or a class, a ScanMember a subprogram inside of a scope. Both are
+// ordered by the addresses of their DIEs.
 struct ScanScope {
   void *die;
   uint32_t parent;
@@ -48,7 +49,7 @@ struct UnitScan {
 };
 
 // Scans a unit. `unit_die` is the DIE of a compilation unit (of the split unit, if there is one).
-// Damaged data ends the pass; the results up to there are kept.
+// Damaged data ends the scan; the results up to there are kept.
 UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code);
 
 // Returns sorted, disjoint ranges; adjacent ranges with the same priority are merged.

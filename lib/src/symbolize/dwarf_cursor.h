@@ -1,4 +1,4 @@
-// Reads DWARF's encodings (DWARF 5, 7) from bytes that may be damaged.
+// Reads DWARF's encodings (DWARF 5, chapter 7) from bytes that may be damaged.
 #pragma once
 
 #include <bit>
@@ -68,7 +68,7 @@ public:
       return 0;
     }
   }
-  uint64_t uleb() { // DWARF 5, 7.6
+  uint64_t uleb() { // DWARF 5, section 7.6
     if (at_ < end_ && *at_ < 0x80)
       return *at_++;
     uint64_t value = 0;

@@ -47,8 +47,9 @@ std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::str
   return table;
 }
 
-// Finds the common part that dwz extracted from several files (.gnu_debugaltlink). Searches beside
-// the file, then the configured directories, and only then as libdw does.
+// Finds the common part that dwz extracted from several files (.gnu_debugaltlink). Searches the
+// file's own directory first, then the configured directories, and only then the places where libdw
+// searches.
 void DwarfTable::find_alternate(const std::string &path,
                                 const std::vector<std::string> &directories) {
   const char *name = nullptr;
@@ -179,7 +180,7 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   built->scopes = std::move(scan.scopes);
   built->members = std::move(scan.members);
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
-  if (inner.cu != die.cu) { // the skeleton has the compilation directory (DWARF 5, 3.1.2)
+  if (inner.cu != die.cu) { // the skeleton has the compilation directory (DWARF 5, section 3.1.2)
     const char *folder = string_of(die, DW_AT_comp_dir);
     lines_[inner.cu] =
         std::make_unique<LineTable>(inner, nullptr, pool_, folder ? folder : std::string_view());
@@ -232,11 +233,11 @@ void DwarfTable::resolve(BuiltUnit &unit, uint32_t function) {
   FunctionRow &row = unit.functions[function];
   const char *linkage = string_of(die, DW_AT_linkage_name);
   if (!linkage)
-    linkage = string_of(die, DW_AT_MIPS_linkage_name); // before DWARF 4
+    linkage = string_of(die, DW_AT_MIPS_linkage_name); // used before DWARF 4
   row.linkage = intern(linkage);
   if (const char *name = linkage ? nullptr : dwarf_diename(&die))
     row.display = unit.cpp ? index_of(pool_.intern(qualified_name(unit, die, name))) : intern(name);
-  // The number refers to the file table of the unit that contains the attribute.
+  // The value of DW_AT_decl_file refers to the file table of the unit that contains the attribute.
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0;
   if (dwarf_attr_integrate(&die, DW_AT_decl_file, &attribute) &&
@@ -247,7 +248,7 @@ void DwarfTable::resolve(BuiltUnit &unit, uint32_t function) {
     row.line = static_cast<uint32_t>(line);
 }
 
-// Returns the name with the namespaces and classes around it, as in C++; without parameters.
+// Returns the name with the namespaces and classes around it, as in C++, but without parameters.
 std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name) {
   // The scope contains the declaration. Follow at most 16 links, as libdw does.
   for (int links = 0; links < 16; ++links) {
@@ -276,8 +277,8 @@ std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, cons
       prepend(die_at({unit.scopes[scope].die, function.cu}));
     return text;
   }
-  // A function in this unit is in no scope. One in another unit (link-time optimization, dwz)
-  // requires libdw to walk that unit from its start, so a budget limits this.
+  // A function of this unit is in no scope. To find the scope of a function of another unit
+  // (link-time optimization, dwz), libdw walks that unit from its start, so a budget limits this.
   if (function.cu == unit.scanned || unit.scope_budget == 0)
     return text;
   --unit.scope_budget;

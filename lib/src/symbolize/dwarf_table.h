@@ -27,12 +27,12 @@ struct BuiltUnit {
   std::vector<LineRow> lines;
   std::vector<NodeRow> nodes;
   std::vector<FunctionRow> functions;
-  std::vector<DieRef> dies;    // of the functions; address is nullptr after the look-up
+  std::vector<DieRef> dies;    // the DIEs of `functions`; `address` is nullptr after the look-up
   Dwarf_CU *scanned = nullptr; // the unit that `scopes` and `members` belong to
   std::vector<ScanScope> scopes;
   std::vector<ScanMember> members;
   bool cpp = false;
-  bool whole = true; // false if its split part was not found: a later attempt may know more
+  bool whole = true; // false if the unit's split part was not found: a later attempt may find it
   uint32_t scope_budget = 256;
 
   UnitTables tables() const { return {base, ranges, lines, nodes, functions}; }
@@ -45,11 +45,11 @@ public:
                                           const std::vector<std::string> &debug_directories,
                                           StringPool &pool);
 
-  // Returns which unit covers which addresses, from .debug_aranges (DWARF 5, 6.1.2); sorted and
-  // disjoint.
+  // Returns which unit covers which addresses, from .debug_aranges (DWARF 5, section 6.1.2). The
+  // ranges are sorted and disjoint.
   std::vector<UnitRange> unit_ranges();
-  // Does the same, with the units that .debug_aranges leaves out. This is slower, because it reads
-  // the DIE of every unit.
+  // Returns the same, and the ranges of the units that .debug_aranges leaves out. This is slower
+  // than unit_ranges(), because it reads the DIE of every unit.
   std::vector<UnitRange> all_unit_ranges();
 
   std::unique_ptr<BuiltUnit> build(uint64_t unit);

@@ -76,7 +76,7 @@ bool CodeRanges::contains(uint64_t address) const { return end_of(address) != 0;
 
 Result<ElfFile> ElfFile::open(const std::string &path) {
   ElfFile file;
-  // O_NONBLOCK: a pipe or a device must not block the debugger.
+  // With O_NONBLOCK, a pipe or a device does not block the debugger.
   file.fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd_.get() < 0)
     return fail_errno(errno, "cannot open", path);
@@ -222,7 +222,7 @@ bool ElfFile::is_for_x86_64() const {
 std::optional<std::pair<std::string, uint32_t>> ElfFile::debug_link() const {
   GElf_Word crc = 0;
   const char *name = dwelf_elf_gnu_debuglink(elf(), &crc);
-  // A link is a plain file name; one with directories could lead anywhere.
+  // A link must be a plain file name: a link with directories could lead anywhere.
   if (!name || !*name || std::strchr(name, '/'))
     return std::nullopt;
   return std::pair{std::string(name), uint32_t{crc}};

@@ -55,7 +55,7 @@ struct Segment {
 class ElfFile {
 public:
   static Result<ElfFile> open(const std::string &path);
-  // Opens the vdso of this process: the kernel maps the same one into all processes with the same
+  // Opens the vdso of this process: the kernel maps the same vdso into all processes with the same
   // word size.
   static Result<ElfFile> open_vdso();
 

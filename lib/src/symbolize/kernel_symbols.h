@@ -26,8 +26,9 @@ public:
   KernelSymbols(KernelSymbols &&) = default; // the views refer to the text
 
   // Returns the last function that begins at or before the address, or null. If several symbols
-  // have one address, it is the last in the file, as in perf, which assumes that the others have no
-  // length (symbols__fixup_end(), symbols__fixup_duplicate() in its symbol.c).
+  // have this address, returns the last one in the file. perf does the same, because it assumes
+  // that the others have no length (symbols__fixup_end() and symbols__fixup_duplicate() in perf's
+  // symbol.c).
   const KernelSymbol *at(uint64_t address) const;
   // Returns whether a recording was made with this kernel, at the same load address. `build_id` is
   // empty if unknown.

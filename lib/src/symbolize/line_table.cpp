@@ -37,9 +37,9 @@ void append_path(std::string &path, std::string_view part) {
   path += part;
 }
 
-// Sorts the rows from `from` on by address. A sequence (DWARF 5, 6.2.5) consists of rows with
-// ascending addresses and a closing row with the address behind them. If sequences overlap, an end
-// precedes a row at the same address, as in libdw.
+// Sorts the rows from `from` on by address. A sequence (DWARF 5, section 6.2.5) consists of rows
+// with ascending addresses and a closing row with the address behind them. If sequences overlap, an
+// end precedes a row at the same address, as in libdw.
 void sort_rows(std::vector<AddressedLine> &rows, size_t from) {
   auto before = [](const AddressedLine &a, const AddressedLine &b) {
     if (a.address != b.address)
@@ -82,7 +82,7 @@ LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPoo
   if (own_)
     return;
   if (sections)
-    compilation_folder_ = {}; // libdw joins it by itself
+    compilation_folder_ = {}; // libdw itself joins the paths with the compilation directory
   Dwarf_Half version = 0;
   dwarf_cu_info(unit_die_.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
   header_.version = version;
@@ -112,7 +112,7 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
   DwarfCursor cursor(start + offset, start + sections.line.size(), swap_);
   uint64_t length = cursor.fixed<uint32_t>();
   header_.offset_size = 4;
-  if (length == 0xffffffff) { // 64-bit DWARF (7.4)
+  if (length == 0xffffffff) { // 64-bit DWARF (section 7.4)
     length = cursor.fixed<uint64_t>();
     header_.offset_size = 8;
   }
@@ -133,7 +133,7 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
   program_ = cursor.at() + header_length;
   header_.min_instruction = cursor.fixed<uint8_t>();
   header_.max_operations = header_.version >= 4 ? cursor.fixed<uint8_t>() : uint8_t{1};
-  cursor.skip(1); // default_is_stmt: all rows are used
+  cursor.skip(1); // default_is_stmt: not needed, because all rows are used
   header_.line_base = static_cast<int8_t>(cursor.fixed<uint8_t>());
   header_.line_range = cursor.fixed<uint8_t>();
   header_.opcode_base = cursor.fixed<uint8_t>();
@@ -149,8 +149,8 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
   return cursor.good();
 }
 
-// DWARF 4, 6.2.4: the tables are strings, closed by an empty one. Numbers begin at 1; directory 0
-// is that of the compilation.
+// Reads the tables of directories and files (DWARF 4, section 6.2.4). An empty string ends each
+// table. Numbers begin at 1; directory 0 is the compilation directory.
 void LineTable::read_tables_before_5(DwarfCursor &cursor) {
   folders_.push_back(compilation_folder_);
   for (;;) {
@@ -187,7 +187,8 @@ std::string_view LineTable::read_string(DwarfCursor &cursor, uint64_t form,
   }
 }
 
-// DWARF 5, 6.2.4.1: the header describes the fields of the entries.
+// Reads a table of directories or files. In DWARF 5 (section 6.2.4.1), the header describes the
+// fields of its entries.
 bool LineTable::read_table_5(DwarfCursor &cursor, bool folders, const LineSections &sections) {
   std::vector<Format> formats(cursor.fixed<uint8_t>());
   for (Format &format : formats) {
@@ -221,7 +222,7 @@ bool LineTable::read_table_5(DwarfCursor &cursor, bool folders, const LineSectio
       case DW_FORM_data8:
         value = cursor.fixed<uint64_t>();
         break;
-      case DW_FORM_data16: // an MD5
+      case DW_FORM_data16: // an MD5 checksum
         cursor.skip(16);
         break;
       case DW_FORM_block:
@@ -287,7 +288,7 @@ std::vector<AddressedLine> LineTable::rows(const CodeRanges &code) {
   return out;
 }
 
-// Runs the state machine of DWARF 5, 6.2.5.
+// Runs the line number program: the state machine of DWARF 5, section 6.2.5.
 void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
   DwarfCursor cursor(program_, program_end_, swap_);
   out.reserve(cursor.left() / 3);

@@ -1,4 +1,5 @@
-// The line number table of one unit (DWARF 5, 6.2): its files, and the line that covers an address.
+// The line number table of one unit (DWARF 5, section 6.2): its files, and the line that covers an
+// address.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +37,9 @@ struct LineSections {
 class LineTable {
 public:
   // Reads the table of a unit. libdw reads it if `sections` is nullptr (the table is in another
-  // file) or the header contains something that is not supported here; this takes longer, and mixes
-  // rows of dropped code with the others. `folder` is the compilation directory, if the unit itself
-  // does not contain it (a split unit).
+  // file) or the header contains something that is not supported here; this takes longer, and the
+  // result also contains rows of code that the linker dropped. `folder` is the compilation
+  // directory, if the unit itself does not contain it (a split unit).
   LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool,
             std::string_view folder = {});
 
@@ -60,7 +61,7 @@ private:
     uint64_t form;
   };
 
-  // DWARF 5, 6.2.4.
+  // The header of a line number table (DWARF 5, section 6.2.4).
   struct Header {
     unsigned version = 0;
     unsigned offset_size = 4;
@@ -70,7 +71,7 @@ private:
     int8_t line_base = 0;
     uint8_t line_range = 1;
     uint8_t opcode_base = 1;
-    std::vector<uint8_t> operand_counts; // of the standard opcodes, starting at 1
+    std::vector<uint8_t> operand_counts; // of the standard opcodes, from opcode 1 on
   };
 
   bool read_header(Dwarf_Die unit_die, const LineSections &sections);

@@ -45,8 +45,8 @@ bool is_mapped_file(const ElfFile &file, const ModuleKey &key, bool deleted) {
   return key.device == 0 || identity.device == key.device || anonymous;
 }
 
-// Returns the path of the mapping itself in /proc/PID/map_files. It also leads to a deleted file,
-// but requires privileges (proc(5)).
+// Returns the path of the mapping itself in /proc/PID/map_files. This path also leads to a deleted
+// file, but requires privileges (proc(5)).
 std::string map_file(const ModuleKey &key) {
   const std::string folder = fmt::format("/proc/{}/", key.pid);
   std::unique_ptr<FILE, int (*)(FILE *)> maps(std::fopen((folder + "maps").c_str(), "re"),
@@ -66,7 +66,7 @@ std::string map_file(const ModuleKey &key) {
   return {};
 }
 
-// Returns the path where perf keeps a file that it has recorded, by build ID:
+// Returns the path at which perf keeps its copy of a recorded file, by build ID; see
 // perf-buildid-cache(1).
 std::string file_kept_by_perf(const std::string &build_id) {
   const char *home = std::getenv("HOME");
@@ -86,7 +86,7 @@ std::vector<Candidate> candidates(const ModuleKey &key) {
   bool deleted = false;
   std::vector<Candidate> all;
   if (path.ends_with(deleted_suffix)) {
-    all.push_back({path, false}); // the name may really end this way
+    all.push_back({path, false}); // a file's name may really end with the suffix
     path.resize(path.size() - deleted_suffix.size());
     deleted = true;
   }
@@ -140,8 +140,8 @@ public:
   }
 
 private:
-  // Accepts a debug file by build ID if both files have one: this is more reliable than the CRC,
-  // and does not require reading the whole file.
+  // Accepts a debug file by build ID if both files have one: the build ID is more reliable than the
+  // CRC, and does not require reading the whole file.
   bool take(const std::string &path, std::optional<uint32_t> crc) {
     const auto identity = identify(path);
     if (!identity || (identity->device == files_.main_identity.device &&

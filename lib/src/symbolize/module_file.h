@@ -27,7 +27,7 @@ struct ModuleFiles {
   // Return nothing if the file is gone, or was replaced after it was found.
   std::optional<ElfFile> open_main() const;
   std::optional<ElfFile> open_debug() const;
-  // Implements the function of Symbolizer.
+  // Implements the function of Symbolizer that has the same name.
   std::optional<uint64_t> link_address(uint64_t file_offset) const;
 };
 

@@ -13,7 +13,8 @@ namespace tally::symbolize {
 
 namespace {
 
-// A cache is rewritten for new demangled names alone only if there are at least this many.
+// If demangled names are all that is new, the cache is rewritten only if there are at least this
+// many.
 constexpr size_t demangled_worth_writing = 256;
 
 void make_folders(const std::string &path) {
@@ -52,7 +53,7 @@ void ModuleTable::open_cache() {
   }
 }
 
-// Discards a cache that is damaged: everything is read again from the files.
+// Discards a damaged cache. Its content is then read from the files.
 void ModuleTable::drop_cache() {
   std::erase_if(units_, [](const auto &entry) { return entry.second.cached != nullptr; });
   if (unit_ranges_.own.empty())
@@ -283,7 +284,7 @@ void ModuleTable::save() {
   if (!cache_looked_for_ || files_.build_id.empty() || files_.vdso ||
       (!dirty_ && demangled_ < demangled_worth_writing))
     return;
-  // What was read while a file could not be opened is not all that the files hold.
+  // If a file could not be opened, the tables are incomplete and must not be cached.
   if (opened_.tried && (!opened_.main || (!files_.debug.empty() && !opened_.debug)))
     return;
   const std::string folder = options_.use_cache ? cache_directory() : std::string();
@@ -367,7 +368,8 @@ void ModuleTable::write(const Cache *on_disk, const std::string &path) {
     copy(own ? symbols_.rows : on_disk->symbols(), symbols, [&](SymbolRow &row, size_t i) {
       row.name = own ? own_text(row.name) : writer.text(on_disk->text(row.name));
       row.display = own ? own_text(row.display) : writer.text(on_disk->text(row.display));
-      // The rows do not depend on the process that built them, and neither do their numbers.
+      // All processes build the same rows with the same numbers, so `i` is the same row on disk and
+      // here.
       if (auto name = symbols_.demangled.find(i); name != symbols_.demangled.end() && !row.display)
         row.display = writer.text(name->second);
     });

@@ -30,7 +30,7 @@ public:
   std::string_view build_id() const { return files_.build_id; }
   void frames(uint64_t address, std::vector<SourceFrame> &out);
   std::vector<FunctionExtent> functions();
-  // These functions implement those of Symbolizer.
+  // These functions implement the functions of Symbolizer that have the same names.
   std::vector<InstructionRange> code_of(uint64_t address, size_t frame);
   std::vector<uint64_t> addresses_of(std::string_view symbol);
   Result<std::vector<Instruction>> instructions(InstructionRange range, DisassemblyFlavor flavor);
@@ -73,7 +73,7 @@ private:
     std::vector<UnitRange> own; // empty if they are the cache's
     Rows<UnitRange> rows;
     bool known = false;
-    bool all_units = false; // also those that only the units themselves state
+    bool all_units = false; // includes the units that .debug_aranges leaves out
   };
   struct Symbols {
     std::vector<SymbolRow> own; // empty if they are the cache's
@@ -88,7 +88,7 @@ private:
   StringPool &pool_;
 
   std::unique_ptr<Cache> cache_;
-  std::vector<std::unique_ptr<Cache>> dropped_; // damaged; callers may still hold views into them
+  std::vector<std::unique_ptr<Cache>> dropped_; // damaged; callers may still hold views into these
   bool cache_looked_for_ = false;
   bool dirty_ = false;   // there is something that the cache does not contain
   size_t demangled_ = 0; // number of names that the cache does not contain

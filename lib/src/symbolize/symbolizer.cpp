@@ -25,8 +25,8 @@ public:
 
   ModuleId module(const ModuleKey &key, Diagnostics &diagnostics) override {
     try {
-      // A file is the same for all processes that map it. If it could not be opened for one
-      // process, it may be for another.
+      // A file is the same for all processes that map it. A file that could not be opened for one
+      // process may be opened for another.
       const Key shared{key.path, key.build_id, key.device, key.inode,
                        key.inode || !key.build_id.empty() ? 0 : key.pid};
       if (auto found = ids_.find(shared);
@@ -117,7 +117,7 @@ public:
       try {
         module->save();
       } catch (...) {
-        // A cache that was not written is built again later.
+        // Nothing is lost: a later run builds the tables again.
       }
     }
   }

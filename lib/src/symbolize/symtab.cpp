@@ -27,8 +27,8 @@ bool is_mapping_symbol(const char *name) {
          (name[2] == 0 || name[2] == '.');
 }
 
-// Ranks a function above a label, a name with a size above one without, and a global name above a
-// weak one above a local one, in this order.
+// Ranks a function above a label. Among equals, ranks a symbol with a size above one without; then
+// a global symbol above a weak one, and a weak one above a local one.
 int rank_of(const GElf_Sym &symbol) {
   int rank = 0;
   switch (GELF_ST_BIND(symbol.st_info)) {
@@ -89,14 +89,14 @@ std::vector<Symbol> read_table(const ElfFile &file, Elf_Scn *section, const Code
 }
 
 // Returns whether gprof takes the symbol for a function, as observed with programs that contain
-// symbols of each kind: global and weak names of any type, and local ones unless the compiler
+// symbols of each kind: global and weak names of any type, and local names unless the compiler
 // generated them.
 bool begins_function(const GElf_Sym &symbol, std::string_view name) {
   switch (GELF_ST_TYPE(symbol.st_info)) {
   case STT_SECTION:
   case STT_FILE:
   case STT_TLS:
-  case STT_GNU_IFUNC: // its address is that of the resolver, not of the function it selects
+  case STT_GNU_IFUNC: // its address is the resolver's, not that of the selected function
     return false;
   default:
     break;
@@ -111,8 +111,9 @@ bool begins_function(const GElf_Sym &symbol, std::string_view name) {
          name.find(".constprop.") != name.npos;
 }
 
-// Ranks names at one address: a global one first, then one of a function, then the one with the
-// fewest leading underscores. Ties go to the first in the table.
+// Ranks the symbols at one address. A global symbol ranks above a local one; then a function ranks
+// above other symbols; then the name with the fewest leading underscores wins. Of equal symbols,
+// the first in the table is used.
 int function_rank(const GElf_Sym &symbol, std::string_view name) {
   const auto underscores = static_cast<int>(std::min(name.find_first_not_of('_'), size_t{15}));
   return (GELF_ST_BIND(symbol.st_info) != STB_LOCAL ? 64 : 0) +
@@ -120,7 +121,8 @@ int function_rank(const GElf_Sym &symbol, std::string_view name) {
 }
 
 // Computes what each symbol covers. Sizes come from the file; a symbol of size 0 reaches to the
-// next one or to the section's end. A symbol inside another takes its bytes from it.
+// next one or to the section's end. Bytes of a symbol that lies inside another one belong to the
+// inner symbol only.
 std::vector<ScanRange> cover(std::vector<Symbol> &symbols, const CodeRanges &code) {
   std::sort(symbols.begin(), symbols.end(), [](const Symbol &a, const Symbol &b) {
     if (a.address != b.address)

@@ -18,14 +18,15 @@ inline constexpr uint32_t no_index = 0xffffffff;
 // is the empty string in both cases.
 using TextRef = uint32_t;
 
-// From `start` (bytes after the unit's base) on, the innermost function is `node`, or none if
-// no_index.
+// From `start` on (in bytes after the unit's base), `node` is the innermost function. The value
+// no_index means that there is none.
 struct RangeRow {
   uint32_t start;
   uint32_t node;
 };
 
-// From `start` on, code belongs to this line, or to none (a sequence ended) if `file` is no_index.
+// From `start` on, code belongs to this line. If `file` is no_index, a sequence ended there, and
+// the code belongs to no line.
 struct LineRow {
   uint32_t start;
   TextRef file;

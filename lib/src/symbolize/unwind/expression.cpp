@@ -8,7 +8,7 @@ namespace tally::symbolize {
 
 namespace {
 
-// Ends the loops of damaged files.
+// Limits the number of steps, because an expression of a damaged file may loop.
 constexpr size_t most_steps = 1000;
 
 class Machine {
@@ -43,15 +43,15 @@ private:
     return enough;
   }
 
-  // The distance of a jump counts from the end of its own three bytes, and the offsets are those of
-  // the bytes.
+  // Returns the index of the operation to which a jump leads. The distance of a jump counts bytes
+  // from the end of the jump, which has three bytes. Each operation's offset is in bytes, too.
   size_t target(std::span<const Dwarf_Op> ops, const Dwarf_Op &jump) {
     const auto wanted = jump.offset + 3 + static_cast<uint64_t>(static_cast<int16_t>(jump.number));
     size_t at = 0;
     while (at < ops.size() && ops[at].offset != wanted)
       ++at;
-    // A jump behind the last operation ends the expression; one into the middle of an operation is
-    // an error.
+    // A jump behind the last operation ends the expression; a jump into the middle of an operation
+    // is an error.
     if (!take(at) || (at == ops.size() && (wanted <= ops.back().offset || wanted > INT32_MAX)))
       bad_ = true;
     return at;

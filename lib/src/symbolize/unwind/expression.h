@@ -1,5 +1,5 @@
-// Evaluates DWARF expressions as far as call frame information uses them (DWARF 5, 2.5 and 6.4.2:
-// no locations, no types, no calls).
+// Evaluates DWARF expressions (DWARF 5, section 2.5) as far as call frame information uses them
+// (section 6.4.2). Operations for locations, types and calls are not supported.
 #pragma once
 
 #include <cstdint>

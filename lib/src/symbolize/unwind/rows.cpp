@@ -39,7 +39,7 @@ bool is_cfa_plus(const Dwarf_Op *ops, size_t count, int64_t &offset) {
 
 constexpr int rbx = 3;
 
-// The rule of one register, as libdw reports it. libdw may store the operations in `memory`.
+// The rule of one register, as libdw reports the rule. libdw may store the operations in `memory`.
 struct RegisterRule {
   Dwarf_Op memory[3];
   Dwarf_Op *ops = nullptr;
@@ -47,8 +47,9 @@ struct RegisterRule {
   bool read(Dwarf_Frame *frame, int number) {
     if (dwarf_frame_register(frame, number, memory, &ops, &count) != 0 || count > most_ops)
       return false;
-    // A register without a rule follows the psABI. libdw (0.188) applies that to all callee-saved
-    // registers except rbx. The dynamic linker's assembly needs rbx to find its frame.
+    // A register without a rule follows the ABI: callee-saved registers keep their values. libdw
+    // (0.188) applies this to all callee-saved registers except rbx. The dynamic linker's assembly
+    // needs rbx to find its frame.
     if (number == rbx && undefined())
       ops = nullptr;
     return true;

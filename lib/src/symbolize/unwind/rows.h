@@ -16,7 +16,8 @@
 
 namespace tally::symbolize {
 
-// x86-64 registers in DWARF's numbering (psABI, figure 3.36).
+// x86-64 registers in DWARF's numbering. Figure 3.36 of the System V ABI for x86-64 defines the
+// numbers.
 constexpr uint8_t stack_pointer = 7, frame_pointer = 6, return_address = 16;
 constexpr size_t register_count = 17;
 // The callee-saved registers.
@@ -24,7 +25,7 @@ constexpr std::array<uint8_t, 6> kept_registers{3, 6, 12, 13, 14, 15};
 
 // Any rule that a register can have. Only signal frames, PLT entries and hand-written code need it.
 struct GeneralRule {
-  enum class Kind : uint8_t { same, undefined, at, value }; // at: in memory, where the ops say
+  enum class Kind : uint8_t { same, undefined, at, value }; // `at`: in memory, where `ops` says
   Kind kind = Kind::same;
   std::vector<Dwarf_Op> ops;
 };
@@ -52,7 +53,8 @@ struct UnwindRow {
 
 class UnwindRows {
 public:
-  // Reads .eh_frame, and if it has no row .debug_frame, which may be in the debug file.
+  // Rows come from .eh_frame. If .eh_frame has no row for an address, the row comes from
+  // .debug_frame, which may be in the debug file.
   UnwindRows(ElfFile main, std::optional<ElfFile> debug);
   ~UnwindRows();
   UnwindRows(const UnwindRows &) = delete;
@@ -90,7 +92,7 @@ private:
   IdTable by_address_;
   std::vector<uint64_t> addresses_;
   std::vector<uint32_t> row_of_; // parallel to addresses_
-  IdTable by_content_;           // only few rows are different
+  IdTable by_content_;           // finds an equal row, because most rows are equal to another one
   std::vector<UnwindRow> rows_;
   IdTable by_rules_;
   std::vector<GeneralRow> general_;

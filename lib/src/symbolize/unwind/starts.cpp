@@ -9,7 +9,8 @@ namespace tally::symbolize {
 
 namespace {
 
-// The DW_EH_PE_ encodings (LSB 10.5.1) of the only format in use.
+// The DW_EH_PE_ encodings of the only format in use (Linux Standard Base, Core 5.0, section
+// 10.5.1).
 constexpr uint8_t udata4 = 0x03;
 constexpr uint8_t datarel_sdata4 = 0x3b;
 constexpr size_t header_bytes = 12; // version, three encodings, eh_frame_ptr, fde_count

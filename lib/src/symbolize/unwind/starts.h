@@ -12,8 +12,9 @@ namespace tally::symbolize {
 
 class UnwindStarts {
 public:
-  // Returns an empty table if the file has none, or one in an encoding that no linker writes (Linux
-  // Standard Base, Core 5.0, 10.6.2: version 1, then the three encodings).
+  // Returns an empty table if the file has no search table, or if the table is in an encoding that
+  // no linker writes. The Linux Standard Base (Core 5.0, section 10.6.2) specifies the layout: the
+  // version, which is 1, then three encodings.
   static UnwindStarts read(Elf *elf);
 
   // Returns the start of the last function that begins at or before a link-time address.

@@ -46,15 +46,15 @@ public:
 
   uint64_t pc() const { return value_[return_address]; }
 
-  // Steps to the caller. Returns `complete`, or the reason why that is impossible. The row must not
-  // be the outermost one.
+  // Steps to the caller. Returns `complete`, or the reason why the step is impossible. The row must
+  // not be the outermost one.
   StackEnd step(const UnwindRow &row, const UnwindRows &rows) {
     return row.general == UnwindRow::not_general ? step_simply(row)
                                                  : step_generally(rows.general(row), row.signal);
   }
 
   // Steps to the caller without a row, on the assumption that the code has frame pointers. Returns
-  // false if the stack does not confirm that.
+  // false if the stack does not confirm this assumption.
   template <class IsCode> bool step_by_frame_pointer(IsCode is_code) {
     if (!known(frame_pointer) || value_[frame_pointer] < value_[stack_pointer])
       return false;
@@ -114,8 +114,8 @@ private:
         continue;
       const uint64_t slot = cfa + static_cast<uint64_t>(int64_t{8} * row.saved[i]);
       if (slot < sp) {
-        // The slot was popped already, but GCC's rule is still in effect: the register has the
-        // value.
+        // The slot was popped already, but GCC's rule for it is still in effect. The register
+        // itself already has the caller's value.
         known |= known_ & bit(number);
       } else if (const auto value = word_at(slot)) {
         value_[number] = *value;
@@ -161,8 +161,8 @@ private:
       std::optional<uint64_t> value;
       switch (rule.kind) {
       case GeneralRule::Kind::same:
-        // Rules for the caller's stack pointer are rare: it is the CFA. A function need not
-        // preserve the registers that are not callee-saved.
+        // There is rarely a rule for the caller's stack pointer. Without one, it is the CFA. A
+        // function need not preserve the registers that are not callee-saved.
         if (i == stack_pointer)
           value = input.cfa;
         else if (known(i) && (signal || (callers_own & bit(i)) != 0))
@@ -203,8 +203,8 @@ private:
   uint32_t known_ = bit(register_count) - 1;
   uint64_t low_;              // the address of the stack dump's first byte
   bool slot_missing_ = false; // a register was saved outside of the stack dump
-  // The number of operations in expressions: a valid chain needs some hundreds, but a damaged file
-  // could request any number while a caller of the sampler waits.
+  // The number of operations in expressions: a valid chain needs some hundreds of operations, but a
+  // damaged file could request any number while a caller of the sampler waits.
   uint32_t budget_ = 100'000;
   std::span<const std::byte> stack_;
 };
@@ -222,7 +222,7 @@ public:
       Diagnostics reported_by_the_symbolizer;
       modules_.push_back(
           {find_files(key, debug_directories_, reported_by_the_symbolizer), {}, false});
-      // This comes last: if memory runs out, no one learns the ID of the new module.
+      // The ID is published last: if memory runs out before, nothing refers to the new module.
       const auto id = static_cast<ModuleId>(modules_.size() - 1);
       ids_.emplace(known, id);
       return id;
