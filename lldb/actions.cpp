@@ -12,7 +12,7 @@ namespace tally_lldb {
 namespace {
 
 // Returns the value of a variable in target.env-vars, which the next run gets in addition to LLDB's
-// own environment. Returns nothing if it is not set there.
+// own environment. Returns nothing if the variable is not set there.
 std::optional<std::string> variable_of(lldb::SBDebugger &debugger, lldb::SBTarget target,
                                        const std::string &name) {
   std::istringstream lines(interpret(debugger, target, "settings show target.env-vars").text);

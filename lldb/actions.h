@@ -21,15 +21,16 @@ public:
   explicit Actions(Session &session)
       : session_(session), interrupter_(session, signals_), region_(session) {}
 
-  // Performs a request; see Performer::act(). Call it on the debugger's thread.
+  // Performs a request; see Performer::act(). Call this on the debugger's thread.
   std::optional<std::string> act(lldb::SBDebugger &debugger, int request, const Words &words,
                                  const std::vector<int32_t> &signals);
-  // Queues a request until catch_up(). Any thread may call it.
+  // Queues a request until catch_up(). Any thread may call this.
   void put_off(int request, const Words &words, const std::vector<int32_t> &signals);
-  // Performs the queued requests. Call it on the debugger's thread.
+  // Performs the queued requests. Call this on the debugger's thread.
   void catch_up(lldb::SBDebugger &debugger);
 
-  // Set and restore the target's environment for preloading. It is changed only during a launch.
+  // before_launch() sets the target's environment for preloading, after_launch() restores it, so
+  // that the environment is changed only during a launch.
   void before_launch(lldb::SBDebugger &debugger);
   void after_launch(lldb::SBDebugger &debugger);
 

@@ -7,7 +7,8 @@
 
 namespace tally_lldb {
 
-// Registers the commands. They own the front end, so that it ends with the debugger.
+// Registers the commands. The commands own the front end, so that the front end ends with the
+// debugger.
 void register_commands(lldb::SBDebugger &debugger, const Library &library,
                        const std::shared_ptr<Front> &front);
 

@@ -26,7 +26,7 @@ Fronts &fronts() {
   return *all;
 }
 
-// Joins all threads of the plug-in. None may exist when LLDB's process exits.
+// Joins all threads of the plug-in. No thread may exist when LLDB's process exits.
 void close_all() {
   const std::lock_guard lock(fronts().mutex);
   for (const auto &[id, front] : fronts().by_debugger)
@@ -41,7 +41,7 @@ void keep_abbreviation(lldb::SBDebugger &debugger) {
   interpret(debugger, "command alias pro process");
 }
 
-// LLDB has only the setting use-color. The colours are those of its frame format.
+// LLDB has only one setting, use-color. The colours here are those of LLDB's frame format.
 void set_display(Session &session, lldb::SBDebugger &debugger) {
   const std::string flavor = disassembly_flavor(debugger);
   tally_display display{};

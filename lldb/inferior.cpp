@@ -11,8 +11,8 @@
 namespace tally_lldb {
 
 // If this debugger's launch has failed, another debugger in LLDB's process may launch the same
-// program. The target's process id, which LLDB returns without a lock, shows whose process it is
-// while it is still stopped.
+// program. The target's process id, which LLDB returns without a lock, shows which debugger's
+// process it is while the process is still stopped.
 bool Inferior::found(lldb::SBTarget target, int pid) {
   if (!wait_until(
           [&] { return target.GetProcess().GetProcessID() == static_cast<lldb::pid_t>(pid); }))
@@ -191,7 +191,7 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
     reported_.running = false;
     reported_.signal = signal_of(process);
   } else if (reported_.running && seen.left_ns == 0) {
-    // The command that was to resume it has failed.
+    // The command that was to resume the process has failed.
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
     event.at_ns = seen.stopped_ns;
     report(debugger, event);

@@ -1,7 +1,7 @@
 // Reports to the session what happens to the process. LLDB sends a plug-in no events while a
 // command waits for the process. This class therefore looks at the process's state before each
-// command that resumes it, and before each `profile` command. Where that is too late, a thread
-// watches the process through the kernel (ProcessWatch).
+// command that resumes it, and before each `profile` command. Where a look at these times would be
+// too late, a thread watches the process through the kernel (ProcessWatch).
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ public:
   void close();                             // joins the threads
 
   // Reports to the session what has happened since the last call, and returns the texts to print.
-  // Call it on the debugger's thread.
+  // Call this on the debugger's thread.
   struct News {
     std::string text, errors;
   };
@@ -58,8 +58,8 @@ private:
   struct Reported {
     std::atomic<bool> running = false; // the last event reported was a resume
     std::atomic<uint32_t> stop = 0;    // stop id of the last stop that was reported
-    uint32_t calls = 0;                // the same, with the stops of expressions counted
-    int signal = 0;                    // the signal of the last stop; 0 if there was none
+    uint32_t calls = 0; // stop id of that stop, with the stops of expressions counted
+    int signal = 0;     // the signal of the last stop; 0 if there was none
   };
   struct Watched {
     const char *command;

@@ -10,13 +10,14 @@
 
 namespace tally_lldb {
 
-// Executes a command for a target and returns its output. The default is the selected target.
+// Executes a command for a target and returns the command's output. Without `target`, the selected
+// target is used.
 Outcome interpret(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::string &command);
 Outcome interpret(lldb::SBDebugger &debugger, const std::string &command);
 // Encloses the text in double quotes, and puts a backslash before each of the characters `escaped`.
 std::string quoted(const std::string &text, std::string_view escaped);
 std::string as_word(const std::string &word); // quotes a word of a command if necessary
-// Makes commands wait for the process within a scope.
+// Within a scope, makes LLDB's commands wait until the process stops.
 class Synchronous {
 public:
   explicit Synchronous(lldb::SBDebugger &debugger)
@@ -32,7 +33,7 @@ private:
 };
 
 // Returns the process with this id if one of the debugger's targets has it, otherwise an invalid
-// one.
+// SBProcess.
 lldb::SBProcess process_of(lldb::SBDebugger &debugger, int32_t pid);
 bool is_terminal(lldb::SBDebugger &debugger);
 void print(lldb::SBDebugger &debugger, const std::string &text);

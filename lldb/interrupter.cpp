@@ -16,18 +16,18 @@ namespace {
 
 constexpr int most_pending = 1000; // signals, at most one for each thread
 constexpr std::chrono::milliseconds longest_look_away{TALLY_LIMIT_SIGINT_MS};
-constexpr std::chrono::milliseconds between_requests{200}; // LLDB loses one that comes too early
+constexpr std::chrono::milliseconds between_requests{200}; // LLDB loses early requests
 
 bool is_signal_frame(lldb::SBFrame frame) {
   const char *const name = frame.GetFunctionName();
   return name && std::strstr(name, "restore_rt");
 }
 
-// Returns whether the thread is only at LLDB's internal breakpoints, for example the one for loaded
-// libraries.
+// Returns whether the thread is only at LLDB's internal breakpoints, for example the breakpoint for
+// loaded libraries.
 bool is_at_lldbs_own(lldb::SBThread &thread) {
   const auto count = static_cast<uint32_t>(thread.GetStopReasonDataCount());
-  // If there are none, the breakpoint was a one-shot breakpoint of the user, now deleted.
+  // If there are no data, a one-shot breakpoint of the user stopped the thread and is now deleted.
   bool own = thread.GetStopReason() == lldb::eStopReasonBreakpoint && count > 0;
   for (uint32_t i = 0; own && i < count; i += 2) // pairs of breakpoint id and location id
     own = static_cast<lldb::break_id_t>(thread.GetStopReasonDataAtIndex(i)) < 0;
@@ -54,7 +54,7 @@ void Interrupter::begin(const std::vector<int32_t> &signals, bool with_callers) 
 
 void Interrupter::end() { on_ = false; }
 
-// Runs the ticker's thread within a scope. The thread ends even if an exception is thrown there.
+// Runs the ticker's thread within a scope. The thread ends even if an exception leaves the scope.
 class Interrupter::Ticking {
 public:
   Ticking(Interrupter &owner, const lldb::SBProcess &process) : owner_(owner) {

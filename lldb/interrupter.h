@@ -1,9 +1,9 @@
 // Samples a process by interrupting it periodically within a running `process continue`.
 //
 // In a local process each thread gets a signal that stops it and that LLDB does not pass on to the
-// program. A remote process is interrupted as Ctrl-C does. The plug-in executes the command itself:
-// it resumes the process after each stop that only its interrupts have caused, and returns to the
-// user at the first other stop.
+// program. A remote process is interrupted in the way that Ctrl-C does. The plug-in itself executes
+// `process continue`: it resumes the process after each stop that only its interrupts have caused,
+// and returns to the user at the first other stop.
 #pragma once
 
 #include <atomic>
@@ -27,8 +27,8 @@ public:
   void end();
   bool is_on() const { return on_; }
 
-  // Removes the interrupter's pending signals before a detach, after which they could end the
-  // process.
+  // Removes the interrupter's pending signals. Call this before a detach: afterwards, such a signal
+  // could end the process.
   void take_pending(lldb::SBDebugger &debugger, lldb::SBProcess process);
   // Resumes the process until it stops for the user. Returns "", or the reason if it could not be
   // resumed.

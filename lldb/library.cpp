@@ -9,8 +9,9 @@ namespace tally_lldb {
 
 namespace {
 
-// Returns the paths to try: $TALLY_LIBRARY alone if it is set; otherwise those relative to the
-// plug-in in an installation and in the build directory, and then the dynamic loader's search path.
+// Returns the paths to try: $TALLY_LIBRARY alone if it is set. Otherwise the paths relative to the
+// plug-in in an installation and in a build directory, and then a name for the dynamic loader's
+// search path.
 std::vector<std::string> candidates() {
   if (const char *path = std::getenv("TALLY_LIBRARY"); path && *path)
     return {path};

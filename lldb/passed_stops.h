@@ -15,8 +15,8 @@ struct BreakpointLocation {
   uint64_t address = 0;
 };
 
-// Returns the addresses for tally_session_set_passed_stops(). They are offsets in files where the
-// file is known, because run-time addresses are unknown before a launch.
+// Returns the addresses for tally_session_set_passed_stops(). If the file of an address is known,
+// the result holds the offset in the file, because run-time addresses are unknown before a launch.
 std::vector<BreakpointLocation> passed_stops(lldb::SBTarget target);
 
 } // namespace tally_lldb

@@ -39,7 +39,7 @@ std::string LldbPerformer::symbol(uint64_t address) {
   const lldb::SBSymbolContext context = at.GetSymbolContext(lldb::eSymbolContextEverything);
   lldb::SBSymbolContext frame = context;
   std::string rows;
-  // Each inlined function is a block. The next context is that of its call.
+  // Each inlined function is a block. The next context is that of the function's call.
   for (int depth = 0; depth < 64 && frame.GetBlock().GetContainingInlinedBlock().IsValid();
        ++depth) {
     const char *const name = frame.GetBlock().GetContainingInlinedBlock().GetInlinedName();

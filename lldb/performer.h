@@ -36,7 +36,8 @@ private:
   std::string said_;
 };
 
-// Answers requests on any other thread. It does not call LLDB, and queues what can be done later.
+// Answers requests on any other thread. It does not call LLDB, but queues the requests that can be
+// performed later.
 class LaterPerformer : public Performer {
 public:
   explicit LaterPerformer(Actions &actions) : actions_(actions) {}

@@ -36,7 +36,7 @@ constexpr uint64_t shortest_seen_ns = std::chrono::nanoseconds(between_looks_at_
 constexpr uint64_t longest_launch_ns = 20'000'000'000; // a launch that takes longer has failed
 
 // A copy of struct pidfd_info in linux/pidfd.h, which exists since Linux 6.13. The kernel supplies
-// the exit code since 6.15.
+// the exit code since Linux 6.15.
 struct PidfdInfo {
   uint64_t mask;
   uint64_t cgroup;
@@ -69,8 +69,8 @@ char state_of(int pid) {
   return at == stat.npos || at + 2 >= stat.size() ? '\0' : stat[at + 2];
 }
 
-// Returns whether the process runs `program`. Before its exec, it is still a copy of the server, or
-// the shell that starts the program.
+// Returns whether the process runs `program`. Before the program's exec, the process is still a
+// copy of the server, or the shell that starts the program.
 bool runs(int pid, const std::string &program) {
   struct stat here {
   }, there{};

@@ -1,5 +1,6 @@
 // A thread that watches a process through the kernel alone. LLDB reports no resume, stop or exit to
-// a plug-in while a command waits for them, and another thread must not use LLDB's objects then.
+// a plug-in while a command waits for them, and during such a wait another thread must not use
+// LLDB's objects.
 #pragma once
 
 #include <condition_variable>
@@ -25,14 +26,14 @@ bool wait_until(const std::function<bool()> &is_true);
 // Returns whether the signal is pending for one of the process's threads.
 bool has_pending(int pid, int signal);
 
-int tracer_of(int pid); // 0 if it is not traced
+int tracer_of(int pid); // 0 if the process is not traced
 
 // Returns whether a child of this process traces `pid`. LLDB debugs a local process through a
 // server, which is its child.
 bool is_traced_by_child(int pid);
 
 // Returns the path of the process's program, and its command line with blanks between the words.
-// They are empty if the process is gone.
+// Both are empty if the process is gone.
 std::pair<std::string, std::string> program_of(int pid);
 
 class ProcessWatch {
@@ -46,8 +47,8 @@ public:
   // while the process is still stopped at its first instruction. If `found` returns false, the
   // process is not the expected one, and the wait continues.
   void expect(const std::string &program, std::function<bool(int pid)> found);
-  // These two wait without a time limit: for a launch that no command causes, and for the next
-  // resume of a stopped process.
+  // Both wait without a time limit: expect_any() for a launch that no command causes, expect_run()
+  // for the next resume of a stopped process.
   void expect_any(std::function<bool(int pid)> found);
   void expect_run(int pid, std::function<bool(int pid)> found);
   void forget();         // ends the wait; no call of `found` is running when it returns
@@ -56,14 +57,14 @@ public:
   void end();            // joins the thread
 
   struct Seen {
-    uint64_t left_ns = 0;    // when it first resumed since the last reset(); 0 if it has not
+    uint64_t left_ns = 0; // when the process first resumed since the last reset(); 0 if it has not
     uint64_t stopped_ns = 0; // when it last stopped; an estimate after a run too short to be seen;
                              // 0 if no process is followed
-    uint64_t died_ns = 0;    // 0 if it is alive
+    uint64_t died_ns = 0;    // 0 if the process is alive
     std::optional<int> exit_code; // the status of waitpid(), if the kernel reports it
   };
   Seen seen();
-  void reset(); // call it before the process resumes
+  void reset(); // call this before the process resumes
 
 private:
   struct Expected {
@@ -77,7 +78,7 @@ private:
   };
 
   void run();
-  int expected_process() const; // returns 0 if there is none yet
+  int expected_process() const; // returns 0 if there is no such process yet
   int new_child() const;
   void look_at_process();
   void begin_to_expect(std::function<bool(int pid)> found);

@@ -129,7 +129,8 @@ void Region::refresh(lldb::SBDebugger &debugger) {
 }
 
 // Moves breakpoints to dead_, and deletes them if the process is stopped. If a breakpoint were
-// deleted while the process runs, a hit that has already happened would stop it for the user.
+// deleted while the process runs, a hit that has already happened would stop the process for the
+// user.
 void Region::bury(Breakpoints &breakpoints) {
   for (auto &each : breakpoints) {
     each->alive = false;
@@ -272,7 +273,8 @@ void Region::enter_stop(lldb::SBProcess &process, lldb::SBThread &thread) {
 }
 
 // Returns the threads with their pcs. LLDB may still have to call another thread's callback for
-// this stop (is_pending). If that thread's breakpoint is disabled by then, it stops for the user.
+// this stop (is_pending). If that thread's breakpoint is disabled by then, the thread stops for the
+// user.
 std::vector<Region::StoppedThread> Region::stopped_threads(lldb::SBProcess &process) {
   std::vector<StoppedThread> out;
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
@@ -319,11 +321,12 @@ bool Region::leads_to_breakpoint(lldb::SBProcess &process, const StoppedThread &
 }
 
 // Ensures that no step that LLDB makes off a breakpoint of the region ends at another one (see
-// steps.h). It disables the breakpoint that the step would leave. If the session does not need hits
-// there, the breakpoint stays disabled. Otherwise only the location is disabled, until the first
-// callback of the next stop. That is usually the callback of the breakpoint that the step leads to.
-// Each callback calls this function, because a callback may change where passes end. Nothing is
-// done unless two breakpoints are that near, because reading the pcs of many threads is slow.
+// steps.h). This function disables the breakpoint that the step would leave. If the session does
+// not need hits there, the breakpoint stays disabled. Otherwise only the location is disabled,
+// until the first callback of the next stop. That is usually the callback of the breakpoint that
+// the step leads to. Each callback calls this function, because a callback may change where passes
+// end. This function does nothing unless a step off one breakpoint may lead to another one, because
+// reading the pcs of many threads is slow.
 void Region::steer_steps(lldb::SBProcess &process) {
   if (!steps_.are_any_near())
     return;
@@ -334,8 +337,9 @@ void Region::steer_steps(lldb::SBProcess &process) {
     EnabledLocation here = enabled_at(each.pc);
     if (!here.breakpoint || !leads_to_breakpoint(process, each, *here.breakpoint))
       continue;
-    // Skip a breakpoint at which the hit of another thread is pending. All of its locations would
-    // be disabled, or this one.
+    // Skip a breakpoint at which the hit of another thread is pending. Otherwise that hit would
+    // stop the process for the user, because this location or the whole breakpoint would be
+    // disabled.
     if (std::ranges::any_of(threads, [&](const StoppedThread &other) {
           return other.is_pending &&
                  (other.pc == each.pc ||
@@ -392,8 +396,8 @@ bool Region::is_entry(const Breakpoint &breakpoint, lldb::SBBreakpointLocation &
   return entries_[at] = entry;
 }
 
-// Enables the breakpoint at the other location of a region between two. After a hit of one, only a
-// hit of the other has an effect.
+// For a region between two locations: enables the breakpoint at the other location. After a hit at
+// one location, only a hit at the other location has an effect.
 void Region::stop_at_other(const Breakpoint &breakpoint) {
   Breakpoint *other = nullptr;
   {

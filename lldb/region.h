@@ -1,6 +1,6 @@
 // Breakpoints where a region begins and where it may end. Their callbacks report the hits to the
-// session and let the process continue. LLDB gives plug-ins no internal breakpoints, so these are
-// visible to the user, with the name region_name.
+// session and let the process continue. LLDB gives plug-ins no internal breakpoints, so the user
+// sees the region's breakpoints, which have the name region_name.
 #pragma once
 
 #include <atomic>
@@ -28,11 +28,11 @@ public:
       : session_(session), exit_functions_(region_exits(session.library())) {}
   Region(const Region &) = delete;
 
-  // Replaces the region. Returns "", or the reason if that is not possible; the previous region
-  // then stays. Call this and the next three functions on the debugger's thread.
+  // Replaces the region. Returns "" on success. Otherwise returns the reason, and the previous
+  // region stays. Call this and the next three functions on the debugger's thread.
   std::string begin(lldb::SBDebugger &debugger, const Words &words);
   // Restores the breakpoints if the user has deleted or disabled them, for example by `breakpoint
-  // delete` without arguments. Call it before the process resumes.
+  // delete` without arguments. Call this before the process resumes.
   void refresh(lldb::SBDebugger &debugger);
   void end();
   void process_gone(); // forgets the process's addresses, which the next process does not share
@@ -48,15 +48,15 @@ private:
     bool is_x86_64;
     std::string function; // the function's name, without scopes and parameters
     std::atomic<bool> alive = true;
-    std::atomic<bool> stops = true; // the session needs its hits now
+    std::atomic<bool> stops = true; // the session needs this breakpoint's hits now
   };
   using Breakpoints = std::vector<std::unique_ptr<Breakpoint>>;
   struct StoppedThread {
     lldb::SBThread thread;
     uint64_t pc;
-    bool is_pending; // its hit has not been reported yet
+    bool is_pending; // the thread's hit has not been reported yet
   };
-  struct EnabledLocation {            // the location at an address
+  struct EnabledLocation {            // the enabled location at an address
     Breakpoint *breakpoint = nullptr; // null if no location of the region is enabled there
     lldb::SBBreakpointLocation location;
   };
@@ -92,7 +92,7 @@ private:
                lldb::SBThread &thread, uint64_t entry);
 
   Session &session_;
-  const std::vector<std::pair<std::string, int32_t>> exit_functions_; // and their hits' kinds
+  const std::vector<std::pair<std::string, int32_t>> exit_functions_; // with tally_hit_kinds
   // LLDB calls the callbacks on a thread of its own. That thread must not wait for the debugger's
   // thread, which may itself be waiting for LLDB. Therefore no function of LLDB or of the session
   // is called while this lock is held.
@@ -101,11 +101,11 @@ private:
   Breakpoints breakpoints_;
   Breakpoints exits_;       // breakpoints in exit_functions_
   bool exits_stop_ = false; // exits_ are enabled
-  Breakpoints dead_; // never destroyed, because a callback that LLDB has begun may still use one
+  Breakpoints dead_; // never destroyed: a callback that LLDB has begun may still use one of them
   std::map<uint64_t, std::unique_ptr<Breakpoint>> returns_; // by return address
   std::map<uint64_t, bool> entries_; // whether the address is the first instruction of a function
-  // These describe one stop of the process. reported_ holds the threads whose hits have been
-  // reported; lifted_ holds the locations that stay disabled until the next stop.
+  // The next three members describe one stop of the process. reported_ holds the threads whose hits
+  // have been reported. lifted_ holds the locations that stay disabled until the next stop.
   uint32_t stop_id_ = 0;
   std::set<lldb::tid_t> reported_;
   std::vector<lldb::SBBreakpointLocation> lifted_;

@@ -10,8 +10,8 @@ namespace tally_lldb {
 
 namespace {
 
-// Splits "parse.c:10", with or without a path. Returns false for other words; C++'s "::" does not
-// separate a line.
+// Splits a word such as "parse.c:10", with or without a path. Returns false for other words. The
+// "::" of a C++ name does not separate a line.
 bool split_location(const std::string &word, std::string &file, uint32_t &line) {
   const size_t colon = word.rfind(':');
   if (colon == word.npos || colon == 0 || word[colon - 1] == ':')
@@ -25,8 +25,8 @@ bool split_location(const std::string &word, std::string &file, uint32_t &line) 
 }
 
 // Looks "parse" or "parse+4" up in the symbols. The result is invalid if the expression has another
-// form, or if it names several functions. LLDB 14 cannot evaluate "parse+4" for C++ functions, and
-// LLDB 19 cannot evaluate a name after the process has exited.
+// form, or if the name belongs to several functions. LLDB 14 cannot evaluate "parse+4" for C++
+// functions, and LLDB 19 cannot evaluate a name after the process has exited.
 lldb::SBAddress address_by_name(lldb::SBTarget target, const std::string &expression) {
   const size_t plus = std::min(expression.find('+'), expression.size());
   uint64_t offset = 0;

@@ -18,15 +18,17 @@ lldb::SBBreakpoint breakpoint_at(lldb::SBDebugger &debugger, lldb::SBTarget targ
 // address.
 std::string base_name_of(const std::string &word);
 
-// Returns the start of the function at the address: that of its symbol if there is one. LLDB itself
-// takes the lowest address of a function that is split.
+// Returns the start of the function at the address: the start of the function's symbol, if there is
+// one. For a function that is split, LLDB itself would return the lowest address.
 lldb::SBAddress start_of(lldb::SBAddress address);
 
-// Returns whether a call may enter here: at the function's start, or where no function is known.
+// Returns whether a call may lead to the address: to a function's start, or where no function is
+// known.
 bool is_start(lldb::SBAddress address);
 
-// Returns whether this is a part of a function that the compiler has moved away (".cold"). No call
-// enters such a part, but newer LLDBs set a breakpoint of the function there, too.
+// Returns whether the address is in a part of a function that the compiler has moved away
+// (".cold"). No call enters such a part, but newer LLDBs set a breakpoint of the function there,
+// too.
 bool is_moved_part(lldb::SBAddress address);
 
 // Returns whether the address is in inlined code. The start of `function` itself does not count,
@@ -34,7 +36,7 @@ bool is_moved_part(lldb::SBAddress address);
 bool is_inlined(lldb::SBAddress address, const std::string &function);
 
 // Within a scope, makes LLDB set breakpoints of functions at their first instruction. A call that
-// returns early does not reach one after the prologue.
+// returns early would not reach a breakpoint after the prologue.
 class AtEntries {
 public:
   AtEntries(lldb::SBDebugger &debugger, lldb::SBTarget target);

@@ -68,22 +68,22 @@ public:
   int32_t sampled_pid();
   bool is_armed();
   void set_passed_stops(const std::vector<BreakpointLocation> &locations);
-  void set_display(tally_display display); // sets its size
+  void set_display(tally_display display); // sets display.size
 
   const Library &library() const { return library_; }
 
   // Reports a hit in process `pid` to the session; see tally_session_region_hit(). A command that
-  // holds the session may itself wait for this stop. Therefore a hit waits for the session for a
-  // tenth of a second at most. Returns nothing if the hit was not reported, or if another process
-  // is sampled.
+  // occupies the session may itself be waiting for this stop. Therefore this function waits for the
+  // session for a tenth of a second at most. Returns nothing if the hit was not reported, or if
+  // another process is sampled.
   std::optional<uint64_t> region_hit(int32_t pid, const tally_hit &hit);
 
-  // These call the library's InterruptClock, which has its own lock.
+  // The next four functions call the library's InterruptClock, which has its own lock.
   uint64_t tick_wait_ns() { return library_.tally_session_tick_wait_ns(handle_); }
   size_t tick_interrupt() { return library_.tally_session_tick_interrupt(handle_); }
   void tick_withdraw() { library_.tally_session_tick_withdraw(handle_); }
   int tick_take(int32_t tid) { return library_.tally_session_tick_take(handle_, tid); }
-  // These need neither a session nor a lock.
+  // The next three functions need neither a session nor a lock.
   void watch_sigint(bool on) { library_.tally_sigint_watch(on ? 1 : 0); }
   bool sigint_seen() { return library_.tally_sigint_seen() != 0; }
   std::string unsafe_frame(const std::string &module, const std::string &function, bool innermost,

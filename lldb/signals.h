@@ -1,4 +1,5 @@
-// Changes how LLDB handles signals, like `process handle SIGNAL …`, and restores it.
+// Changes how LLDB handles signals, like `process handle SIGNAL …`, and restores the previous
+// settings.
 #pragma once
 
 #include <map>

@@ -17,8 +17,8 @@ template <class Value> Value value_at(const unsigned char *bytes) {
   return out;
 }
 
-// Decodes the target of a jump or call. The opcodes are from Intel's manual, volume 2, appendix A,
-// the one-byte and two-byte opcode maps.
+// Decodes the target of a jump or call. The opcodes are in the one-byte and two-byte opcode maps of
+// Intel's manual (volume 2, appendix A).
 uint64_t decoded(const unsigned char *code, uint64_t pc) {
   const unsigned char first = *code;
   // skips a prefix: bnd, notrack, REX, or rep before a return

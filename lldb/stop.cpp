@@ -17,7 +17,8 @@ std::string signal_name(int number) {
   return name ? std::string("SIG") + name : "signal " + std::to_string(number);
 }
 
-// Returns whether LLDB has stopped the process for Ctrl-C. Its server then sends a SIGSTOP.
+// Returns whether LLDB has stopped the process for Ctrl-C. For Ctrl-C, LLDB's server sends a
+// SIGSTOP.
 bool is_interrupted_by_lldb(lldb::SBProcess &process, lldb::SBThread &thread) {
   if (signal_of(thread) != SIGSTOP || kind_of(process) != TALLY_TARGET_NATIVE)
     return false;
@@ -26,8 +27,8 @@ bool is_interrupted_by_lldb(lldb::SBProcess &process, lldb::SBThread &thread) {
          sender.GetValueAsSigned() == tracer_of(static_cast<int>(process.GetProcessID()));
 }
 
-// Returns the selected thread if it has a stop reason, otherwise the first one that has. The user
-// may have selected another thread since the stop.
+// Returns the selected thread if it has a stop reason, otherwise the first thread that has one. The
+// user may have selected another thread since the stop.
 lldb::SBThread stopped_thread(lldb::SBProcess &process) {
   const auto has_reason = [](lldb::SBThread &thread) {
     return thread.IsValid() && thread.GetStopReason() > lldb::eStopReasonNone;

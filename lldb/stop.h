@@ -17,11 +17,11 @@ bool is_stopped(lldb::SBProcess process);
 bool is_running(lldb::SBProcess process);
 // Returns an event with the reason and the source location of the last stop.
 Event stop_of(lldb::SBProcess process);
-// Return the signal that stopped the thread or process, 0 if there was none.
+// Return the signal that stopped the thread or process, or 0 if no signal did.
 int signal_of(lldb::SBThread thread);
 int signal_of(lldb::SBProcess process);
-// Returns the event for the end of a process. `status` is that of waitpid(), if it is known, and
-// `last_signal` the signal of the last stop before the end.
+// Returns the event for the end of a process. `status` is the status of waitpid(), if it is known.
+// `last_signal` is the signal of the last stop before the end.
 Event end_of(lldb::SBProcess process, std::optional<int> status, int last_signal);
 
 } // namespace tally_lldb

@@ -33,7 +33,8 @@ const Inferior::Watched Inferior::watched[] = {
     {"process attach", Change::nothing},
     {"process connect", Change::nothing},
     {"target delete", Change::nothing},
-    // These commands may remove the reason of the last stop, so the reason is read before them.
+    // These commands may remove the reason of the last stop, so the plug-in reads the reason before
+    // them.
     {"breakpoint delete", Change::nothing},
     {"breakpoint disable", Change::nothing},
     {"watchpoint delete", Change::nothing},
@@ -96,7 +97,7 @@ bool Inferior::before(void *hook, const char **words) noexcept {
   }
 }
 
-// Returns true if the command has been executed here.
+// Returns true if the plug-in itself has executed the command.
 bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, const char **words) {
   // LLDB runs a breakpoint's commands on another thread. That thread must not wait here.
   const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -181,7 +182,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
     launched = interpret(debugger, command);
   }
   if (!launched.ok())
-    return false; // LLDB executes the command again, as only it can report a failure
+    return false; // LLDB executes the command again, because only LLDB can report a failure
   print(debugger, line_with(launched.text, " launched: "));
   lldb::SBProcess process = target.GetProcess();
   wait_until([&] { return is_stopped(process); });
