@@ -152,7 +152,7 @@ COLUMN_TEXT, COLUMN_COUNT = range(2)
 _text = c_char_p
 _handle = c_void_p
 _out = POINTER(c_void_p)
-_options = c_void_p  # of functions that this front end does not call
+_options = c_void_p  # the options of functions that this front end does not call
 
 # (name, argument types, result type); a test compares this table with tally.h.
 FUNCTIONS = [

@@ -12,8 +12,8 @@ def reason_of(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    """Returns `text` with the characters escaped that GDB's host character set lacks. GDB raises an
-    exception for such characters, and its character set is ASCII if no locale is set."""
+    """Returns `text`, in which characters that GDB's host character set lacks are escaped. GDB
+    raises an exception for such characters, and its character set is ASCII if no locale is set."""
     charset = gdb.host_charset() if hasattr(gdb, "host_charset") else "ascii"
     try:
         text.encode(charset)

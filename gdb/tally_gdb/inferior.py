@@ -64,7 +64,7 @@ def _stopper(event, counts_before: Dict[int, int], own: int):
     `own` is the number of the interrupter's catchpoint."""
     hit = [
         each for each in getattr(event, "breakpoints", ()) if each.number > 0 and each.number != own
-    ]  # those of a region are negative
+    ]  # the numbers of a region's breakpoints are negative
     # The event lists all breakpoints at the address. If the condition of one is false, GDB does not
     # increase its hit count.
     true = [each for each in hit if each.hit_count != counts_before.get(each.number, 0)]
@@ -132,7 +132,8 @@ class Watcher:
         exiting = getattr(gdb.events, "gdb_exiting", None)
         if exiting is not None:
             exiting.connect(lambda _event: self._close())
-        # Older GDBs lack that event, and a reader thread must not outlive the Python interpreter.
+        # Older GDBs lack the event gdb_exiting, and a reader thread must not outlive the Python
+        # interpreter.
         atexit.register(self._close)
         return handlers
 
@@ -144,12 +145,12 @@ class Watcher:
         return GdbPerformer(self._session, self._actions, shows_progress)
 
     def sync(self) -> None:
-        """Reports the current target to the session. Call it before each command."""
+        """Reports the current target to the session. Call this before each command."""
         self._is_behind(warn=True)
         self._push(_abi.EVENT_TARGET, **_program(self._inferior()))
 
     def report_running(self) -> None:
-        """Reports the resume again if the process is running. Call it after each command, because
+        """Reports the resume again if the process is running. Call this after each command, because
         a command may begin sampling while the process runs in the background (`continue &`)."""
         inferior = self._inferior()
         if self._running_pid and self._running_pid == inferior.pid:
@@ -228,7 +229,7 @@ class Watcher:
             if resumed.num != inferior.num and not together:
                 return
             if inferior.pid == self._running_pid:
-                return  # it resumes within a step, or after a breakpoint whose condition is false
+                return  # a resume within a step, or after a breakpoint whose condition is false
             self._running_pid = inferior.pid
             self._hit_counts = _hit_counts()
             self._push(_abi.EVENT_RESUMED, **_program(inferior))
@@ -298,7 +299,8 @@ class Watcher:
             return  # if there is a sampled process, another one has exited
         facts: Facts = {"target": _abi.TARGET_NONE, "pid": 0}
         if not was_running:
-            # It was detached or killed at the prompt. GDB's $_exitcode may be of an earlier run.
+            # The process was detached or killed at the prompt. GDB's $_exitcode may be of an
+            # earlier run.
             self._push(_abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED, **facts)
         elif hasattr(event, "exit_code"):
             self._push(_abi.EVENT_EXITED, number=event.exit_code, **facts)

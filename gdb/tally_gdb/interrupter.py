@@ -169,7 +169,7 @@ class Interrupter:
 
     def tick(self) -> None:
         thread = gdb.selected_thread()
-        if thread is None:  # it has just ended
+        if thread is None:  # the thread has just ended
             if self._remote:
                 self._session.tick_withdraw()
             return
@@ -208,8 +208,8 @@ class Interrupter:
             pass
 
     def _seen(self, thread: gdb.InferiorThread) -> List[Tuple[int, str, List[int]]]:
-        """Returns (tid, name, pcs) of each thread to record: that of `thread` alone if a signal
-        stopped it, or those of all threads of a remote process, which stops as a whole."""
+        """Returns (tid, name, pcs) of each thread to record: only of `thread` if a signal stopped
+        it, or of all threads of a remote process, which stops as a whole."""
         threads = gdb.selected_inferior().threads() if self._remote else ()
         if len(threads) < 2:
             return [(thread.ptid[1], thread.name or "", _pcs(self._with_callers))]
@@ -222,7 +222,7 @@ class Interrupter:
             thread.switch()
         return out
 
-    # --- the ticker's thread: of GDB's functions it may call only gdb.post_event()
+    # --- the ticker's thread, which may call only gdb.post_event() of GDB's functions
     def _run(self) -> None:
         while True:
             self._running.wait()
@@ -230,7 +230,8 @@ class Interrupter:
             if not self._wait(self._session.tick_wait_seconds(), resumes):
                 return
             if self._asked_by_user:
-                # A tick's interrupt may already be on its way; a second one would stop it twice.
+                # A tick's interrupt may already be on its way; a second one would stop the process
+                # twice.
                 self._over.wait(_ON_ITS_WAY)
                 with self._user_lock:
                     # Otherwise the process has stopped, and may run again.

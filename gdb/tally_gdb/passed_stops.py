@@ -30,7 +30,7 @@ def _may_be_passed(breakpoint: gdb.Breakpoint) -> bool:
 def _addresses(inferior: int) -> Iterator[int]:
     """Yields the addresses, in the inferior with the number `inferior`, of the breakpoints that GDB
     may pass by itself.
-    Yields nothing before GDB 13, in which Python cannot list the locations of a breakpoint."""
+    Yields nothing before GDB 13, because Python cannot list the locations of a breakpoint there."""
     for breakpoint in gdb.breakpoints() or ():
         try:
             if _may_be_passed(breakpoint):
@@ -42,7 +42,7 @@ def _addresses(inferior: int) -> Iterator[int]:
                         and (groups is None or inferior in groups)
                     ):
                         yield location.address
-        except FAULTS:  # it has just been deleted
+        except FAULTS:  # the breakpoint has just been deleted
             pass
 
 

@@ -66,7 +66,7 @@ class Actions:
 
     def program_replaced(self) -> None:
         """Handles an exec. A pending signal of the old program's agent would end the new program,
-        which has no handler for it. A preloaded agent prevents that itself."""
+        which has no handler for it. A preloaded agent removes such a signal itself."""
         try:
             self._signals.hide(self._loaded_late, deliver=False)
         except FAULTS:

@@ -44,7 +44,7 @@ class Preload:
                 gdb.execute(f"set environment {name} = {value}", to_string=True)
             return ""
         self._user_wrapper = gdb.parameter("exec-wrapper") or ""
-        # GDB expects a wrapper to add exactly one exec, so a second one cannot be added.
+        # GDB expects a wrapper to add exactly one exec, so a second wrapper cannot be added.
         wrapper, _, rest = self._user_wrapper.strip().partition(" ")
         if wrapper and os.path.basename(wrapper) != "env":
             return f"the exec-wrapper '{wrapper}' cannot be combined with another one"

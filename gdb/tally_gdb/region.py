@@ -1,8 +1,8 @@
 """Internal breakpoints at the locations where a region begins and where it may end.
 
 Their stop() reports the hit to the session and lets the program continue, all within the command
-that the user waits for. It runs at each pass, so it asks GDB for as little as it can. The expensive
-operation is to compute a frame.
+that the user waits for. stop() runs at each pass, so it asks GDB for as little as it can. The
+expensive operation is to compute a frame.
 """
 
 import re
@@ -21,7 +21,8 @@ _UNKNOWN = re.compile(r" not defined|^No (symbol|source file|line|function|file)
 
 class _Breakpoint(gdb.Breakpoint):
     """A breakpoint of a region. `kind` is a HIT_ of _abi. `address` is the breakpoint's address if
-    `kind` is HIT_RETURNED, otherwise 0. `is_entry` means the first instruction of a function."""
+    `kind` is HIT_RETURNED, otherwise 0. `is_entry` means that the breakpoint is at the first
+    instruction of a function."""
 
     def __init__(
         self, owner: "Region", spec: str, kind: int, address: int = 0, is_entry: bool = False
@@ -77,7 +78,7 @@ def _is_inlined(pc: int, word: str) -> bool:
 
 def _begins_at(function: gdb.Block, pc: int) -> bool:
     """Returns whether `pc` is the function's entry. The block of a function that is split begins at
-    its lowest address, so the symbol is looked at too: it begins at the entry."""
+    the lowest address, so the function's symbol is also examined: a symbol begins at the entry."""
     return function.start == pc or " + " not in (_symbol_at(pc) or " + ")
 
 
@@ -101,8 +102,8 @@ def _is_code(pc: int) -> bool:
 
 
 def _named(word: str) -> str:
-    """Replaces the address of a symbol ("*0x1234") by its name if no process runs, because such an
-    address is one of the file, and the name follows the program to its load address."""
+    """Replaces the address of a symbol ("*0x1234") by the symbol's name if no process runs. Such an
+    address is a link-time address, whereas the name follows the program to its load address."""
     if gdb.selected_inferior().pid or not re.fullmatch(r"\*(0x[0-9a-fA-F]+|[0-9]+)", word):
         return word
     symbol = _symbol_at(int(word[1:], 0))
@@ -115,8 +116,8 @@ def _named(word: str) -> str:
 
 
 def _addresses(word: str) -> List[int]:
-    """Returns the addresses of a location. They are exact for functions, whereas a breakpoint by
-    name would be set after the prologue."""
+    """Returns the addresses of a location. The addresses of a function are exact, whereas GDB would
+    set a breakpoint by name after the prologue."""
     if word.startswith("*"):  # decode_line() of GDB 13 crashes on an expression that it rejects
         return [_address_of(word[1:])]
     rest, found = gdb.decode_line(word)  # fails if a breakpoint would be pending
@@ -139,7 +140,8 @@ def _look_up(word: str) -> List[int]:
 
 class _Function:
     """The breakpoints where a function is entered, at the addresses that it has in the current
-    process. One in an inlined copy is hit only once, because the address may begin a loop."""
+    process. A breakpoint in an inlined copy is hit only once, because the address may begin a
+    loop."""
 
     def __init__(self, owner: "Region", word: str, kind: int, enabled: bool = True) -> None:
         if word.startswith("*") and "$" in word:  # the variable is evaluated once, now
@@ -198,7 +200,7 @@ class _Function:
 class Region:
     def __init__(self, session: Session) -> None:
         self._session = session
-        # two for a region between locations, otherwise none
+        # two breakpoints for a region between locations, otherwise none
         self._breakpoints: List[_Breakpoint] = []
         self._functions: List[_Function] = []  # the region's function, then the exits
         self._returns: Dict[int, _Breakpoint] = {}  # by return address
@@ -211,9 +213,8 @@ class Region:
         gdb.events.stop.connect(self._on_stop)
 
     def begin(self, words: Sequence[str]) -> str:
-        """Replaces the region by one function or by two locations. Returns "", or the reason if
-        that is not possible, as tally_region_refusal describes it; the previous region then
-        stays."""
+        """Replaces the region by one function or by two locations. Returns "" on success. Otherwise
+        returns the reason, as tally_region_refusal describes it, and the previous region stays."""
         try:
             self._begin(words)
         except Refused as refusal:
@@ -252,7 +253,8 @@ class Region:
         self._functions = []
 
     def process_gone(self) -> None:
-        """Forgets the process's addresses, after its end or an exec: the next one has others."""
+        """Forgets the process's addresses, after its end or an exec: the next process or program
+        has other addresses."""
         _delete(list(self._returns.values()))
         self._returns.clear()
         for function in self._functions:
@@ -311,7 +313,7 @@ class Region:
             hit.at_entry = 0
 
     def _follow(self) -> None:
-        """Sets the functions' breakpoints if there is a process. Before it is loaded, a program has
+        """Sets the functions' breakpoints if there is a process. Before a program is loaded, it has
         other addresses."""
         if not gdb.selected_inferior().pid:
             return

@@ -13,7 +13,7 @@ class TallyError(Exception):
 
 class Refused(Exception):
     """A request cannot be performed. The text is the answer to the session: the digit of a REGION_
-    or LOAD_ constant of _abi, a blank, and what it concerns."""
+    or LOAD_ constant of _abi, a blank, and details such as the rejected word."""
 
     def __init__(self, reason: int, what: object = "") -> None:
         super().__init__(f"{reason} {what}")
@@ -50,8 +50,8 @@ def _encode(text: str) -> bytes:
 
 
 class Session:
-    """A tally_session. It has many methods because each is an operation of the session, and they all
-    need the handle."""
+    """A tally_session. It has many methods, because each is an operation of the session and needs
+    the handle."""
 
     def __init__(self, library) -> None:
         self._lib = library
@@ -102,7 +102,7 @@ class Session:
         reply = self._made(self._lib.tally_session_event, self._handle, _abi.by_reference(event))
         return self._perform(reply, performer)
 
-    # Any thread may call these two.
+    # Any thread may call the next two methods.
     def tick_wait_seconds(self) -> float:
         return self._lib.tally_session_tick_wait_ns(self._handle) * 1e-9
 
@@ -156,8 +156,8 @@ class Session:
         return self._lib.tally_session_region_hit(self._handle, _abi.by_reference(hit))
 
     def set_passed_stops(self, addresses: Sequence[int]) -> None:
-        """Sets the addresses of the breakpoints that GDB may pass without a stop for the user. They
-        replace the previous ones."""
+        """Sets the addresses of the breakpoints that GDB may pass without a stop for the user.
+        These addresses replace the previous ones."""
         if self._handle is not None:
             size = _abi.size_of(_abi.Location)
             self._check(

@@ -1,4 +1,4 @@
-"""Changes how GDB handles signals (`handle SIGNAL …`), and restores it."""
+"""Changes how GDB handles signals (`handle SIGNAL …`), and restores the previous settings."""
 
 import re
 import signal

@@ -24,7 +24,8 @@ def list_source(words: Sequence[str]) -> str:
 
 
 def disassembly_flavor() -> str:
-    """Returns GDB's setting for x86. A GDB without support for x86 lacks it; "att" is then used."""
+    """Returns GDB's setting for x86. A GDB without support for x86 lacks the setting; "att" is then
+    used."""
     try:
         return str(gdb.parameter("disassembly-flavor"))
     except FAULTS:

@@ -33,15 +33,15 @@ def _pipes(paths: Iterable[str]) -> Iterator[int]:
     for path in paths:
         try:
             found = os.stat(path)
-        except OSError:  # it is closed by now, or belongs to another user
+        except OSError:  # the descriptor is closed by now, or the process belongs to another user
             continue
         if stat.S_ISFIFO(found.st_mode):
             yield found.st_ino
 
 
 def _is_piped() -> bool:
-    """Returns whether a child process of GDB reads a pipe that GDB has open. This is so within
-    `pipe COMMAND | SHELL`."""
+    """Returns whether a child process of GDB reads a pipe that GDB has open, as within `pipe
+    COMMAND | SHELL`."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as children:
             read = set(_pipes(f"/proc/{child}/fd/0" for child in children.read().split()))

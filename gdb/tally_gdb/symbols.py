@@ -30,7 +30,7 @@ def _completed(option: str, prefix: str) -> List[str]:
 
 def like(prefix: str) -> Tuple[List[str], List[str]]:
     """Returns the functions whose name has a component that begins with `prefix`, and the source
-    files whose name begins so."""
+    files whose name begins with `prefix`."""
     if not prefix.isprintable():  # a newline would begin another command
         return [], []
     return _completed("-function", prefix), _completed("-source", prefix)

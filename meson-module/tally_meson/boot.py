@@ -2,8 +2,8 @@
 # Copyright 2026 The Tally authors
 
 """The boot module. `tally-meson enable` installs it as tally_meson_boot.py beside tally_meson.pth
-in a site directory, and `tally-meson disable` removes it. It runs at every start of that Python, so
-it must be fast, and must not print anything even if it fails.
+in a site directory, and `tally-meson disable` removes it. The module runs at every start of that
+Python, so it must be fast, and must not print anything even if it fails.
 """
 import sys
 

@@ -88,7 +88,7 @@ class BuildDir:
                 try:
                     with open(path, encoding="utf-8", errors="replace") as file:
                         yield file.read()
-                except OSError:  # it was removed; the next configuration reports that
+                except OSError:  # the file was removed; the next configuration reports that
                     pass
 
     def native_object_folders(self) -> T.List[str]:
@@ -157,7 +157,8 @@ class BuildDir:
             )
             if len(projects[name]) > 1:
                 taken = f"{project}:{taken}"
-            # As TestHarness.get_pretty_suite() of Meson 1.0 and of 1.12 shows it.
+            # The name has the form that TestHarness.get_pretty_suite() of Meson 1.0 and of 1.12
+            # makes.
             for shown in (
                 name,
                 f"{project}:{suites} / {name}" if suites else f"{project} / {name}",
@@ -208,7 +209,7 @@ class BuildDir:
         except (OSError, ValueError):
             return 0.0
         # The log holds a local time in an unknown time zone. Zones differ by multiples of 15
-        # minutes, so the beginning is the last such time before the end.
+        # minutes, so the beginning is the last possible time before the end.
         return ended - (ended - begun) % (15 * 60)
 
     def meson(self) -> T.List[str]:

@@ -60,8 +60,8 @@ def _said_by_git(folder: str, *words: str) -> T.Optional[str]:
 
 class Collector:
     def __init__(self, build: T.Optional[BuildDir] = None) -> None:
-        """Raises Refusal if there is no collector, or if it has another version. `build` may have
-        built one, with Tally as a subproject."""
+        """Raises Refusal if there is no collector, or if it has another version. If `build` has
+        Tally as a subproject, it may have built the collector."""
         path = (
             _installed()[0] or shutil.which("tally") or (build.built_here("tally") if build else "")
         )
@@ -161,7 +161,7 @@ class Collector:
         out = subprocess.PIPE if captured else None
         environment = dict(os.environ)
         with contextlib.ExitStack() as stack:
-            if self._is_of_build:  # keeps its own counters apart
+            if self._is_of_build:  # keeps the collector's own counters apart
                 environment["GCOV_PREFIX"] = stack.enter_context(tempfile.TemporaryDirectory())
             done = subprocess.run(
                 [self.path, *words],

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""The command doctor, which reports what works, what does not, and how to solve it."""
+"""The command doctor, which reports what works, what does not, and how to make it work."""
 
 from __future__ import annotations
 

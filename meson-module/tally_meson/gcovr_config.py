@@ -63,14 +63,15 @@ def _pairs_of_toml(path: str, *tables: str) -> T.Iterator[T.Tuple[str, str]]:
 
 
 def _names_table(path: str, name: str) -> bool:
-    """Returns whether the file seems to have the table `name` or one below it; approximate, because
-    no parser is available."""
+    """Returns whether the file seems to have the table `name` or a table below it. The result is
+    approximate, because no parser is available."""
     with open(path, encoding="utf-8", errors="replace") as file:
         return any(re.match(rf"\s*\[\s*{re.escape(name)}\s*[].]", line) for line in file)
 
 
 def read(root: str) -> Entries:
-    """Returns the entries of the first file in `root` that gcovr would read; empty without one."""
+    """Returns the entries of the first file in `root` that gcovr would read; empty if there is no
+    such file."""
     out = Entries([], [], None, None)
     readers: T.Tuple[T.Tuple[str, T.Callable[[str], T.Iterator[T.Tuple[str, str]]]], ...] = (
         ("gcovr.cfg", _pairs_of_cfg),

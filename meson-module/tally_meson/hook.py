@@ -69,7 +69,7 @@ def attach(mtest: T.Any) -> None:
     run: T.Any = getattr(mtest, "run", None)
     if not callable(theirs) or not callable(run):
         return
-    flags = "ours"  # all flags were added; 'some': not all, but --coverage; 'none': not --coverage
+    flags = "ours"  # all were added; 'some': --coverage, but not all; 'none': not --coverage
 
     @functools.wraps(theirs)
     def add_arguments(parser: argparse.ArgumentParser, *more: T.Any, **keywords: T.Any) -> T.Any:
@@ -223,7 +223,8 @@ class _Harness:
 
         def run_measured_tests(harness: T.Any, runners: T.Any) -> T.Any:
             self._begin()
-            # Zeroed after the rebuild, so that instrumented generators do not count as tests.
+            # The counters are reset after the rebuild, so that instrumented generators do not count
+            # as tests.
             self._measurement.zero()
             self.tests_ran = True
             return run_tests(harness, runners)
@@ -238,7 +239,7 @@ class _Harness:
             except Exception as error:
                 raise _Stopped() from Refusal(str(error), BUILD_FAILED)
 
-        if load is not None:  # it may configure again; nothing else relies on it
+        if load is not None:  # load() may configure again; nothing else relies on it
             self._class.load_metadata = load_or_stop
 
     def __exit__(self, *_: T.Any) -> None:

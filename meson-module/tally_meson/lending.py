@@ -5,7 +5,7 @@
 the module for this one run, so that the project's settings are stored.
 
 The build directory does not depend on this: its files refer to Meson itself. Later configurations
-are done without the module again, which settings.are_missing() detects.
+are done without the module again; settings.are_missing() detects them.
 """
 
 from __future__ import annotations

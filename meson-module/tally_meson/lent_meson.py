@@ -5,7 +5,7 @@
 
     lent_meson.py MESON ARGUMENTS...
 
-MESON is the Meson script to run. It runs as if it had been started directly.
+MESON is the Meson script to run, which behaves as if it had been started directly.
 """
 
 from __future__ import annotations

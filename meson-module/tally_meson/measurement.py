@@ -71,8 +71,8 @@ class Measurement:
     @refused_by_system()
     def prepare(self, *, may_rebuild: bool) -> None:
         """Switches coverage on and ensures that the settings are stored. Call this before the
-        rebuild, and before Meson reads its build data. From here on no other run measures in this
-        build directory, because it would change the objects and the counters of this one."""
+        rebuild, and before Meson reads its build data. From here on no other run can measure in
+        this build directory, because it would change the objects and the counters of this run."""
         self._exclude_others()
         self._switch_on(may_rebuild)
         if not may_rebuild and settings.are_missing(self.build):

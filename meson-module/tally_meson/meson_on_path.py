@@ -21,7 +21,7 @@ class Meson:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.python = interpreter(path)  # a command; empty if it is not known
+        self.python = interpreter(path)  # a command; empty if the Python is not known
         self.facts: T.Dict[str, T.Any] = _ask(self.python, path) if self.python else {}
 
     @property
@@ -38,12 +38,12 @@ class Meson:
 
     @property
     def hook(self) -> str:
-        """The path of the boot module that its Python has loaded; '' if there is none."""
+        """The path of the boot module that this Meson's Python has loaded; '' if there is none."""
         return str(self.facts.get("hook", ""))
 
     @property
     def sites(self) -> T.List[str]:
-        """The directories in which its Python reads .pth files."""
+        """The directories in which this Meson's Python reads .pth files."""
         return list(self.facts.get("sites", []))
 
     def site_for_hook(self) -> str:
@@ -91,7 +91,7 @@ def interpreter(script: str) -> T.List[str]:
             head = [file.readline(4096).decode(errors="replace").rstrip("\r\n") for _ in range(2)]
     except OSError:
         return []
-    # pip writes this if the interpreter's path is too long for the kernel.
+    # pip writes these two lines if the interpreter's path is too long for the kernel.
     match = re.match(r'\'\'\'exec\' (.*) "\$0" "\$@"', head[1])
     line = match.group(1) if match and head[0] == "#!/bin/sh" else head[0][2:]
     if not match and not head[0].startswith("#!"):

@@ -31,7 +31,7 @@ def report() -> None:
 
 
 def _add_meson(script: str, out: T.Dict[str, T.Any]) -> None:
-    # As Python itself sets sys.path[0] for a script, and for a zip file that contains one.
+    # Python itself sets sys.path[0] in this way for a script, and for a zip file that contains one.
     sys.path[0] = script if zipfile.is_zipfile(script) else os.path.dirname(script)
     try:
         # If the hook is active, it handles the import of mtest.

@@ -22,7 +22,8 @@ class Refusal(Exception):
 
 @contextlib.contextmanager
 def refused_by_system() -> T.Iterator[None]:
-    """Turns an OSError, such as a full disk or a missing permission, into a Refusal (status 1)."""
+    """Converts an OSError, such as a full disk or a missing permission, to a Refusal with status
+    1."""
     try:
         yield
     except OSError as error:

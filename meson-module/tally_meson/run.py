@@ -102,7 +102,8 @@ _CONFLICT = b"Conflict: both test setup and command line specify an exe wrapper.
 
 
 def _pass_on(errors: T.Optional[T.IO[bytes]], refused: threading.Event) -> None:
-    """Copies Meson's standard error, except for that line, which sets `refused`."""
+    """Copies Meson's standard error, except for the line about an exe_wrapper, which sets
+    `refused`."""
     for line in errors or ():
         if line.strip() == _CONFLICT:
             refused.set()
@@ -112,10 +113,10 @@ def _pass_on(errors: T.Optional[T.IO[bytes]], refused: threading.Event) -> None:
 
 
 def _run(words: T.List[str], *, only_wrapper: bool = False) -> int:
-    """Runs Meson and returns its exit status. Passes signals on to it, so that Meson ends the tests
+    """Runs Meson and returns its exit status. Passes signals on to Meson, so that it ends the tests
     and the counts up to then are still reported. With only_wrapper, the --wrapper in `words` is
     Tally's own, and a test setup that has an exe_wrapper is refused."""
-    # Not in a `with`, which would wait for every process that holds standard error open.
+    # A `with` is not used, because it would wait for every process that holds standard error open.
     process = subprocess.Popen(words, stderr=subprocess.PIPE if only_wrapper else None)
     before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -126,7 +127,7 @@ def _run(words: T.List[str], *, only_wrapper: bool = False) -> int:
     try:
         reader.start()
         status = process.wait()
-        reader.join(timeout=5)  # a process that a test left behind may hold it open
+        reader.join(timeout=5)  # a process that a test left behind may hold standard error open
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -44,7 +44,7 @@ KEYWORDS = (*_LISTS, *_PERCENTAGES, *_BOOLEANS)
 if sys.version_info >= (3, 8):
 
     class Settings(T.TypedDict, total=False):
-        """The keyword arguments of configure(), after they were checked."""
+        """The keyword arguments of configure() after the checks."""
 
         exclude: T.List[str]
         filter: T.List[str]
@@ -113,7 +113,7 @@ def _mark_in(build: str) -> str:
 
 
 def mark(build: str) -> None:
-    """Records that this configuration imported the module, or could have but did not."""
+    """Records that this configuration could import the module, whether or not it did."""
     with open(_mark_in(build), "w", encoding="utf-8"):
         pass
 
@@ -160,7 +160,7 @@ def refuse_unknown_subprojects(build: BuildDir) -> None:
 
 
 def report_word(word: str, folder: str, build: BuildDir) -> str:
-    """Returns FMT:FILE with the absolute path of FILE; `folder` is what FILE is relative to."""
+    """Returns FMT:FILE with the absolute path of FILE, which is relative to `folder`."""
     name, colon, path = word.partition(":")
     if path == "-":
         return word

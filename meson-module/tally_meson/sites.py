@@ -42,7 +42,7 @@ def enable(site: T.Optional[str], user: bool) -> int:
                 "needs no hook"
             )
     site = os.path.abspath(site)
-    # Only for the Mesons on PATH is it known which site directories they read.
+    # It is known only of the Mesons on PATH which site directories they read.
     owners = [each for each in mesons if _among(site, each.sites)]
     if is_distributions(site, owners[0].facts.get("prefix", "") if owners else ""):
         raise Refusal(f"{site} belongs to the package manager: name another with --site")
@@ -123,7 +123,7 @@ def _among(site: str, sites: T.Iterable[str]) -> bool:
 
 
 def boot_text(made: T.Sequence[str]) -> str:
-    """Returns the text of the boot module for this installation; made: its MADE."""
+    """Returns the text of the boot module for this installation; `made` becomes its MADE."""
     with open(os.path.join(_HERE, "boot.py"), encoding="utf-8") as file:
         text = file.read()
     for line, value in (
@@ -203,5 +203,5 @@ def _remove(site: str) -> None:
     for folder in [cache, *made]:
         try:
             os.rmdir(folder)
-        except OSError:  # it does not exist, or contains other files
+        except OSError:  # the directory does not exist, or contains other files
             pass

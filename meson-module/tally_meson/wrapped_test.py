@@ -106,7 +106,7 @@ def main() -> int:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return 127
     subprocess.run([*harvest, tree], check=False, stdin=subprocess.DEVNULL)
-    if status < 0:  # end in the same way so that Meson sees it, but without a second core file
+    if status < 0:  # end by the same signal, which Meson then sees, but without a second core file
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
