@@ -223,8 +223,7 @@ class _Harness:
 
         def run_measured_tests(harness: T.Any, runners: T.Any) -> T.Any:
             self._begin()
-            # The counters are reset after the rebuild, so that instrumented generators do not count
-            # as tests.
+            # Reset the counters after the rebuild, because instrumented generators are not tests.
             self._measurement.zero()
             self.tests_ran = True
             return run_tests(harness, runners)
