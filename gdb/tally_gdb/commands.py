@@ -35,9 +35,10 @@ class _Console:
             gdb.write(printable(text))
 
     def complete(self, line: str, text: str, word: str | None) -> list[str]:
-        """Returns what may replace `word`, which GDB passes as the last part of `text`. GDB ends it
-        at a '-', '/' or ':', so it may begin later than the last word of `text`; the completions
-        then lose the same prefix. `word` is None when GDB only asks where words end."""
+        """Returns what may replace `word`, the last word of `text` as GDB separates words. GDB also
+        separates them at '-', '/' and ':', so `word` may begin later than the last word that Tally
+        sees; the completions then lose the same prefix. `word` is None when GDB only asks where
+        words end."""
         last = _LAST_WORD.search(text)
         if word is None or last is None:
             return []

@@ -143,8 +143,8 @@ class Session:
         )
 
     def region_exits(self) -> dict[str, int]:
-        """Returns the kind of hit, a HIT_ of _abi, of each function by which a program leaves another
-        one without a return."""
+        """Returns the functions by which a program leaves another function without a return. Each
+        name maps to its kind of hit, a HIT_ constant of _abi."""
         table = self._table(self._lib.tally_region_exits)
         return {str(name): int(kind) for name, kind in zip(table["function"], table["kind"])}
 
