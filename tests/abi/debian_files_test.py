@@ -55,7 +55,8 @@ def owners(path: str, lists: dict[str, list[str]]) -> list[str]:
 
 
 def installed(build: str, folder: str) -> Iterator[str]:
-    """Installs into the directory, and yields the paths as they are with the prefix /usr."""
+    """Installs into the directory, and yields the paths as they are in a package: with the prefix /usr
+    and a libdir whose last component names the architecture."""
     subprocess.run(
         ["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", folder],
         stdout=subprocess.PIPE,
@@ -69,10 +70,14 @@ def installed(build: str, folder: str) -> Iterator[str]:
         text=True,
         check=True,
     )
-    prefix = next(o["value"] for o in json.loads(options.stdout) if o["name"] == "prefix")
+    values = {option["name"]: option["value"] for option in json.loads(options.stdout)}
+    prefix = values["prefix"]
+    # Meson's default is lib64 on a system without dpkg-architecture, which comes with dpkg-dev.
+    libdir = os.path.join(prefix, values["libdir"])
     for path in sorted(Path(folder).rglob("*")):
         if path.is_symlink() or path.is_file():
             name = "/" + str(path.relative_to(folder))
+            name = re.sub(f"^{re.escape(libdir)}/", "/usr/lib/architecture/", name)
             yield re.sub(f"^{re.escape(prefix)}/", "/usr/", name)[1:]
 
 
