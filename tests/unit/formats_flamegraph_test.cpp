@@ -298,6 +298,13 @@ TEST(FlameGraph, WritesTheSameBytesForTheSameProfile) {
   EXPECT_EQ(written(profile_of("other 1\nmain;g;h 2\nmain;f 1\nmain;f 2\n")), text);
 }
 
+// Image viewers that are not browsers paint everything black whose colour is a custom property.
+TEST(FlameGraph, PaintsWithoutCustomProperties) {
+  const std::string text = written(profile_of("main;f 3\nother 1\n"));
+  EXPECT_NE(text.find(".c1 rect { fill: #"), text.npos);
+  EXPECT_EQ(text.find("var(--"), text.npos);
+}
+
 // Every frame may be too narrow.
 TEST(FlameGraph, OmitsManyNarrowOutermostFrames) {
   std::string text;
