@@ -65,7 +65,9 @@ Result<void> annotate_command(const ParsedCommand &given, Outcome &) {
   };
   TALLY_TRY(annotation, about(file, std::visit(make, profile)));
   return write_file("-", options.json ? to_json(annotation, options.limit)
-                                      : to_text(annotation, options.text()));
+                                      : to_text(annotation, options.text(),
+                                                "; locate it with --source-dir DIR or --source-map "
+                                                "FROM=TO"));
 }
 
 } // namespace tally::cli

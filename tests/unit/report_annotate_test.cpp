@@ -136,9 +136,19 @@ TEST_F(Annotate, ReportsAMissingSource) {
   EXPECT_EQ(main.files[0].source, "");
   EXPECT_EQ(lines(main.files[0]),
             (Rows{"3 10/10|", "4 0/88|", " -> work(int) x3 88", " -> main x1 50"}));
-  EXPECT_NE(to_text(main).find(
-                "the source file was not found; locate it with --source-dir DIR or --source-map"),
+  EXPECT_NE(to_text(main).find("\nthe source file was not found\n"), std::string::npos);
+  EXPECT_NE(to_text(main, {}, "; look there").find("\nthe source file was not found; look there\n"),
             std::string::npos);
+}
+
+TEST_F(Annotate, SaysThatNoLineIsKnown) {
+  AnnotatedFile file;
+  file.self = {3};
+  file.lines.push_back({0, "", {3}, {3}, {}});
+  Annotation annotation{{"ticks"}, {3}, {file}, {}};
+  EXPECT_NE(to_text(annotation).find("no line is known"), std::string::npos);
+  annotation.files[0].lines.push_back({7, "", {1}, {1}, {}});
+  EXPECT_EQ(to_text(annotation).find("no line is known"), std::string::npos);
 }
 
 TEST_F(Annotate, ReportsASourceThatIsTooShort) {

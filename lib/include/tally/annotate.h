@@ -80,7 +80,9 @@ TALLY_API Result<Annotation> annotate(const StackProfile &profile, std::string_v
                                       const AnnotateOptions &options = {});
 
 // Returns a table for each file: self and inclusive cost of the first event, line number and text.
-TALLY_API std::string to_text(const Annotation &annotation, const TextOptions &options = {});
+// `how_to_locate` completes "the source file was not found" by what the user can do about it.
+TALLY_API std::string to_text(const Annotation &annotation, const TextOptions &options = {},
+                              std::string_view how_to_locate = "");
 // Returns {"events","totals","files":[{"file","source","self","lines":[{"line","text","self",
 // "inclusive","calls":[{"name","file","object","calls","recursive","inclusive"}]}]}]}. `limit` is
 // the maximum number of lines for each file; 0 means all.

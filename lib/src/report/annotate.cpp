@@ -293,7 +293,8 @@ Result<Annotation> annotate(const StackProfile &profile, std::string_view what,
   return annotate(costs, what, options);
 }
 
-std::string to_text(const Annotation &annotation, const TextOptions &options) {
+std::string to_text(const Annotation &annotation, const TextOptions &options,
+                    std::string_view how_to_locate) {
   std::string out;
   const uint64_t total = annotation.totals[0];
   for (const AnnotatedFile &file : annotation.files) {
@@ -309,8 +310,10 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
     if (!file.problem.empty())
       out += fmt::format("the source cannot be read: {}\n", file.problem);
     else if (file.source.empty() && !file.file.empty())
-      out += "the source file was not found; locate it with --source-dir DIR or --source-map "
-             "FROM=TO\n";
+      out += fmt::format("the source file was not found{}\n", how_to_locate);
+    else if (file.file.empty() &&
+             std::ranges::all_of(file.lines, [](const auto &line) { return line.line == 0; }))
+      out += "no line is known (was it compiled with -g?); --asm shows the instructions\n";
     TextTable text;
     text.cut_text();
     text.add_column("self%", true, Role::highlight);
