@@ -14,9 +14,11 @@
 #include <tally/merge.h>
 
 #include "changed_lines.h"
+#include "collect/proc_info.h"
 #include "coverage_collect/collect_coverage.h"
 #include "coverage_tests.h"
 #include "gcovr_version.h"
+#include "live/live_objects.h"
 #include "profiles.h"
 #include "progress.h"
 #include "support/text.h"
@@ -187,6 +189,44 @@ Result<PathMap> substitute(const std::string &word) {
                  std::filesystem::absolute(word.substr(equals + 1), ignored).string()};
 }
 
+// Writes the counters of objects as files below a directory, whose paths are those of GCOV_PREFIX.
+Result<void> write_counters(const std::vector<ObjectFiles> &objects, const std::string &folder) {
+  namespace fs = std::filesystem;
+  for (const ObjectFiles &object : objects) {
+    const fs::path path = fs::path(folder) / fs::path(object.data).relative_path();
+    std::error_code fault;
+    fs::create_directories(path.parent_path(), fault);
+    if (fault)
+      return fail_errno(fault.value(), "cannot create the directory", path.parent_path().string());
+    TALLY_TRY(bytes, object.counters->bytes());
+    TALLY_CHECK(write_file(path.string(), bytes));
+  }
+  return {};
+}
+
+// Takes the counters out of the process that --pid names, and writes them as --counters asks.
+Result<std::vector<ObjectFiles>> objects_of_process(const ParsedCommand &given,
+                                                    Diagnostics &findings) {
+  for (const char *other : {"build", "per-test"})
+    if (given.has(other))
+      return fail(ErrorCode::invalid_argument, "cannot be used with --pid",
+                  fmt::format("--{}", other));
+  if (!given.arguments.empty())
+    return fail(ErrorCode::invalid_argument,
+                "cannot be used with --pid: the process itself names its objects",
+                given.arguments[0]);
+  const auto pid = static_cast<pid_t>(given.number("pid"));
+  TALLY_TRY(objects, live::objects_of_process(pid, findings));
+  const auto status = process_status(std::to_string(pid));
+  if (status && status->state != 'T' && status->state != 't')
+    say(fmt::format("tally: process {} was read while it ran: functions that it was in may have "
+                    "lines that are wrong by one",
+                    pid));
+  if (given.has("counters"))
+    TALLY_CHECK(write_counters(objects, std::string(given.value("counters"))));
+  return objects;
+}
+
 Result<CollectOptions> collecting(const ParsedCommand &given) {
   CollectOptions out;
   out.build = given.value("build");
@@ -282,6 +322,13 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     requests.insert(requests.begin(), {"text", "-"});
   TALLY_TRY(how, collecting(given));
   Diagnostics findings;
+  if (given.has("pid")) {
+    TALLY_TRY(objects, objects_of_process(given, findings));
+    how.given = std::move(objects);
+    how.paths = {fmt::format("process {}", given.number("pid"))};
+  } else if (given.has("counters")) {
+    return fail(ErrorCode::invalid_argument, "requires --pid", "--counters");
+  }
   std::optional<Result<CollectedCoverage>> result;
   {
     Progress progress("counters");

@@ -205,7 +205,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 22> coverage_specs{{
+constexpr std::array<OptionSpec, 24> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -256,6 +256,16 @@ constexpr std::array<OptionSpec, 22> coverage_specs{{
                 "compile_commands.json names; it is also the default\n"
                 "of PATH",
      .check = check_directory},
+    {.name = "pid",
+     .values = "PID",
+     .summary = "count what the process PID has run until now, by the\n"
+                "counters in its memory",
+     .least = 1,
+     .most = INT32_MAX},
+    {.name = "counters",
+     .values = "DIR",
+     .summary = "with --pid, also write the counters as .gcda files\nbelow DIR",
+     .check = check_file_name},
     {.name = "diff",
      .values = "REV",
      .summary = "count only lines that `git diff REV` shows as added\nor changed",

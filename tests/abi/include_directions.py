@@ -3,7 +3,7 @@
 The layers, as designed:
 
     support <- model <- {transform, stacks} <- {formats, coverage, symbolize, collect}
-      <- {coverage_collect, report} <- session <- {capi, cli}
+      <- {coverage_collect, live, report} <- session <- {capi, cli}
     tally.h <- {gdb, lldb}
 
 A unit test of tests/unit includes what its layer may include, and the layer itself.
@@ -24,7 +24,7 @@ from typing import Iterator, NamedTuple
 _NOUNS = {"support", "model"}
 _BELOW_FORMATS = _NOUNS | {"transform", "stacks"}
 _MIDDLE = _BELOW_FORMATS | {"formats", "coverage", "symbolize", "collect"}
-_BELOW_SESSION = _MIDDLE | {"mon", "coverage_collect", "report"}
+_BELOW_SESSION = _MIDDLE | {"mon", "coverage_collect", "live", "report"}
 
 # A directory of lib/src (or lib/cli) -> the other directories that it may include.
 MAY_INCLUDE: dict[str, set[str]] = {
@@ -39,6 +39,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "symbolize": _BELOW_FORMATS - {"stacks"},
     "collect": _BELOW_FORMATS,
     "coverage_collect": _BELOW_FORMATS | {"formats", "coverage"},
+    "live": _BELOW_FORMATS | {"formats", "coverage", "symbolize", "coverage_collect"},
     "report": _MIDDLE | {"mon"},
     "session": _BELOW_SESSION,
     "capi": _BELOW_SESSION | {"session"},

@@ -376,8 +376,12 @@ Result<CollectedCoverage> Collect::run() {
   out_.root = fs::canonical(options_.root, fault).string();
   if (fault)
     return fail_errno(fault.value(), "cannot open the root", options_.root);
-  TALLY_TRY(inputs, find_inputs(options_.paths, options_.build, diagnostics_));
-  inputs_ = std::move(inputs);
+  if (options_.given.empty()) {
+    TALLY_TRY(inputs, find_inputs(options_.paths, options_.build, diagnostics_));
+    inputs_ = std::move(inputs);
+  } else {
+    inputs_.objects = options_.given;
+  }
   if (inputs_.objects.empty() && inputs_.reports.empty())
     return fail(
         ErrorCode::no_data,

@@ -40,15 +40,16 @@ bool graph_ran(const CoverageGraph &graph, const CoverageCounters &counters) {
 Result<CountedObject> count_gcov(const ObjectFiles &files, GcovOptions options,
                                  Diagnostics &diagnostics) {
   TALLY_TRY(notes, read_notes(files.notes, diagnostics));
-  std::optional<GcovData> data;
-  TALLY_TRY(data_source, ByteSource::open_if_there(files.data));
-  if (data_source) {
-    TALLY_TRY(bytes, data_source->rest());
-    TALLY_TRY(read, read_gcov_data(bytes, files.data, diagnostics));
-    data = std::move(read);
+  std::shared_ptr<const GcovData> data = files.counters;
+  if (!data) {
+    TALLY_TRY(data_source, ByteSource::open_if_there(files.data));
+    if (data_source) {
+      TALLY_TRY(bytes, data_source->rest());
+      TALLY_TRY(read, read_gcov_data(bytes, files.data, diagnostics));
+      data = std::make_shared<GcovData>(std::move(read));
+    }
   }
-  const CoverageCounters counters =
-      match_counters(notes, data ? &*data : nullptr, files.data, diagnostics);
+  const CoverageCounters counters = match_counters(notes, data.get(), files.data, diagnostics);
   complete(options, notes);
   CountedObject out;
   out.counts = count_as_gcov(notes.graph, counters, files.notes, diagnostics, options);

@@ -1,6 +1,7 @@
 // Counts one object file's coverage, from the files that the compiler and the runs wrote.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include <tally/coverage_graph.h>
 #include <tally/diagnostics.h>
+#include <tally/gcov.h>
 #include <tally/gcov_counts.h>
 
 namespace tally {
@@ -18,6 +20,8 @@ struct ObjectFiles {
   std::string notes; // .gcno, .bbg
   std::string data;  // .gcda, .da: the counters
   std::string lines; // .bb; empty unless the compiler is GCC before 3.4
+  // If not null, these counters are used, and `data` only names them.
+  std::shared_ptr<const GcovData> counters = nullptr;
   bool gcc3() const { return !lines.empty(); }
 };
 // Returns the paths of an object's files, given one of them. A path with an ending other than .da,

@@ -131,6 +131,63 @@ std::string ElfFile::build_id() const {
   return to_hex(bytes, static_cast<size_t>(size));
 }
 
+bool ElfFile::is_big_endian() const {
+  GElf_Ehdr header;
+  return gelf_getehdr(elf(), &header) && header.e_ident[EI_DATA] == ELFDATA2MSB;
+}
+
+uint32_t ElfFile::pointer_size() const { return gelf_getclass(elf()) == ELFCLASS32 ? 4 : 8; }
+
+std::vector<Segment> ElfFile::loaded_segments() const {
+  std::vector<Segment> segments;
+  size_t count = 0;
+  if (elf_getphdrnum(elf(), &count) != 0)
+    return segments;
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf(), static_cast<int>(i), &header) && header.p_type == PT_LOAD &&
+        header.p_memsz <= UINT64_MAX - header.p_vaddr)
+      segments.push_back({header.p_offset, header.p_memsz, header.p_vaddr});
+  }
+  return segments;
+}
+
+std::vector<Section> ElfFile::loaded_sections() const {
+  std::vector<Section> sections;
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf(), &names) != 0)
+    return sections;
+  for (Elf_Scn *each = nullptr; (each = elf_nextscn(elf(), each));) {
+    GElf_Shdr header;
+    if (!gelf_getshdr(each, &header) || !(header.sh_flags & SHF_ALLOC) ||
+        header.sh_size > UINT64_MAX - header.sh_addr)
+      continue;
+    if (const char *name = elf_strptr(elf(), names, header.sh_name))
+      sections.push_back({name, header.sh_addr, header.sh_size,
+                          header.sh_type == SHT_PROGBITS && (header.sh_flags & SHF_WRITE)});
+  }
+  return sections;
+}
+
+void ElfFile::visit_data_symbols(
+    const std::function<void(std::string_view name, uint64_t address)> &visit) const {
+  Elf_Scn *const table = section(".symtab");
+  GElf_Shdr header;
+  if (!table || !gelf_getshdr(table, &header) || header.sh_entsize == 0)
+    return;
+  Elf_Data *const data = elf_getdata(table, nullptr);
+  const size_t count = data ? data->d_size / header.sh_entsize : 0;
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    if (!gelf_getsym(data, static_cast<int>(i), &symbol))
+      return;
+    if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT)
+      continue;
+    if (const char *name = elf_strptr(elf(), header.sh_link, symbol.st_name))
+      visit(name, symbol.st_value);
+  }
+}
+
 std::vector<Segment> ElfFile::code_segments() const {
   std::vector<Segment> segments;
   size_t count = 0;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,14 @@ struct Segment {
   uint64_t address;
 };
 
+// A section that is loaded with the program.
+struct Section {
+  std::string_view name;
+  uint64_t address;
+  uint64_t size;
+  bool initialised_data; // writable, and its content is in the file
+};
+
 class ElfFile {
 public:
   static Result<ElfFile> open(const std::string &path);
@@ -71,6 +80,14 @@ public:
   // them all.
   std::string_view code(uint64_t low, uint64_t high) const;
   uint16_t machine() const; // e_machine
+  bool is_big_endian() const;
+  uint32_t pointer_size() const; // in bytes, 4 or 8
+  // Returns all segments that are loaded, with their sizes in memory.
+  std::vector<Segment> loaded_segments() const;
+  std::vector<Section> loaded_sections() const;
+  // Calls visit(name, address) for each data object that .symtab defines.
+  void visit_data_symbols(
+      const std::function<void(std::string_view name, uint64_t address)> &visit) const;
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
   bool has_dwarf() const;

@@ -25,27 +25,6 @@ bool has_magic(std::string_view head, uint32_t magic) {
   return magic_of(head, false) == magic || magic_of(head, true) == magic;
 }
 
-// Decodes a version word, which gcc/gcov-io.h describes. Until GCC 4 it has a digit for the major
-// and two digits for the minor version: "408*" is 4.8. From 5 on it has a letter for the tens and a
-// digit for the ones of the major version, and a digit for the minor version: "B22*" is 12.2.
-// Returns 100 * major + minor, or 0 if the word has neither form.
-uint32_t version_of(uint32_t word) {
-  const auto character = [&](int index) { return static_cast<char>(word >> (24 - 8 * index)); };
-  const auto digit = [&](int index) {
-    const char c = character(index);
-    return c >= '0' && c <= '9' ? static_cast<uint32_t>(c - '0') : 1000;
-  };
-  const uint32_t tens = digit(1), ones = digit(2);
-  if (tens > 9 || ones > 9)
-    return 0;
-  if (digit(0) <= 9)
-    return digit(0) * 100 + tens * 10 + ones;
-  const char letter = character(0);
-  if (letter < 'A' || letter > 'Z')
-    return 0;
-  return (static_cast<uint32_t>(letter - 'A') * 10 + tens) * 100 + ones;
-}
-
 bool at_least(uint32_t version, GcovVersion since) {
   return version >= static_cast<uint32_t>(since);
 }
@@ -84,6 +63,23 @@ int fit(ByteCursor cursor, const GcovHeader &header, bool notes) {
 }
 
 } // namespace
+
+uint32_t version_of(uint32_t word) {
+  const auto character = [&](int index) { return static_cast<char>(word >> (24 - 8 * index)); };
+  const auto digit = [&](int index) {
+    const char c = character(index);
+    return c >= '0' && c <= '9' ? static_cast<uint32_t>(c - '0') : 1000;
+  };
+  const uint32_t tens = digit(1), ones = digit(2);
+  if (tens > 9 || ones > 9)
+    return 0;
+  if (digit(0) <= 9)
+    return digit(0) * 100 + tens * 10 + ones;
+  const char letter = character(0);
+  if (letter < 'A' || letter > 'Z')
+    return 0;
+  return (static_cast<uint32_t>(letter - 'A') * 10 + tens) * 100 + ones;
+}
 
 bool is_notes(std::string_view head) { return has_magic(head, notes_magic); }
 bool is_data(std::string_view head) { return has_magic(head, data_magic); }

@@ -12,6 +12,12 @@ namespace tally::gcov {
 
 inline constexpr uint32_t notes_magic = 0x67636e6f, data_magic = 0x67636461; // "gcno", "gcda"
 
+// Decodes a version word, which gcc/gcov-io.h describes. Until GCC 4 it has a digit for the major
+// and two digits for the minor version: "408*" is 4.8. From 5 on it has a letter for the tens and a
+// digit for the ones of the major version, and a digit for the minor version: "B22*" is 12.2.
+// Returns 100 * major + minor, or 0 if the word has neither form.
+uint32_t version_of(uint32_t word);
+
 // Reads the header after the magic; `cursor` comes from cursor_of(). The header does not state
 // which of the two layouts the file has, so take_header() chooses the layout that fits the rest of
 // `bytes` better.

@@ -1,0 +1,73 @@
+// Describes where the counters of a program are in its memory, and which functions they count.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tally/diagnostics.h>
+#include <tally/gcov.h>
+
+#include "live/counter_places.h"
+#include "live/memory.h"
+
+namespace tally::live {
+
+// An array of 64-bit counters of one function.
+struct CounterArray {
+  uint64_t address = 0;
+  uint32_t count = 0;
+  uint32_t kind = 0; // the number of GCC's version that compiled the object: see GcovCounter
+};
+
+struct CountedFunction {
+  // The counters are in another object of the process, which has the same inline function.
+  bool elsewhere = false;
+  GcovFunctionKey key;
+  uint32_t first_array = 0, last_array = 0; // half-open, into CounterLayout::arrays
+};
+
+// An object file that was compiled with --coverage.
+struct CountedModuleObject {
+  GcovHeader header;
+  std::string data_path; // of the file of counters that the program writes when it exits
+  uint64_t address = 0;  // of the object's description (struct gcov_info)
+  uint32_t module = 0;   // as add_module() was given it
+  uint32_t first_function = 0, last_function = 0; // half-open, into CounterLayout::functions
+};
+
+// It stays valid until a module is loaded or unloaded: all that it holds are constants, which the
+// linker determines.
+struct CounterLayout {
+  WordLayout words;
+  std::vector<CountedModuleObject> objects; // by module, then in the order of the list
+  std::vector<CountedFunction> functions;
+  std::vector<CounterArray> arrays;
+
+  std::span<const CountedFunction> functions_of(const CountedModuleObject &object) const {
+    return std::span(functions).subspan(object.first_function,
+                                        object.last_function - object.first_function);
+  }
+  std::span<const CounterArray> arrays_of(const CountedFunction &function) const {
+    return std::span(arrays).subspan(function.first_array,
+                                     function.last_array - function.first_array);
+  }
+};
+
+// A loaded module.
+struct LoadedModule {
+  std::string path;  // for messages
+  uint64_t bias = 0; // run-time address minus link-time address
+  CounterPlaces places;
+};
+
+// Reads the descriptions of a module's objects, and adds them. It searches the list that libgcov
+// keeps and, if that is empty (before the constructors have run) or missing, the section
+// .gcov_info, the symbols of the functions and, in a stripped file, the initialised data. Nothing
+// in the memory is trusted: reports in `diagnostics` what is damaged or was compiled by an unknown
+// compiler, and leaves it out.
+void add_module(CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
+                Diagnostics &diagnostics);
+
+} // namespace tally::live

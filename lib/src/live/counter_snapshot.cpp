@@ -1,0 +1,189 @@
+#include "live/counter_snapshot.h"
+
+#include <algorithm>
+#include <array>
+
+#include "support/byte_cursor.h"
+
+namespace tally::live {
+
+namespace {
+
+constexpr uint64_t most_gap = 4096;                // between arrays that are read at once
+constexpr uint64_t most_bytes = uint64_t{1} << 32; // of all counters
+
+void append_word(std::string &out, uint32_t word, bool big_endian) {
+  word = in_order(word, big_endian);
+  out.append(reinterpret_cast<const char *>(&word), sizeof word);
+}
+
+class DataWriter {
+public:
+  DataWriter(const CounterLayout &layout, const CountedModuleObject &object,
+             const CounterSnapshot &snapshot, Memory &memory, uint32_t largest_arc)
+      : layout_(layout), object_(object), snapshot_(snapshot), memory_(memory),
+        largest_arc_(largest_arc) {}
+
+  GcovData run() {
+    data_.header = object_.header;
+    data_.end_mark = true;
+    if (object_.header.version >= GcovVersion::v9)
+      add_record(gcov_tag_object_summary, {1, largest_arc_});
+    for (const CountedFunction &function : layout_.functions_of(object_)) {
+      if (function.elsewhere) {
+        add_record(gcov_tag_function, {});
+        continue;
+      }
+      add_record(gcov_tag_function,
+                 {function.key.ident, function.key.lineno_checksum, function.key.cfg_checksum});
+      for (const CounterArray &array : layout_.arrays_of(function))
+        add_counters(array);
+    }
+    return std::move(data_);
+  }
+
+private:
+  bool is_since(GcovVersion version) const { return object_.header.version >= version; }
+
+  void add_record(uint32_t tag, std::initializer_list<uint32_t> words) {
+    GcovRecord record{tag, false, static_cast<uint32_t>(data_.other.size()), 0};
+    for (const uint32_t word : words)
+      append_word(data_.other, word, layout_.words.big_endian);
+    record.last = static_cast<uint32_t>(data_.other.size());
+    data_.records.push_back(record);
+  }
+
+  ByteCursor values_of(const CounterArray &array) const {
+    return ByteCursor(snapshot_.bytes_of(array), layout_.words.big_endian);
+  }
+
+  void add_counters(const CounterArray &array) {
+    GcovRecord record{counter_tag(static_cast<GcovCounter>(array.kind)), false,
+                      static_cast<uint32_t>(data_.values.size()), 0};
+    ByteCursor values = values_of(array);
+    const auto kind = static_cast<GcovCounter>(array.kind);
+    if (is_since(GcovVersion::v10) &&
+        (kind == GcovCounter::topn || kind == GcovCounter::indirect)) {
+      while (values.left() > 0) {
+        const uint64_t total = values.u64_whole(), count = values.u64_whole();
+        add_list(total, count, values.u64_whole());
+      }
+    } else {
+      bool zeros = true;
+      while (values.left() > 0) {
+        data_.values.push_back(static_cast<int64_t>(values.u64_whole()));
+        zeros &= data_.values.back() == 0;
+      }
+      if (zeros && is_since(GcovVersion::v11)) {
+        data_.values.resize(record.first);
+        record = {record.tag, true, 0, array.count};
+        data_.records.push_back(record);
+        return;
+      }
+    }
+    record.last = static_cast<uint32_t>(data_.values.size());
+    data_.records.push_back(record);
+  }
+
+  // Adds a counter whose values are in a list of nodes {value, count, next}.
+  void add_list(uint64_t total, uint64_t count, uint64_t node) {
+    const size_t at = data_.values.size();
+    data_.values.push_back(static_cast<int64_t>(total));
+    data_.values.push_back(0);
+    const uint32_t pointer = layout_.words.pointer_size;
+    int64_t pairs = 0;
+    for (; count > 0 && node != 0; --count, ++pairs) {
+      std::array<char, 24> bytes{};
+      if (!memory_.read(node, std::as_writable_bytes(std::span(bytes)).first(16 + pointer)))
+        break;
+      ByteCursor cursor(std::string_view(bytes.data(), bytes.size()), layout_.words.big_endian);
+      data_.values.push_back(static_cast<int64_t>(cursor.u64_whole()));
+      data_.values.push_back(static_cast<int64_t>(cursor.u64_whole()));
+      node = pointer == 4 ? cursor.u32() : cursor.u64_whole();
+      if (pairs == most_pairs)
+        break;
+    }
+    data_.values[at + 1] = pairs;
+  }
+
+  static constexpr int64_t most_pairs = 1 << 16; // of one counter; GCC keeps at most 32
+
+  const CounterLayout &layout_;
+  const CountedModuleObject &object_;
+  const CounterSnapshot &snapshot_;
+  Memory &memory_;
+  uint32_t largest_arc_;
+  GcovData data_;
+};
+
+} // namespace
+
+std::optional<CounterSnapshot> CounterSnapshot::take(const CounterLayout &layout, Memory &memory) {
+  std::vector<AddressRange> ranges;
+  for (const CounterArray &array : layout.arrays)
+    if (array.count > 0)
+      ranges.push_back({array.address, array.address + uint64_t{array.count} * 8});
+  std::ranges::sort(ranges, {}, &AddressRange::low);
+  std::vector<AddressRange> merged;
+  for (const AddressRange &range : ranges)
+    if (!merged.empty() && range.low <= merged.back().high + most_gap)
+      merged.back().high = std::max(merged.back().high, range.high);
+    else
+      merged.push_back(range);
+  CounterSnapshot out;
+  uint64_t total = 0;
+  for (const AddressRange &range : merged) {
+    total += range.high - range.low;
+    if (total > most_bytes)
+      return std::nullopt;
+    Piece &piece = out.pieces_.emplace_back(Piece{range.low, {}});
+    piece.bytes.resize(range.high - range.low);
+    if (!memory.read(range.low, std::as_writable_bytes(std::span(piece.bytes))))
+      return std::nullopt;
+  }
+  return out;
+}
+
+std::string_view CounterSnapshot::bytes_of(const CounterArray &array) const {
+  auto piece = std::ranges::upper_bound(pieces_, array.address, {}, &Piece::address);
+  if (array.count == 0 || piece == pieces_.begin())
+    return {};
+  --piece;
+  return std::string_view(piece->bytes.data(), piece->bytes.size())
+      .substr(array.address - piece->address, size_t{array.count} * 8);
+}
+
+size_t CounterSnapshot::size() const {
+  size_t sum = 0;
+  for (const Piece &piece : pieces_)
+    sum += piece.bytes.size();
+  return sum;
+}
+
+CounterFiles::CounterFiles(const CounterLayout &layout, const CounterSnapshot &snapshot,
+                           Memory &memory)
+    : layout_(layout), snapshot_(snapshot), memory_(memory) {}
+
+GcovData CounterFiles::data_of(const CountedModuleObject &object) {
+  return DataWriter(layout_, object, snapshot_, memory_, largest_arc(object.module)).run();
+}
+
+// libgcov's summary holds the largest counter of an arc in all objects that share a list, which are
+// those of one module.
+uint32_t CounterFiles::largest_arc(uint32_t module) {
+  const auto [at, added] = largest_.try_emplace(module, 0);
+  if (!added)
+    return at->second;
+  int64_t largest = 0;
+  for (const CountedModuleObject &object : layout_.objects)
+    if (object.module == module)
+      for (const CountedFunction &function : layout_.functions_of(object))
+        for (const CounterArray &array : layout_.arrays_of(function))
+          if (array.kind == static_cast<uint32_t>(GcovCounter::arcs))
+            for (ByteCursor values(snapshot_.bytes_of(array), layout_.words.big_endian);
+                 values.left() > 0;)
+              largest = std::max(largest, static_cast<int64_t>(values.u64_whole()));
+  return at->second = static_cast<uint32_t>(largest);
+}
+
+} // namespace tally::live

@@ -1,0 +1,55 @@
+// The values of a program's counters at one moment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <tally/gcov.h>
+
+#include "live/counter_layout.h"
+#include "live/memory.h"
+
+namespace tally::live {
+
+class CounterSnapshot {
+public:
+  // Copies the counters of a layout. Arrays with small gaps between them are read at once, because
+  // a debugger needs much longer for a request than for a byte. Returns nothing if some counters
+  // cannot be read.
+  static std::optional<CounterSnapshot> take(const CounterLayout &layout, Memory &memory);
+
+  // Returns the bytes of an array, in the program's byte order.
+  std::string_view bytes_of(const CounterArray &array) const;
+  size_t size() const; // of all bytes
+
+private:
+  struct Piece {
+    uint64_t address = 0;
+    std::vector<char> bytes;
+  };
+  std::vector<Piece> pieces_; // sorted by address, disjoint
+};
+
+// Makes what the program would write to its files of counters if it exited now, and if the files
+// did not exist.
+class CounterFiles {
+public:
+  // The arguments must outlive the object. Values that counters keep in lists (the most frequent
+  // values, indirect calls) are read from `memory`.
+  CounterFiles(const CounterLayout &layout, const CounterSnapshot &snapshot, Memory &memory);
+  GcovData data_of(const CountedModuleObject &object);
+
+private:
+  uint32_t largest_arc(uint32_t module);
+
+  const CounterLayout &layout_;
+  const CounterSnapshot &snapshot_;
+  Memory &memory_;
+  std::unordered_map<uint32_t, uint32_t> largest_; // by module
+};
+
+} // namespace tally::live

@@ -1,0 +1,306 @@
+// The layouts of GCC's structures are in FORMAT.md.
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "formats/gcov/header.h"
+#include "live/counter_layout.h"
+#include "support/byte_cursor.h"
+
+namespace tally::live {
+
+namespace {
+
+// Limits of what a program can contain. Damaged memory may hold any number.
+constexpr uint32_t most_functions = 1 << 20; // of an object
+constexpr size_t most_objects = 1 << 20;     // of a list
+constexpr size_t most_path = 4096;
+
+// What depends on the version of the compiler.
+struct VersionLayout {
+  uint32_t kinds = 0;    // kinds of counters: the number of pointers to merge functions
+  bool checksum = false; // the stamp is followed by a checksum
+};
+
+// Returns nothing for a version whose layout is not known.
+std::optional<VersionLayout> layout_of(GcovVersion version) {
+  const auto number = static_cast<uint32_t>(version);
+  const uint32_t major = number / 100;
+  if (number < static_cast<uint32_t>(GcovVersion::v4_7) || major > 15)
+    return std::nullopt;
+  if (number < 409)
+    return VersionLayout{8, false};
+  switch (major) {
+  case 4:
+  case 7:
+  case 8:
+  case 9:
+    return VersionLayout{9, false};
+  case 5:
+  case 6:
+    return VersionLayout{10, false};
+  case 10:
+  case 11:
+    return VersionLayout{8, false};
+  case 12:
+  case 13:
+    return VersionLayout{8, true};
+  case 14:
+    return VersionLayout{9, true};
+  default:
+    return VersionLayout{10, true};
+  }
+}
+
+class GccReader {
+public:
+  GccReader(CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
+            Diagnostics &diagnostics)
+      : layout_(layout), module_(module), number_(number), memory_(memory),
+        diagnostics_(diagnostics), words_(module.places.words) {}
+
+  void run() {
+    const CounterPlaces &places = module_.places;
+    for (const uint64_t root : places.roots)
+      follow_list(root + module_.bias);
+    for (const AddressRange &list : places.info_lists)
+      take_pointers(list);
+    if (seen_.empty())
+      for (const uint64_t function : places.functions)
+        if (const auto object = pointer_at(function + module_.bias))
+          take_object(*object, true);
+    if (seen_.empty())
+      for (const AddressRange &data : places.data)
+        scan(data);
+  }
+
+private:
+  bool in_module(uint64_t address, uint64_t size) const {
+    const uint64_t link_time = address - module_.bias;
+    return std::ranges::any_of(module_.places.segments, [&](const AddressRange &segment) {
+      return segment.contains(link_time, size);
+    });
+  }
+  uint64_t aligned(uint64_t offset) const {
+    return (offset + words_.pointer_size - 1) / words_.pointer_size * words_.pointer_size;
+  }
+  uint64_t take_pointer(ByteCursor &cursor) const {
+    return words_.pointer_size == 4 ? cursor.u32() : cursor.u64_whole();
+  }
+  // Reads bytes of the module. Returns a cursor over them, valid until the next call.
+  std::optional<ByteCursor> bytes_at(uint64_t address, uint64_t size) {
+    if (!in_module(address, size))
+      return std::nullopt;
+    buffer_.resize(size);
+    if (!memory_.read(address, std::as_writable_bytes(std::span(buffer_))))
+      return std::nullopt;
+    return ByteCursor(std::string_view(buffer_.data(), size), words_.big_endian);
+  }
+  std::optional<uint64_t> pointer_at(uint64_t address) {
+    auto cursor = bytes_at(address, words_.pointer_size);
+    return cursor ? std::optional(take_pointer(*cursor)) : std::nullopt;
+  }
+  std::optional<std::string> string_at(uint64_t address) {
+    std::string text;
+    while (text.size() < most_path) {
+      char piece[64];
+      size_t size = sizeof piece - address % sizeof piece; // never beyond a page that ends the text
+      if (!memory_.read(address, std::as_writable_bytes(std::span(piece, size))))
+        return std::nullopt;
+      const char *const end = std::find(piece, piece + size, '\0');
+      text.append(piece, static_cast<size_t>(end - piece));
+      if (end != piece + size)
+        return text;
+      address += size;
+    }
+    return std::nullopt;
+  }
+
+  void find(std::string message) {
+    diagnostics_.add(Severity::warning, std::move(message), module_.path, {}, "gcov structures");
+  }
+
+  // Follows the list of a root (struct gcov_root): its first word points to the first object.
+  void follow_list(uint64_t root) {
+    auto next = pointer_at(root);
+    if (!next) {
+      find(fmt::format("the list of objects at 0x{:x} cannot be read", root));
+      return;
+    }
+    for (size_t count = 0; *next != 0; ++count) {
+      const uint64_t object = *next;
+      if (count == most_objects || !take_object(object, true))
+        return;
+      next = pointer_at(object + words_.pointer_size);
+      if (!next)
+        return;
+    }
+  }
+
+  void take_pointers(const AddressRange &list) {
+    for (uint64_t at = list.low; list.high - at >= words_.pointer_size; at += words_.pointer_size)
+      if (const auto object = pointer_at(at + module_.bias); object && *object != 0)
+        take_object(*object, true);
+  }
+
+  // Takes every place that holds a plausible object, one of whose functions refers back to it.
+  void scan(const AddressRange &data) {
+    constexpr uint64_t piece_size = 1 << 16;
+    std::string piece;
+    for (uint64_t low = data.low; low < data.high; low += piece_size) {
+      piece.resize(std::min(piece_size, data.high - low));
+      if (!memory_.read(low + module_.bias, std::as_writable_bytes(std::span(piece))))
+        continue;
+      for (uint64_t at = aligned(low); at - low + 4 <= piece.size(); at += words_.pointer_size) {
+        ByteCursor word(std::string_view(piece).substr(at - low, 4), words_.big_endian);
+        const uint32_t version = word.u32();
+        if ((version & 0xff) == '*' && gcov::version_of(version) != 0)
+          take_object(at + module_.bias, false);
+      }
+    }
+  }
+
+  // Reads an object's description and adds the object. If `is_listed` is false, there may be
+  // something else at the address. Returns false if the description is damaged or known already.
+  bool take_object(uint64_t address, bool is_listed) {
+    if (seen_.contains(address))
+      return false;
+    const auto damaged = [&](std::string_view what) {
+      if (is_listed)
+        find(fmt::format("the description of an object at 0x{:x} is damaged: {}", address, what));
+      return false;
+    };
+    auto cursor = bytes_at(address, 4);
+    if (!cursor)
+      return damaged("it cannot be read");
+    CountedModuleObject object;
+    object.address = address;
+    object.module = number_;
+    GcovHeader &header = object.header;
+    header.big_endian = words_.big_endian;
+    header.version_word = cursor->u32();
+    header.version = static_cast<GcovVersion>(gcov::version_of(header.version_word));
+    if (static_cast<uint32_t>(header.version) == 0)
+      return damaged("it begins without the version of a compiler");
+    const auto layout = layout_of(header.version);
+    if (!layout) {
+      if (is_listed && seen_.insert(address).second)
+        find(fmt::format("was compiled by a GCC ({}) whose counters are not known",
+                         version_text(header.version_word)));
+      return is_listed;
+    }
+    const uint64_t pointer = words_.pointer_size;
+    const uint64_t stamp_at = 2 * pointer;
+    const uint64_t path_at = aligned(stamp_at + (layout->checksum ? 8 : 4));
+    const uint64_t merge_at = path_at + pointer;
+    const uint64_t count_at = merge_at + layout->kinds * pointer;
+    const uint64_t table_at = aligned(count_at + 4);
+    cursor = bytes_at(address, table_at + pointer);
+    if (!cursor)
+      return damaged("it cannot be read");
+    const auto seek = [&](uint64_t offset) { cursor->take(offset - cursor->offset()); };
+    seek(stamp_at);
+    header.stamp = cursor->u32();
+    if (layout->checksum)
+      header.checksum = cursor->u32();
+    seek(path_at);
+    const uint64_t path = take_pointer(*cursor);
+    kinds_.clear();
+    for (uint32_t kind = 0; kind < layout->kinds; ++kind)
+      if (take_pointer(*cursor) != 0)
+        kinds_.push_back(kind);
+    const uint32_t count = cursor->u32();
+    seek(table_at);
+    const uint64_t table = take_pointer(*cursor);
+    if (count > most_functions)
+      return damaged(fmt::format("it has {} functions", count));
+    object.first_function = static_cast<uint32_t>(layout_.functions.size());
+    const size_t arrays_before = layout_.arrays.size();
+    const auto give_up = [&](std::string_view what) {
+      layout_.functions.resize(object.first_function);
+      layout_.arrays.resize(arrays_before);
+      return damaged(what);
+    };
+    auto pointers = bytes_at(table, count * pointer);
+    if (count > 0 && !pointers)
+      return give_up("its table of functions cannot be read");
+    table_.clear();
+    for (uint32_t i = 0; i < count; ++i)
+      table_.push_back(take_pointer(*pointers));
+    bool refers_back = false;
+    for (const uint64_t function : table_) {
+      if (!take_function(function, address))
+        return give_up(
+            fmt::format("the description of a function at 0x{:x} cannot be read", function));
+      refers_back |= !layout_.functions.back().elsewhere;
+    }
+    if (!is_listed && !refers_back)
+      return give_up("");
+    auto text = string_at(path);
+    if (!text || text->empty())
+      return give_up("it has no path");
+    object.data_path = std::move(*text);
+    object.last_function = static_cast<uint32_t>(layout_.functions.size());
+    layout_.objects.push_back(std::move(object));
+    seen_.insert(address);
+    return true;
+  }
+
+  bool take_function(uint64_t address, uint64_t object) {
+    CountedFunction function;
+    function.first_array = static_cast<uint32_t>(layout_.arrays.size());
+    function.last_array = function.first_array;
+    if (address == 0) {
+      function.elsewhere = true;
+      layout_.functions.push_back(function);
+      return true;
+    }
+    const uint64_t pointer = words_.pointer_size;
+    const uint64_t arrays_at = aligned(pointer + 12);
+    auto cursor = bytes_at(address, arrays_at + kinds_.size() * 2 * pointer);
+    if (!cursor)
+      return false;
+    function.elsewhere = take_pointer(*cursor) != object;
+    function.key.ident = cursor->u32();
+    function.key.lineno_checksum = cursor->u32();
+    function.key.cfg_checksum = cursor->u32();
+    if (function.elsewhere)
+      function.key = {};
+    cursor->take(arrays_at - cursor->offset());
+    for (const uint32_t kind : kinds_) {
+      if (function.elsewhere)
+        break;
+      const uint32_t count = cursor->u32();
+      cursor->take(pointer - 4);
+      const uint64_t values = take_pointer(*cursor);
+      if (count > 0 && !in_module(values, uint64_t{count} * 8))
+        return false;
+      layout_.arrays.push_back({values, count, kind});
+    }
+    function.last_array = static_cast<uint32_t>(layout_.arrays.size());
+    layout_.functions.push_back(function);
+    return true;
+  }
+
+  CounterLayout &layout_;
+  const LoadedModule &module_;
+  uint32_t number_;
+  Memory &memory_;
+  Diagnostics &diagnostics_;
+  WordLayout words_;
+  std::unordered_set<uint64_t> seen_; // objects
+  std::string buffer_;
+  std::vector<uint32_t> kinds_; // those that the object counts
+  std::vector<uint64_t> table_;
+};
+
+} // namespace
+
+void add_module(CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
+                Diagnostics &diagnostics) {
+  GccReader(layout, module, number, memory, diagnostics).run();
+}
+
+} // namespace tally::live

@@ -1,0 +1,36 @@
+// The memory of a program, which is stopped while it is read: that of a process, of a core file, or
+// what a debugger shows of a remote target.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <sys/types.h>
+
+#include <tally/result.h>
+
+namespace tally::live {
+
+// How the program's processor stores words.
+struct WordLayout {
+  bool big_endian = false;
+  uint32_t pointer_size = 8; // in bytes: 4 or 8
+  friend bool operator==(const WordLayout &, const WordLayout &) = default;
+};
+
+class Memory {
+public:
+  virtual ~Memory() = default;
+  // Copies the bytes that begin at `address`. Returns false if some byte cannot be read; then the
+  // content of `to` is unspecified.
+  virtual bool read(uint64_t address, std::span<std::byte> to) = 0;
+};
+
+// Returns the memory of a process of this machine. Fails with not_found if there is no such
+// process, and with permission if its memory may not be read: the caller must be its tracer, or
+// another process that ptrace(2) would permit to attach.
+Result<std::unique_ptr<Memory>> process_memory(pid_t pid);
+
+} // namespace tally::live

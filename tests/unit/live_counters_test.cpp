@@ -1,0 +1,235 @@
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "gcov_bytes.h"
+#include "live/counter_snapshot.h"
+#include "live_image.h"
+
+namespace tally::live {
+namespace {
+
+// The versions whose structures differ, the number of their kinds of counters, and whether a
+// checksum follows the stamp (gcc/gcov-counter.def and gcc/coverage.cc of each version).
+struct Version {
+  const char *word;
+  uint32_t kinds;
+  bool checksum;
+};
+constexpr Version versions[] = {
+    {"407*", 8, false}, {"408*", 8, false}, {"409*", 9, false}, {"A54*", 10, false},
+    {"A75*", 9, false}, {"A93*", 9, false}, {"B02*", 8, false}, {"B13*", 8, false},
+    {"B22*", 8, true},  {"B42*", 9, true},  {"B51*", 10, true},
+};
+constexpr WordLayout word_layouts[] = {{false, 8}, {false, 4}, {true, 8}, {true, 4}};
+
+std::vector<ImageObject> random_objects(std::mt19937 &random, const Version &version) {
+  std::vector<ImageObject> objects(1 + random() % 3);
+  for (size_t i = 0; i < objects.size(); ++i) {
+    ImageObject &object = objects[i];
+    object.path = "/build/" + std::to_string(i) + ".gcda";
+    object.version = word_of(version.word);
+    object.stamp = static_cast<uint32_t>(random());
+    object.checksum = static_cast<uint32_t>(random());
+    object.functions.resize(1 + random() % 5);
+    for (ImageFunction &function : object.functions) {
+      function.elsewhere = random() % 5 == 0;
+      function.ident = static_cast<uint32_t>(random());
+      function.lineno_checksum = static_cast<uint32_t>(random());
+      function.cfg_checksum = static_cast<uint32_t>(random());
+      for (const uint32_t kind : {0u, 6u}) {
+        auto &values = function.counters[kind];
+        values.resize(random() % 6);
+        for (uint64_t &value : values)
+          value = random() % 3 == 0 ? 0 : uint64_t{random()} << (random() % 32);
+      }
+    }
+    object.functions[0].elsewhere = false;
+  }
+  return objects;
+}
+
+CounterLayout layout_of(Image &image, const LoadedModule &module, Diagnostics &diagnostics) {
+  CounterLayout layout;
+  layout.words = image.words();
+  add_module(layout, module, 0, image, diagnostics);
+  return layout;
+}
+
+// Reads the file that is made for an object, and compares it with the object.
+void expect_same(const GcovData &made, const ImageObject &object) {
+  const auto bytes = made.bytes();
+  ASSERT_TRUE(bytes);
+  Diagnostics diagnostics;
+  const auto data = read_gcov_data(*bytes, "made", diagnostics);
+  ASSERT_TRUE(data) << data.error().text();
+  EXPECT_EQ(data->header.version_word, object.version);
+  EXPECT_EQ(data->header.stamp, object.stamp);
+  if (data->header.checksum) {
+    EXPECT_EQ(*data->header.checksum, object.checksum);
+  }
+  std::vector<ImageFunction> functions;
+  for (const GcovRecord &record : data->records)
+    if (record.tag == gcov_tag_function) {
+      ImageFunction &function = functions.emplace_back();
+      const auto key = data->function_of(record);
+      function.elsewhere = !key;
+      if (key)
+        function = {false, key->ident, key->lineno_checksum, key->cfg_checksum, {}};
+    } else if (is_counter_tag(record.tag)) {
+      auto &values = functions.back().counters[static_cast<uint32_t>(counter_kind(record.tag))];
+      if (record.zeros)
+        values.assign(record.last, 0);
+      else
+        for (const int64_t value : data->values_of(record))
+          values.push_back(static_cast<uint64_t>(value));
+    }
+  ASSERT_EQ(functions.size(), object.functions.size());
+  for (size_t i = 0; i < functions.size(); ++i) {
+    EXPECT_EQ(functions[i].elsewhere, object.functions[i].elsewhere);
+    if (functions[i].elsewhere)
+      continue;
+    EXPECT_EQ(functions[i].ident, object.functions[i].ident);
+    EXPECT_EQ(functions[i].lineno_checksum, object.functions[i].lineno_checksum);
+    EXPECT_EQ(functions[i].cfg_checksum, object.functions[i].cfg_checksum);
+    EXPECT_EQ(functions[i].counters, object.functions[i].counters);
+  }
+}
+
+void expect_all(Image &image, const LoadedModule &module, const std::vector<ImageObject> &objects) {
+  Diagnostics diagnostics;
+  const CounterLayout layout = layout_of(image, module, diagnostics);
+  EXPECT_TRUE(diagnostics.findings().empty());
+  const auto snapshot = CounterSnapshot::take(layout, image);
+  ASSERT_TRUE(snapshot);
+  ASSERT_EQ(layout.objects.size(), objects.size());
+  CounterFiles files(layout, *snapshot, image);
+  for (size_t i = 0; i < objects.size(); ++i) {
+    EXPECT_EQ(layout.objects[i].data_path, objects[i].path);
+    expect_same(files.data_of(layout.objects[i]), objects[i]);
+  }
+}
+
+TEST(LiveCounters, AreTheFilesOfEachVersionAndProcessor) {
+  std::mt19937 random(1);
+  for (const WordLayout words : word_layouts)
+    for (const Version &version : versions)
+      for (int i = 0; i < 20; ++i) {
+        SCOPED_TRACE(std::string(version.word) + (words.big_endian ? " big " : " little ") +
+                     std::to_string(words.pointer_size));
+        Image image(words);
+        const auto objects = random_objects(random, version);
+        expect_all(image, write_objects(image, objects, version.kinds, version.checksum), objects);
+      }
+}
+
+// Without a list, objects are found by their functions' symbols or in the initialised data.
+TEST(LiveCounters, AreFoundWithoutAList) {
+  std::mt19937 random(2);
+  for (const WordLayout words : word_layouts) {
+    Image image(words);
+    const auto objects = random_objects(random, versions[8]);
+    LoadedModule module = write_objects(image, objects, 8, true);
+    module.places.roots.clear();
+    expect_all(image, module, objects);
+    module.places.functions.clear();
+    expect_all(image, module, objects);
+    image.put_pointer(Image::base, 0); // the constructors have not run
+    module.places.roots = {Image::base};
+    expect_all(image, module, objects);
+    const uint64_t list = image.reserve(objects.size() * words.pointer_size);
+    Diagnostics diagnostics;
+    const CounterLayout layout = layout_of(image, module, diagnostics);
+    for (size_t i = 0; i < layout.objects.size(); ++i)
+      image.put_pointer(list + i * words.pointer_size, layout.objects[i].address);
+    module.places.segments[0].high = image.end();
+    module.places.data.clear();
+    module.places.roots.clear();
+    module.places.info_lists = {{list, image.end()}};
+    expect_all(image, module, objects);
+  }
+}
+
+TEST(LiveCounters, ReportACompilerThatIsNotKnown) {
+  std::mt19937 random(3);
+  Image image({false, 8});
+  auto objects = random_objects(random, versions[8]);
+  for (ImageObject &object : objects)
+    object.version = word_of("C04*");
+  Diagnostics diagnostics;
+  EXPECT_TRUE(
+      layout_of(image, write_objects(image, objects, 8, true), diagnostics).objects.empty());
+  ASSERT_FALSE(diagnostics.findings().empty());
+  EXPECT_NE(diagnostics.findings()[0].text().find(
+                "was compiled by a GCC (C04*) whose counters are not known"),
+            std::string::npos);
+}
+
+TEST(LiveCounters, KeepTheValuesOfLists) {
+  for (const WordLayout words : word_layouts) {
+    Image image(words);
+    ImageObject object{"/a.gcda", word_of("B22*"), 1, 2, {{false, 1, 2, 3, {}}}};
+    object.functions[0].counters[3] = {70, 2, 0};
+    const LoadedModule built = write_objects(image, {object}, 8, true);
+    LoadedModule module = built;
+    const uint64_t first = image.reserve(24), second = image.reserve(24);
+    for (const auto &[node, value, count, next] :
+         {std::tuple(first, 11, 60, second), std::tuple(second, 12, 10, uint64_t{0})}) {
+      image.put(node, static_cast<uint64_t>(value), 8);
+      image.put(node + 8, static_cast<uint64_t>(count), 8);
+      image.put_pointer(node + 16, next);
+    }
+    module.places.segments[0].high = image.end();
+    Diagnostics diagnostics;
+    const CounterLayout layout = layout_of(image, module, diagnostics);
+    ASSERT_EQ(layout.arrays.size(), 1u);
+    // libgcov keeps the address of the first node as a 64-bit counter.
+    image.put(layout.arrays[0].address + 16, first, 8);
+    const auto snapshot = CounterSnapshot::take(layout, image);
+    const GcovData data = CounterFiles(layout, *snapshot, image).data_of(layout.objects[0]);
+    EXPECT_EQ(data.values, (std::vector<int64_t>{70, 2, 11, 60, 12, 10}));
+  }
+}
+
+// Whatever the memory holds, reading ends, and all arrays of counters are inside of the module.
+TEST(LiveCounters, SurviveDamagedMemory) {
+  std::mt19937 random(4);
+  for (int i = 0; i < 4000; ++i) {
+    const Version &version = versions[random() % std::size(versions)];
+    Image image(word_layouts[random() % 4]);
+    LoadedModule module =
+        write_objects(image, random_objects(random, version), version.kinds, version.checksum);
+    for (int flips = 1 + static_cast<int>(random() % 8); flips > 0; --flips)
+      image.bytes()[random() % image.bytes().size()] =
+          random() % 2 ? static_cast<char>(random()) : '\0';
+    if (random() % 4 == 0) // the end of the module cannot be read
+      image.bytes().resize(random() % image.bytes().size());
+    if (random() % 4 == 0)
+      module.places.roots.clear();
+    Diagnostics diagnostics;
+    const CounterLayout layout = layout_of(image, module, diagnostics);
+    for (const CounterArray &array : layout.arrays)
+      EXPECT_TRUE(array.count == 0 ||
+                  module.places.segments[0].contains(array.address, uint64_t{array.count} * 8));
+    const auto snapshot = CounterSnapshot::take(layout, image);
+    if (!snapshot)
+      continue;
+    CounterFiles files(layout, *snapshot, image);
+    for (const CountedModuleObject &object : layout.objects)
+      files.data_of(object);
+  }
+}
+
+TEST(LiveCounters, EndALoopOfObjects) {
+  std::mt19937 random(5);
+  Image image({false, 8});
+  const auto objects = random_objects(random, versions[8]);
+  const LoadedModule module = write_objects(image, objects, 8, true);
+  Diagnostics diagnostics;
+  const CounterLayout before = layout_of(image, module, diagnostics);
+  image.put_pointer(before.objects.back().address + 8, before.objects.front().address);
+  EXPECT_EQ(layout_of(image, module, diagnostics).objects.size(), objects.size());
+}
+
+} // namespace
+} // namespace tally::live
