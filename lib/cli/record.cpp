@@ -305,7 +305,9 @@ std::string why_none(const SamplerStatus &status, const AgentFacts &facts) {
     return fmt::format("{} lost, and none was kept{}{}",
                        counted(status.lost, "ticks") + (status.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
-  return "the program used hardly any CPU time, or the frequency is too low for it";
+  return "the program itself used hardly any CPU time (processes that it forks are not sampled), "
+         "or "
+         "the frequency is too low for it";
 }
 
 void say_facts(const AgentFacts &facts) {

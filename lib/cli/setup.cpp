@@ -116,6 +116,15 @@ Result<void> write_init_file(const std::string &path, const std::string &text) {
   return write_file(path, text);
 }
 
+// Returns the file by which the debugger loads the plug-in for all users, if there is one. Packages
+// put it into the directory that their GDB reads.
+std::optional<std::string> system_file(const DebuggerFacts &debugger) {
+  for (const char *path : {"/etc/gdb/gdbinit.d/tally.py", "/etc/gdbinit.d/tally.py"})
+    if (debugger.kind == DebuggerKind::gdb && ::access(path, R_OK) == 0)
+      return path;
+  return std::nullopt;
+}
+
 void print_lines(const std::string &text) { std::fputs((text + '\n').c_str(), stdout); }
 
 // Says what else GDB needs to load the plug-in from the sources.
@@ -142,6 +151,12 @@ bool is_loaded_by_user(const std::string &file, const OwnLine &line, const std::
 }
 
 Result<void> set_up(const DebuggerFacts &debugger, const InitFiles &files) {
+  if (const auto file = system_file(debugger)) {
+    print_lines(fmt::format("{} already loads the plug-in, for all users, by {}.\n"
+                            "Nothing was changed.",
+                            debugger.title, *file));
+    return {};
+  }
   TALLY_TRY(plugin, find_plugin(debugger));
   TALLY_TRY(command, load_command(debugger.kind, plugin));
   const std::string &file = file_to_use(files);

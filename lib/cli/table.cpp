@@ -124,7 +124,7 @@ constexpr auto histogram_specs =
            table_specs(""));
 constexpr std::array<ArgumentSpec, 2> histogram_arguments{{
     one_file,
-    {"RANGE", "a function, or addresses LOW-HIGH\n(default: all addresses with ticks)"},
+    {"RANGE", "a function, or addresses LOW-HIGH\n(default: the program's own code)"},
 }};
 
 constexpr auto diff_specs =

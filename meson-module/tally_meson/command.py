@@ -51,6 +51,11 @@ def main() -> int:
     if words in (["-h"], ["--help"], ["help"]):
         print(_usage(), end="")
         return 0
+    if words == ["--version"]:
+        from .collector import expected_version
+
+        print(f"tally-meson {expected_version()}")
+        return 0
     try:
         with refused_by_system():
             return _run(words)

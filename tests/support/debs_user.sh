@@ -40,6 +40,9 @@ expect "$row" gdb -q -batch -ex 'profile start --backend agent' -ex run -ex 'pro
 expect '^Wrote [0-9]+ ticks to gdb.svg' gdb -q -batch -ex 'profile start' -ex run \
   -ex 'profile dump gdb.svg' --args ./spin7030 1
 
+expect 'already loads the plug-in' tally setup gdb
+if [ -e .gdbinit ]; then echo "failed: tally setup gdb wrote .gdbinit" >&2; exit 1; fi
+
 echo '-- LLDB'
 plugin=$(dpkg -L lldb-tally | grep '/liblldb_tally\.so$')
 grep -q "plugin load $plugin" /usr/share/doc/lldb-tally/README.Debian

@@ -51,7 +51,8 @@ constexpr std::array<OptionSpec, 4> dump_options{{
      .values = "FORMAT",
      .summary = "the format, if the file name does not imply it",
      .check = check_profile_format},
-    {.name = "parts", .summary = "write one file per part: FILE.1, FILE.2, …"},
+    {.name = "parts",
+     .summary = "write one file per part: FILE.1, FILE.2, …\n(Callgrind's format only)"},
     thread_option,
     part_option,
 }};

@@ -102,10 +102,10 @@ Result<ProgramTicks> ticks_of(const StackProfile &stacks, StringId program) {
     }
     const Mapping &mapping = stacks.mappings()[at.mapping];
     if (!mapping.has_bias)
-      return fail(ErrorCode::unsupported,
-                  "the link-time addresses of its samples are not known: the program was not "
-                  "found",
-                  std::string(stacks.strings[program]));
+      return fail(
+          ErrorCode::unsupported,
+          "the profile holds no link-time addresses of this program, which the format needs",
+          std::string(stacks.strings[program]));
     const uint64_t pc = at.address - mapping.bias;
     out.by_pc[pc] += ticks;
     functions[pc] = function_at(stacks, at);
