@@ -21,6 +21,7 @@ class LocaleTest(GdbCase):
                 "run",
                 "profile status",
                 "profile report --limit 3",
+                "profile histogram seventy",
             ],
             program("spin7030"),
             ["0.2"],
@@ -28,6 +29,9 @@ class LocaleTest(GdbCase):
         )
         self.assertEqual(play.stderr, "", play)
         self.assertIn("FILE.1, FILE.2, ...", play.text("help profile dump"))
+        bars = play.text("profile histogram seventy")
+        self.assertRegex(bars, r"% +#{3}", "bars of # in place of block elements")
+        self.assertNotIn("\\u2", bars)
         self.assertEqual(play.report("--limit 3").total, play.status().count("samples"))
 
     def test_a_path_that_is_not_utf8(self) -> None:
