@@ -18,7 +18,7 @@
 #include "coverage_collect/collect_coverage.h"
 #include "coverage_tests.h"
 #include "gcovr_version.h"
-#include "live/live_objects.h"
+#include "live/live_program.h"
 #include "profiles.h"
 #include "progress.h"
 #include "support/text.h"
@@ -198,7 +198,7 @@ Result<void> write_counters(const std::vector<ObjectFiles> &objects, const std::
     fs::create_directories(path.parent_path(), fault);
     if (fault)
       return fail_errno(fault.value(), "cannot create the directory", path.parent_path().string());
-    TALLY_TRY(bytes, object.counters->bytes());
+    TALLY_TRY(bytes, object.live->data.bytes());
     TALLY_CHECK(write_file(path.string(), bytes));
   }
   return {};

@@ -28,7 +28,7 @@ Result<std::string> json_of(const std::string &file, const ParsedCommand &given,
                        .branches = given.has("b"),
                        .format_2 = object->has_blocks,
                        .conditions = given.has("g"),
-                       .graph = &object->graph,
+                       .graph = object->graph.get(),
                        .counts = &object->counts});
 }
 

@@ -70,7 +70,7 @@ inline LoadedModule write_objects(Image &image, const std::vector<ImageObject> &
   const uint64_t pointer = image.words().pointer_size;
   const auto aligned = [&](uint64_t offset) { return (offset + pointer - 1) / pointer * pointer; };
   LoadedModule module;
-  module.path = "/bin/program";
+  module.key.path = "/bin/program";
   const uint64_t root = image.reserve(4 * pointer);
   uint64_t previous = root; // where the pointer to the next object belongs
   const uint64_t data = image.end();

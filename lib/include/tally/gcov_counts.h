@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +49,26 @@ struct GcovLine {
   // takes more than GcovOptions::most_steps to count, `count` is 0 and this is as far as the count
   // got. If a function of the line has negative counts, this is at least 1 for a line that ran.
   int64_t at_least = 0;
+  // How many more times the line may have run: not 0 only for lines of functions with an OpenFrame.
+  int64_t uncertain = 0;
+};
+
+// A function that a thread was in when the counters were read. Its counters were updated up to some
+// arc of its flow graph, and the following arcs were not counted.
+struct OpenFrame {
+  GraphFunctionId function{};
+  std::string file{};         // of the pc; its last component suffices
+  uint32_t line = 0;          // of the pc; 0 if unknown
+  bool at_line_start = false; // the pc is the first instruction of the line
+  // The function's counters, by their index, that the code around the pc updates. This code has no
+  // line of its own, and the debug information attributes it to the line before it. Nothing if this
+  // code cannot be examined.
+  std::optional<std::vector<uint32_t>> near_counters{};
+  // The code is optimized: code was moved across the updates of counters.
+  bool optimized = false;
+  // Counters may be in registers, and their values in memory too small.
+  bool in_registers = false;
+  bool in_call = false; // the pc is in a call of a function that was not compiled to count
 };
 
 struct GcovFunction {
@@ -85,6 +107,8 @@ struct GcovOptions {
   // compiler ("" if unknown). If empty, all files are wanted. Unwanted files are left out, and a
   // function without a line in a wanted file is not solved at all.
   std::function<bool(const std::string &name, std::string_view working_directory)> wants{};
+  // The functions in which threads were. Without these, their lines may have wrong counts.
+  std::span<const OpenFrame> frames{};
   // Whether to add a diagnostic that names the functions with negative counts. A caller that adds
   // up many objects can disable this, and report the functions once.
   bool report_negative = true;

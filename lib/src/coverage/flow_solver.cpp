@@ -56,7 +56,8 @@ void FlowSolver::look_at(uint32_t number) {
 }
 
 const FlowCounts &FlowSolver::solve(const CoverageGraph &graph, const GraphFunction &function,
-                                    std::span<const int64_t> counters) {
+                                    std::span<const int64_t> counters,
+                                    std::span<const uint32_t> inside) {
   arcs_ = graph.arcs_of(function);
   exit_ = function.exit_block;
   counts_.unsolved = 0;
@@ -74,6 +75,8 @@ const FlowCounts &FlowSolver::solve(const CoverageGraph &graph, const GraphFunct
     ++out.unknown;
     ++in.unknown;
   }
+  for (const uint32_t block : inside)
+    ++blocks_[block].out.sum;
   for (uint32_t i = 0, counter = 0; i < arcs_.size(); ++i)
     if (!(arcs_[i].flags & arc_on_tree)) {
       settle(i, counter < counters.size() ? counters[counter] : 0);

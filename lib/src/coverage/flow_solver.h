@@ -31,9 +31,10 @@ class FlowSolver {
 public:
   // Solves one function. `counters` holds one value for each arc that is not on the spanning tree,
   // in the order of the arcs; values missing at the end are 0. The result is valid until the next
-  // call.
+  // call. `inside` holds blocks that control had entered and not left when the counters were read;
+  // a block may occur several times.
   const FlowCounts &solve(const CoverageGraph &graph, const GraphFunction &function,
-                          std::span<const int64_t> counters);
+                          std::span<const int64_t> counters, std::span<const uint32_t> inside = {});
 
 private:
   struct Side {

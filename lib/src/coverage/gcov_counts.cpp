@@ -5,13 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "coverage/count_findings.h"
 #include "coverage/flow_solver.h"
 #include "coverage/function_arcs.h"
 #include "coverage/gcov_conditions.h"
 #include "coverage/gcov_files.h"
 #include "coverage/gcov_rows.h"
 #include "coverage/line_cycles.h"
-#include "model/coverage_findings.h"
+#include "coverage/open_frames.h"
 
 namespace tally {
 
@@ -29,39 +30,22 @@ struct Touch {
   int64_t count = 0;
   bool unexecuted = false;
   bool ends_here = true; // the block ends on this line, so the line has the block's branches
+  // The number of threads that are in the block and have not begun this line, and of those that may
+  // not have begun it.
+  int64_t not_begun = 0, perhaps_not_begun = 0;
 };
 
 using Row = GcovRow;
-
-// Reports what is wrong with the counts of one object.
-class CountFindings {
-public:
-  CountFindings(std::string_view source, Diagnostics &diagnostics)
-      : source_(source), diagnostics_(diagnostics) {}
-
-  void find(std::string message, std::string_view key) {
-    diagnostics_.add(Severity::warning, std::move(message), std::string(source_), {}, key);
-  }
-  void add_inexact(std::string_view name, std::string_view path, uint32_t line) {
-    inexact_.add(name, path, line);
-  }
-  void find_inexact() {
-    if (!inexact_.empty())
-      find(inexact_.text(), "negative");
-  }
-
-private:
-  std::string_view source_;
-  Diagnostics &diagnostics_;
-  InexactFunctions inexact_;
-};
 
 class Counting {
 public:
   Counting(const CoverageGraph &graph, const CoverageCounters &counters, std::string_view source,
            Diagnostics &diagnostics, const GcovOptions &options)
       : graph_(graph), counters_(counters), options_(options), findings_(source, diagnostics),
-        files_(graph, options, out_.files), cycles_(options.most_steps) {}
+        files_(graph, options, out_.files), frames_(options.frames.begin(), options.frames.end()),
+        now_(options.most_steps) {
+    std::ranges::stable_sort(frames_, {}, &OpenFrame::function);
+  }
 
   GcovCounts run() {
     files_.add_all();
@@ -105,6 +89,13 @@ private:
 
   void find_groups();
   void add_function(GraphFunctionId id);
+  GcovFunction add_solved(GraphFunctionId id, const FlowCounts &flow);
+  void add_open_function(GraphFunctionId id, std::span<const OpenFrame> frames);
+  bool add_combinations(GraphFunctionId id, const std::vector<std::vector<OpenBlock>> &choices,
+                        GcovFunction &row);
+  void widen(size_t rows, std::span<const OpenFrame> frames);
+  void merge_last(size_t rows, size_t last_rows, size_t branches, size_t last_branches);
+  void add_row(GraphFunctionId id, const GcovFunction &row);
   void touch_lines(GraphFunctionId id, const FlowCounts &flow);
   void count_lines(GraphFunctionId id, const FlowCounts &flow);
   void add_branches(uint32_t block);
@@ -119,16 +110,23 @@ private:
   GcovCounts out_;
   CountFindings findings_;
   GcovFiles files_;
-  std::vector<bool> grouped_; // by function
+  std::vector<bool> grouped_;     // by function
+  std::vector<OpenFrame> frames_; // sorted by function
   std::vector<Row> rows_;
 
-  // The state of the function that is being counted.
-  FlowSolver solver_;
-  LineCycles cycles_;
-  FunctionArcs arcs_;
-  std::vector<Touch> touches_;
-  std::vector<uint32_t> blocks_, lines_; // scratch space
-  LineConditions conditions_;
+  // The function that is being counted.
+  struct Current {
+    explicit Current(uint64_t most_steps) : cycles(most_steps) {}
+    FlowSolver solver;
+    LineCycles cycles;
+    FunctionArcs arcs;
+    std::vector<Touch> touches;
+    std::vector<uint32_t> blocks;                     // scratch space
+    std::vector<std::pair<uint32_t, uint32_t>> lines; // the same: lines with their order
+    std::span<const OpenBlock> open;                  // where threads are assumed to be
+    LineConditions conditions;
+  };
+  Current now_;
 };
 
 // Finds the functions of a file that begin in one line, such as template instances or both
@@ -154,13 +152,14 @@ void Counting::find_groups() {
 void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
   const GraphFunction &function = graph_.functions[id];
   const uint32_t own_file = file_of(function.file);
-  touches_.clear();
+  now_.touches.clear();
   uint32_t block = no_block;
   uint64_t last = UINT64_MAX; // key of the block's last line; UINT64_MAX if it is not wanted
   size_t listed = 0;          // Clang only: 1 + index of the last touch that lists the block, or 0
+  uint32_t order = 0;         // the number of lines of the block that came before
   const auto end_block = [&] {
     if (listed > 0)
-      touches_[listed - 1].ends_here = true;
+      now_.touches[listed - 1].ends_here = true;
     listed = 0;
   };
   for (const GraphLocation &location : graph_.locations_of(function)) {
@@ -168,14 +167,24 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
       end_block();
       block = location.block;
       last = UINT64_MAX;
+      order = 0;
     }
     const uint32_t file = file_of(location.file);
     const auto of_location = graph_.lines_of(location);
-    lines_.assign(of_location.begin(), of_location.end());
+    now_.lines.clear();
+    for (const uint32_t line : of_location)
+      now_.lines.emplace_back(line, order++);
     if (!graph_.by_clang) // for Clang, the last line in the notes' order has the branches
-      std::ranges::sort(lines_);
+      std::ranges::sort(now_.lines);
     const int64_t count = flow.blocks[block];
-    for (const uint32_t line : lines_) {
+    int64_t not_begun = 0, perhaps_not_begun = 0;
+    for (const auto &[line, place] : now_.lines) {
+      not_begun = perhaps_not_begun = 0;
+      for (const OpenBlock &each : now_.open)
+        if (each.block == block) {
+          not_begun += place >= each.first_not_begun;
+          perhaps_not_begun += place >= each.first_perhaps && place < each.first_not_begun;
+        }
       const bool own = grouped_[index_of(id)] && file == own_file && line >= function.start_line &&
                        line <= function.end_line;
       const uint64_t key = uint64_t{own ? group_table + index_of(id) : file} << 32 | line;
@@ -184,20 +193,22 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
         listed = 0;
         continue;
       }
-      touches_.push_back({key, no_block, count, !arcs_.only_exceptions_reach(block) && count == 0});
+      now_.touches.push_back({key, no_block, count,
+                              !now_.arcs.only_exceptions_reach(block) && count == 0, true,
+                              not_begun, perhaps_not_begun});
       if (graph_.by_clang && block != 0) {
-        touches_.push_back({key, block, 0, false, false});
-        listed = touches_.size();
+        now_.touches.push_back({key, block, 0, false, false, not_begun, perhaps_not_begun});
+        listed = now_.touches.size();
       }
     }
     if (!graph_.by_clang && last != UINT64_MAX && block != 0 && block + 1 != function.block_count)
-      touches_.push_back({last, block, 0, false});
+      now_.touches.push_back({last, block, 0, false, true, not_begun, perhaps_not_begun});
   }
   end_block();
 }
 
 void Counting::add_conditions(uint32_t block, uint64_t key) {
-  conditions_.take(block, key, [&](uint32_t index) {
+  now_.conditions.take(block, key, [&](uint32_t index) {
     ConditionCoverage &out = out_.conditions.emplace_back();
     out.terms = graph_.conditions[index].terms;
     if (!counters_.conditions.empty()) {
@@ -208,7 +219,7 @@ void Counting::add_conditions(uint32_t block, uint64_t key) {
 }
 
 void Counting::add_calls(uint32_t block, const FlowCounts &flow) {
-  for (const CountedArc &arc : arcs_.counted().out_of(block))
+  for (const CountedArc &arc : now_.arcs.counted().out_of(block))
     if (arc.flags & arc_fake) {
       GcovCall call{arc.source, arc.destination, 0};
       // add_function() has already reported counts that do not fit.
@@ -219,57 +230,63 @@ void Counting::add_calls(uint32_t block, const FlowCounts &flow) {
 }
 
 void Counting::add_branches(uint32_t block) {
-  if (!arcs_.has_branches(block))
+  if (!now_.arcs.has_branches(block))
     return;
-  const CountedGraph &counted = arcs_.counted();
+  const CountedGraph &counted = now_.arcs.counted();
   for (uint32_t i = counted.first_out[block]; i < counted.first_out[block + 1]; ++i) {
     const CountedArc &arc = counted.arcs[i];
     if (arc.flags & arc_fake)
       continue;
-    out_.branches.push_back({arc.count, (arc.flags & arc_fall_through) != 0, arcs_.throws(i),
+    out_.branches.push_back({arc.count, (arc.flags & arc_fall_through) != 0, now_.arcs.throws(i),
                              arc.source, arc.destination});
   }
 }
 
 void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
-  conditions_.begin(graph_, graph_.functions[id]);
-  if (!conditions_.empty())
-    for (const Touch &touch : touches_)
+  now_.conditions.begin(graph_, graph_.functions[id]);
+  if (!now_.conditions.empty())
+    for (const Touch &touch : now_.touches)
       if (touch.block != no_block)
-        conditions_.put_on_line(touch.block, touch.key);
-  if (!std::ranges::is_sorted(touches_, {}, &Touch::key))
-    std::ranges::stable_sort(touches_, {}, &Touch::key);
-  cycles_.begin(arcs_.counted());
-  for (size_t i = 0; i < touches_.size();) {
+        now_.conditions.put_on_line(touch.block, touch.key);
+  if (!std::ranges::is_sorted(now_.touches, {}, &Touch::key))
+    std::ranges::stable_sort(now_.touches, {}, &Touch::key);
+  now_.cycles.begin(now_.arcs.counted());
+  for (size_t i = 0; i < now_.touches.size();) {
     Row row;
-    row.table = static_cast<uint32_t>(touches_[i].key >> 32);
-    row.line = static_cast<uint32_t>(touches_[i].key);
+    row.table = static_cast<uint32_t>(now_.touches[i].key >> 32);
+    row.line = static_cast<uint32_t>(now_.touches[i].key);
     row.first_branch = static_cast<uint32_t>(out_.branches.size());
     GcovDetails details{.first_block = static_cast<uint32_t>(out_.blocks.size()),
                         .first_call = static_cast<uint32_t>(out_.calls.size()),
                         .first_condition = static_cast<uint32_t>(out_.conditions.size())};
-    blocks_.clear();
+    now_.blocks.clear();
     bool fits = true, ran = false;
-    for (const uint64_t key = touches_[i].key; i < touches_.size() && touches_[i].key == key; ++i) {
-      const Touch &touch = touches_[i];
+    int64_t raw_less = 0, raw_unsure = 0, less = 0, unsure = 0; // because of now_.open
+    for (const uint64_t key = now_.touches[i].key;
+         i < now_.touches.size() && now_.touches[i].key == key; ++i) {
+      const Touch &touch = now_.touches[i];
       if (touch.block == no_block) {
         fits &= !__builtin_add_overflow(row.raw, touch.count, &row.raw);
         row.unexecuted |= touch.unexecuted;
         ran |= touch.count != 0;
+        raw_less += touch.not_begun;
+        raw_unsure += touch.perhaps_not_begun;
         continue;
       }
-      blocks_.push_back(touch.block);
+      now_.blocks.push_back(touch.block);
+      less += touch.not_begun;
+      unsure += touch.perhaps_not_begun;
       if (!touch.ends_here)
         continue;
       if (options_.branches)
         add_branches(touch.block);
       if (options_.blocks)
         add_calls(touch.block, flow);
-      if (!conditions_.empty())
+      if (!now_.conditions.empty())
         add_conditions(touch.block, key);
     }
     if (options_.blocks)
-      out_.blocks.insert(out_.blocks.end(), blocks_.begin(), blocks_.end());
+      out_.blocks.insert(out_.blocks.end(), now_.blocks.begin(), now_.blocks.end());
     if (options_.blocks || out_.conditions.size() > details.first_condition) {
       details.last_block = static_cast<uint32_t>(out_.blocks.size());
       details.last_call = static_cast<uint32_t>(out_.calls.size());
@@ -277,9 +294,9 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
       row.details = static_cast<uint32_t>(out_.details.size());
       out_.details.push_back(details);
     }
-    if (!blocks_.empty()) {
+    if (!now_.blocks.empty()) {
       row.has_blocks = true;
-      const LineCycles::Count count = cycles_.count(blocks_);
+      const LineCycles::Count count = now_.cycles.count(now_.blocks);
       row.by_blocks = row.at_least = count.count;
       fits = !count.overflow;
       if (count.too_long) {
@@ -296,9 +313,17 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
     row.raw_at_least = row.raw;
     if (flow.negative) { // the count may be 0 or negative although the line ran
       if (row.has_blocks)
-        ran = std::ranges::any_of(blocks_, [&](uint32_t block) { return flow.blocks[block] != 0; });
+        ran = std::ranges::any_of(now_.blocks,
+                                  [&](uint32_t block) { return flow.blocks[block] != 0; });
       for (int64_t *at_least : {&row.at_least, &row.raw_at_least})
         *at_least = std::max<int64_t>(*at_least, ran ? 1 : 0);
+    }
+    if (!now_.open.empty()) {
+      int64_t &count = row.has_blocks ? row.by_blocks : row.raw;
+      const int64_t most = std::max<int64_t>(0, count - (row.has_blocks ? less : raw_less));
+      count = std::max<int64_t>(0, most - (row.has_blocks ? unsure : raw_unsure));
+      row.uncertain = most - count;
+      row.at_least = row.raw_at_least = count;
     }
     row.last_branch = static_cast<uint32_t>(out_.branches.size());
     rows_.push_back(row);
@@ -306,8 +331,13 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
 }
 
 void Counting::add_function(GraphFunctionId id) {
+  const auto frames = std::ranges::equal_range(frames_, id, {}, &OpenFrame::function);
+  if (!frames.empty()) {
+    add_open_function(id, frames);
+    return;
+  }
   const GraphFunction &function = graph_.functions[id];
-  const FlowCounts &flow = solver_.solve(
+  const FlowCounts &flow = now_.solver.solve(
       graph_, function, counters_.none ? std::span<const int64_t>() : counters_.values_of(id));
   if (flow.unsolved > 0)
     find(fmt::format("{}: the counts of {} arcs cannot be determined", name_of(id), flow.unsolved),
@@ -316,8 +346,18 @@ void Counting::add_function(GraphFunctionId id) {
     findings_.add_inexact(name_of(id), graph_.strings[function.file], function.start_line);
   if (flow.overflow)
     find(fmt::format("{}: counts do not fit in 64 bits", name_of(id)), "overflow");
-  arcs_.take(function.block_count, graph_.arcs_of(function), flow.arcs);
+  add_row(id, add_solved(id, flow));
+}
 
+void Counting::add_row(GraphFunctionId id, const GcovFunction &row) {
+  if (const uint32_t file = file_of(graph_.functions[id].file); files_.wanted(file))
+    out_.files[file].functions.push_back(row);
+}
+
+// Counts the lines of a function. Returns its own row.
+GcovFunction Counting::add_solved(GraphFunctionId id, const FlowCounts &flow) {
+  const GraphFunction &function = graph_.functions[id];
+  now_.arcs.take(function.block_count, graph_.arcs_of(function), flow.arcs);
   GcovFunction row{id, 0, 0, 0, flow.negative};
   row.blocks = function.block_count - std::min(2u, function.block_count);
   if (function.block_count > 0)
@@ -326,11 +366,120 @@ void Counting::add_function(GraphFunctionId id) {
   const uint32_t left_out = graph_.by_clang ? function.exit_block : function.block_count - 1;
   for (uint32_t block = 1; block < function.block_count; ++block)
     row.blocks_executed += block != left_out && flow.blocks[block] != 0;
-  if (const uint32_t file = file_of(function.file); files_.wanted(file))
-    out_.files[file].functions.push_back(row);
-
   touch_lines(id, flow);
   count_lines(id, flow);
+  return row;
+}
+
+// Counts a function that threads were in, for each combination of blocks that they can have been
+// in. A line has the smallest of its counts, and the difference to the largest one is uncertain.
+void Counting::add_open_function(GraphFunctionId id, std::span<const OpenFrame> frames) {
+  const GraphFunction &function = graph_.functions[id];
+  const size_t rows = rows_.size();
+  GcovFunction row;
+  bool fits = false;
+  for (const bool all : {false, true}) {
+    std::vector<std::vector<OpenBlock>> choices;
+    for (const OpenFrame &frame : frames)
+      choices.push_back(open_blocks(graph_, function, frame, all));
+    fits = add_combinations(id, choices, row);
+    if (fits || frames.size() > 1)
+      break;
+  }
+  if (!fits) { // too many combinations; or the counters are damaged, or kept in registers
+    row = add_solved(id, now_.solver.solve(graph_, function, counters_.values_of(id)));
+    for (GcovRow &each : std::span(rows_).subspan(rows)) {
+      for (int64_t *count : {&each.raw, &each.by_blocks})
+        *count = std::max<int64_t>(0, *count - std::ssize(frames));
+      each.at_least = each.raw_at_least = each.has_blocks ? each.by_blocks : each.raw;
+      each.uncertain = INT64_MAX;
+    }
+  }
+  widen(rows, frames);
+  add_row(id, row);
+}
+
+// Compilers move code across the updates of counters, by an iteration or so, in either direction.
+void Counting::widen(size_t rows, std::span<const OpenFrame> frames) {
+  const auto moved = std::ranges::count_if(
+      frames, [](const OpenFrame &frame) { return frame.optimized && !frame.in_call; });
+  const bool unbounded =
+      std::ranges::any_of(frames, [](const OpenFrame &frame) { return frame.in_registers; });
+  for (Row &row : std::span(rows_).subspan(rows)) {
+    if (moved > 0 && row.uncertain != INT64_MAX) {
+      int64_t &count = row.has_blocks ? row.by_blocks : row.raw;
+      const int64_t most = count + row.uncertain + moved;
+      count = std::max<int64_t>(0, count - moved);
+      row.at_least = row.raw_at_least = count;
+      row.uncertain = most - count;
+    }
+    if (unbounded)
+      row.uncertain = INT64_MAX;
+  }
+}
+
+// Returns false if no combination has a solution without negative counts.
+bool Counting::add_combinations(GraphFunctionId id,
+                                const std::vector<std::vector<OpenBlock>> &choices,
+                                GcovFunction &row) {
+  constexpr size_t most = 4096;
+  const size_t rows = rows_.size(), branches = out_.branches.size();
+  bool any = false;
+  std::vector<uint32_t> inside;
+  for_each_combination(choices, most, [&](std::span<const OpenBlock> chosen) {
+    inside.clear();
+    for (const OpenBlock &each : chosen)
+      if (each.block != none<uint32_t>)
+        inside.push_back(each.block);
+    const FlowCounts &flow = now_.solver.solve(
+        graph_, graph_.functions[id],
+        counters_.none ? std::span<const int64_t>() : counters_.values_of(id), inside);
+    if (flow.negative || flow.unsolved > 0 || flow.overflow ||
+        std::ranges::any_of(flow.blocks, [](int64_t count) { return count < 0; }))
+      return;
+    now_.open = chosen;
+    const size_t last_rows = rows_.size(), last_branches = out_.branches.size(),
+                 details = out_.details.size(), blocks = out_.blocks.size(),
+                 calls = out_.calls.size(), conditions = out_.conditions.size();
+    const GcovFunction other = add_solved(id, flow);
+    now_.open = {};
+    if (!any) {
+      row = other;
+      any = true;
+      return;
+    }
+    row.execution_count = std::min(row.execution_count, other.execution_count);
+    row.blocks_executed = std::min(row.blocks_executed, other.blocks_executed);
+    merge_last(rows, last_rows, branches, last_branches);
+    out_.details.resize(details);
+    out_.blocks.resize(blocks);
+    out_.calls.resize(calls);
+    out_.conditions.resize(conditions);
+  });
+  return any;
+}
+
+// Merges the rows and branches of the last combination into those of the first one. All
+// combinations have the same rows and branches.
+void Counting::merge_last(size_t rows, size_t last_rows, size_t branches, size_t last_branches) {
+  for (size_t i = 0; last_rows + i < rows_.size(); ++i) {
+    Row &sum = rows_[rows + i];
+    const Row &more = rows_[last_rows + i];
+    for (int64_t Row::*count : {&Row::raw, &Row::by_blocks}) {
+      const int64_t least = std::min(sum.*count, more.*count);
+      if ((count == &Row::by_blocks) == sum.has_blocks)
+        sum.uncertain = std::max(sum.*count + sum.uncertain, more.*count + more.uncertain) - least;
+      sum.*count = least;
+    }
+    sum.at_least = sum.raw_at_least = sum.has_blocks ? sum.by_blocks : sum.raw;
+    sum.unexecuted |= more.unexecuted;
+  }
+  for (size_t i = 0; last_branches + i < out_.branches.size(); ++i) {
+    GcovBranch &sum = out_.branches[branches + i];
+    sum.count = std::min(sum.count, out_.branches[last_branches + i].count);
+  }
+  rows_.resize(last_rows);
+  out_.branches.resize(last_branches);
 }
 
 // --- the tables
@@ -339,7 +488,8 @@ GcovLine Counting::line_of(const Row &row, GraphFunctionId function) {
   return {row.line,         row.has_blocks ? row.by_blocks : row.raw,
           row.unexecuted,   function,
           row.first_branch, row.last_branch,
-          row.details,      row.has_blocks ? row.at_least : row.raw_at_least};
+          row.details,      row.has_blocks ? row.at_least : row.raw_at_least,
+          row.uncertain};
 }
 
 void Counting::add_lines(uint32_t number) {

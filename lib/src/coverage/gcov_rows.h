@@ -15,6 +15,7 @@ struct GcovRow {
   int64_t by_blocks = 0; // the count by LineCycles
   // The values of GcovLine::at_least that belong to raw and by_blocks.
   int64_t raw_at_least = 0, at_least = 0;
+  int64_t uncertain = 0; // GcovLine::uncertain
   bool unexecuted = false, has_blocks = false;
   uint32_t first_branch = 0, last_branch = 0;
   uint32_t details = 0; // index in GcovCounts::details

@@ -136,7 +136,7 @@ Piece Collect::count(size_t i, SourceResolver &resolver) const {
   covering.path_of = [&](std::string_view name, std::string_view folder) {
     return resolver.resolve(name, folder);
   };
-  piece.coverage = coverage_of(object->graph, object->counts, piece.findings, covering);
+  piece.coverage = coverage_of(*object->graph, object->counts, piece.findings, covering);
   if (piece.coverage && !runs_.empty())
     if (auto counted = count_tests(i, counting, covering, piece); !counted)
       piece.coverage = fail(std::move(counted.error()));

@@ -37,28 +37,40 @@ bool graph_ran(const CoverageGraph &graph, const CoverageCounters &counters) {
   return graph.functions.size() == 0 || !(counters.none || counters.unknown);
 }
 
+Result<std::optional<GcovData>> read_data(const std::string &path, Diagnostics &diagnostics) {
+  TALLY_TRY(source, ByteSource::open_if_there(path));
+  if (!source)
+    return std::optional<GcovData>();
+  TALLY_TRY(bytes, source->rest());
+  TALLY_TRY(data, read_gcov_data(bytes, path, diagnostics));
+  return std::optional(std::move(data));
+}
+
 Result<CountedObject> count_gcov(const ObjectFiles &files, GcovOptions options,
                                  Diagnostics &diagnostics) {
-  TALLY_TRY(notes, read_notes(files.notes, diagnostics));
-  std::shared_ptr<const GcovData> data = files.counters;
-  if (!data) {
-    TALLY_TRY(data_source, ByteSource::open_if_there(files.data));
-    if (data_source) {
-      TALLY_TRY(bytes, data_source->rest());
-      TALLY_TRY(read, read_gcov_data(bytes, files.data, diagnostics));
-      data = std::make_shared<GcovData>(std::move(read));
-    }
+  std::shared_ptr<const GcovNotes> notes = files.live ? files.live->notes : nullptr;
+  if (!notes) {
+    TALLY_TRY(read, read_notes(files.notes, diagnostics));
+    notes = std::make_shared<GcovNotes>(std::move(read));
   }
-  const CoverageCounters counters = match_counters(notes, data.get(), files.data, diagnostics);
-  complete(options, notes);
+  std::optional<GcovData> stored;
+  if (!files.live) {
+    TALLY_TRY(read, read_data(files.data, diagnostics));
+    stored = std::move(read);
+  }
+  const GcovData *const data = files.live ? &files.live->data : stored ? &*stored : nullptr;
+  const CoverageCounters counters = match_counters(*notes, data, files.data, diagnostics);
+  complete(options, *notes);
+  if (files.live)
+    options.frames = files.live->frames;
   CountedObject out;
-  out.counts = count_as_gcov(notes.graph, counters, files.notes, diagnostics, options);
-  const auto version = static_cast<uint32_t>(notes.header.version);
+  out.counts = count_as_gcov(notes->graph, counters, files.notes, diagnostics, options);
+  const auto version = static_cast<uint32_t>(notes->header.version);
   out.compiler = fmt::format("{}.{}", version / 100, version % 100);
-  out.ran = graph_ran(notes.graph, counters);
+  out.ran = graph_ran(notes->graph, counters);
   out.foreign_counters = data && (counters.none || counters.unknown);
   out.has_blocks = options.blocks;
-  out.graph = std::move(notes.graph);
+  out.graph = {notes, &notes->graph};
   return out;
 }
 
@@ -90,7 +102,7 @@ Result<CountedObject> count_gcov3(const ObjectFiles &files, const GcovOptions &o
   out.compiler = flow.has_names() ? "3.3" : "3.2";
   out.gcc3 = true;
   out.ran = data.has_value() || graph.functions.size() == 0;
-  out.graph = std::move(graph);
+  out.graph = std::make_shared<CoverageGraph>(std::move(graph));
   return out;
 }
 

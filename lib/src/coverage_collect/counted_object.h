@@ -15,13 +15,20 @@
 
 namespace tally {
 
+// What was read from the memory of a program, in place of files.
+struct LiveCounters {
+  std::shared_ptr<const GcovNotes> notes; // null if they cannot be read
+  GcovData data;
+  std::vector<OpenFrame> frames; // the functions of the notes that threads are in
+};
+
 // Paths of one object's files. Only the notes must exist.
 struct ObjectFiles {
   std::string notes; // .gcno, .bbg
   std::string data;  // .gcda, .da: the counters
   std::string lines; // .bb; empty unless the compiler is GCC before 3.4
-  // If not null, these counters are used, and `data` only names them.
-  std::shared_ptr<const GcovData> counters = nullptr;
+  // If not null, it replaces the files, and the paths only name them.
+  std::shared_ptr<const LiveCounters> live = nullptr;
   bool gcc3() const { return !lines.empty(); }
 };
 // Returns the paths of an object's files, given one of them. A path with an ending other than .da,
@@ -36,7 +43,7 @@ struct CountedObject {
   bool ran = false;
   bool foreign_counters = false; // the counters are of another compilation or other functions
   bool has_blocks = false;       // compiled by GCC 14 or later, and GcovOptions::blocks is set
-  CoverageGraph graph;
+  std::shared_ptr<const CoverageGraph> graph;
   GcovCounts counts;
 };
 

@@ -8,6 +8,7 @@
 
 #include <tally/diagnostics.h>
 #include <tally/gcov.h>
+#include <tally/symbolizer.h>
 
 #include "live/counter_places.h"
 #include "live/memory.h"
@@ -57,7 +58,7 @@ struct CounterLayout {
 
 // A loaded module.
 struct LoadedModule {
-  std::string path;  // for messages
+  ModuleKey key;     // its path, which messages name
   uint64_t bias = 0; // run-time address minus link-time address
   CounterPlaces places;
 };

@@ -25,6 +25,7 @@ struct CounterPlaces {
   std::vector<uint64_t> functions;      // __gcov_.FUNCTION, the description of a function
   std::vector<AddressRange> data;       // initialised data, in which objects are described
   std::vector<AddressRange> segments;   // all that is loaded
+  bool x86_64 = false;                  // its code is for x86-64
   // __llvm_prf_cnts: counters of Clang's source-based coverage, which are not read.
   bool source_based = false;
 };

@@ -119,7 +119,8 @@ private:
   }
 
   void find(std::string message) {
-    diagnostics_.add(Severity::warning, std::move(message), module_.path, {}, "gcov structures");
+    diagnostics_.add(Severity::warning, std::move(message), module_.key.path, {},
+                     "gcov structures");
   }
 
   // Follows the list of a root (struct gcov_root): its first word points to the first object.

@@ -12,24 +12,28 @@
 
 namespace tally::live {
 
-Result<std::vector<LoadedModule>> process_modules(pid_t pid, Diagnostics &diagnostics) {
+Result<std::string> read_maps(pid_t pid) {
   TALLY_TRY(source, ByteSource::open(fmt::format("/proc/{}/maps", pid)));
   TALLY_TRY(text, source->rest());
+  return text;
+}
+
+std::vector<LoadedModule> modules_of(std::string_view maps, pid_t pid, Diagnostics &diagnostics) {
   std::vector<LoadedModule> modules;
   std::unordered_set<std::string> seen;
-  for (const CodeRange &range : parse_maps(text)) {
+  for (const CodeRange &range : parse_maps(maps)) {
     if (range.inode == 0 || !seen.insert(range.path).second)
       continue;
-    const symbolize::ModuleFiles files = symbolize::find_files(
-        {range.path, range.build_id, range.device, range.inode, pid}, {}, diagnostics);
+    LoadedModule module;
+    module.key = {range.path, range.build_id, range.device, range.inode, pid};
+    const symbolize::ModuleFiles files = symbolize::find_files(module.key, {}, diagnostics);
     const auto file = files.open_main();
     const auto link_address = files.link_address(range.file_offset);
     if (!file || !link_address)
       continue;
-    LoadedModule &module = modules.emplace_back();
-    module.path = range.path;
     module.bias = range.start - *link_address;
     module.places = find_places(*file);
+    modules.push_back(std::move(module));
   }
   return modules;
 }

@@ -1,6 +1,8 @@
 // Lists the modules of a process that can have counters.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -11,9 +13,11 @@
 
 namespace tally::live {
 
-// Returns the program and the shared objects that are mapped now, in the order of their addresses.
-// Fails with not_found or permission if the mappings cannot be read. A file that was replaced
-// since it was mapped is left out, and reported.
-Result<std::vector<LoadedModule>> process_modules(pid_t pid, Diagnostics &diagnostics);
+// Returns the text of /proc/PID/maps. Fails with not_found or permission.
+Result<std::string> read_maps(pid_t pid);
+
+// Returns the program and the shared objects that the text of /proc/PID/maps lists, in the order of
+// their addresses. A file that was replaced since it was mapped is left out, and reported.
+std::vector<LoadedModule> modules_of(std::string_view maps, pid_t pid, Diagnostics &diagnostics);
 
 } // namespace tally::live

@@ -1,0 +1,43 @@
+#include "live/counter_code.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace tally::live {
+
+namespace {
+// GCC loads a counter, adds to it and stores it, or adds to it at once. The distance of the store
+// from the load grows if the compiler moves other instructions between them.
+constexpr uint64_t before = 40, after = 40;
+} // namespace
+
+std::optional<std::vector<uint32_t>> counters_near(uint64_t pc, const CounterArray &array,
+                                                   Memory &memory) {
+  std::array<std::byte, before + after> code{};
+  uint64_t begin = pc - before;
+  std::span<std::byte> bytes(code);
+  if (!memory.read(begin, bytes)) { // the code may begin or end there
+    begin = pc;
+    bytes = bytes.first(16);
+    if (!memory.read(begin, bytes))
+      return std::nullopt;
+  }
+  std::vector<uint32_t> out;
+  for (size_t at = 0; at + 4 <= bytes.size(); ++at) {
+    int32_t distance = 0;
+    std::memcpy(&distance, bytes.data() + at, sizeof distance);
+    for (const uint64_t immediate : {0, 1, 4}) {
+      const uint64_t offset =
+          begin + at + 4 + immediate + static_cast<uint64_t>(int64_t{distance}) - array.address;
+      if (offset % 8 == 0 && offset / 8 < array.count)
+        out.push_back(static_cast<uint32_t>(offset / 8));
+    }
+  }
+  std::ranges::sort(out);
+  const auto repeated = std::ranges::unique(out);
+  out.erase(repeated.begin(), repeated.end());
+  return out;
+}
+
+} // namespace tally::live
