@@ -331,9 +331,11 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
 }
 
 void Counting::add_function(GraphFunctionId id) {
-  const auto frames = std::ranges::equal_range(frames_, id, {}, &OpenFrame::function);
-  if (!frames.empty()) {
-    add_open_function(id, frames);
+  const auto first = std::ranges::lower_bound(frames_, id, {}, &OpenFrame::function);
+  const auto last = std::ranges::upper_bound(frames_, id, {}, &OpenFrame::function);
+  if (first != last) {
+    add_open_function(id, std::span(frames_).subspan(static_cast<size_t>(first - frames_.begin()),
+                                                     static_cast<size_t>(last - first)));
     return;
   }
   const GraphFunction &function = graph_.functions[id];

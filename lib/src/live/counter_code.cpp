@@ -27,7 +27,7 @@ std::optional<std::vector<uint32_t>> counters_near(uint64_t pc, const CounterArr
   for (size_t at = 0; at + 4 <= bytes.size(); ++at) {
     int32_t distance = 0;
     std::memcpy(&distance, bytes.data() + at, sizeof distance);
-    for (const uint64_t immediate : {0, 1, 4}) {
+    for (const uint64_t immediate : {uint64_t{0}, uint64_t{1}, uint64_t{4}}) {
       const uint64_t offset =
           begin + at + 4 + immediate + static_cast<uint64_t>(int64_t{distance}) - array.address;
       if (offset % 8 == 0 && offset / 8 < array.count)
@@ -35,8 +35,7 @@ std::optional<std::vector<uint32_t>> counters_near(uint64_t pc, const CounterArr
     }
   }
   std::ranges::sort(out);
-  const auto repeated = std::ranges::unique(out);
-  out.erase(repeated.begin(), repeated.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
