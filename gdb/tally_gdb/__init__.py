@@ -11,15 +11,20 @@ from .session import TallyError
 __all__ = ["TallyError", "profile"]
 
 _front = None
+_folder = ""
 _profile = None
 
 
 def load(folder: str) -> None:
     """Registers the commands and settings. A second call does nothing."""
-    global _front
-    if _front is not None:
-        return
+    global _front, _folder
     import gdb
+
+    if _front is not None:
+        if folder != _folder:
+            gdb.write(f"Tally is already loaded, from {_folder}.\n")
+        return
+    _folder = folder
 
     from . import _abi, commands, settings
     from .front import Front

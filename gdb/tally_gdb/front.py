@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import gdb
 
-from .session import Session
+from .session import Session, TallyError
 from .variables import Variables
 
 TYPE_CHECKING = False  # as in typing
@@ -30,6 +30,7 @@ class Front:
         self._variables = Variables(session)
         self._runner: Runner | None = None
         self._waiting: dict[str, Callable] = {}
+        self._handlers: dict[str, list[Callable]] = {}  # empty until the rest is loaded
 
     def connect(self) -> None:
         self._variables.refresh()
@@ -38,9 +39,14 @@ class Front:
             getattr(gdb.events, name).connect(self._waiting[name])
 
     def _waiter(self, name: str) -> Callable:
-        # GDB does not pass the event that it is delivering to handlers connected meanwhile.
+        # GDB does not pass the event that it is delivering to handlers connected meanwhile. A handler
+        # of the user may have loaded the rest before, by a command, while the same event is delivered.
         def on_first_event(event) -> None:
-            for handler in self._load()[name]:
+            try:
+                handlers = self._load()[name]
+            except TallyError:  # the next command reports it
+                return
+            for handler in handlers:
                 handler(event)
 
         return on_first_event
@@ -52,18 +58,21 @@ class Front:
         return self._runner
 
     def _load(self) -> dict[str, list[Callable]]:
-        """Loads the rest. Returns the handlers of each event in the order of their calls."""
+        """Loads the rest, once. Returns the handlers of each event in the order of their calls."""
+        if self._handlers:
+            return self._handlers
+        try:
+            from .inferior import Watcher
+            from .runner import Runner
+        except ImportError:
+            raise TallyError("Tally's files have changed since GDB started: restart GDB") from None
         for name, waiter in self._waiting.items():
             getattr(gdb.events, name).disconnect(waiter)
         self._waiting = {}
-        from .inferior import Watcher
-        from .runner import Runner
-
         watcher = Watcher(self.session)
         self._runner = Runner(self.session, watcher, self._parameters, self._variables)
-        handlers: dict[str, list[Callable]] = {}
         # The handlers of Watcher update the session that Variables reads.
         for each in (watcher.connect(), self._variables.connect()):
             for name, handler in each.items():
-                handlers.setdefault(name, []).append(handler)
-        return handlers
+                self._handlers.setdefault(name, []).append(handler)
+        return self._handlers

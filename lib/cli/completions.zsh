@@ -1,9 +1,15 @@
 #compdef tally tally-meson
 # zsh completions for tally and tally-meson. All words come from the output of their --help.
 
+# Prints the help of a program or of its command. `_call_program` is not used, because it evaluates
+# its words, and these were typed but not entered. The program may be typed with quotes and a tilde.
+_tally_help() {
+  command ${(Q)~1} ${@[2,-1]} --help 2>/dev/null
+}
+
 # Prints a line "COMMAND:DESCRIPTION" for each command of a program.
 _tally_commands() {
-  _call_program commands "$@" --help 2>/dev/null |
+  _tally_help "$@" |
     awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 }
          on && /^  [^ ]/ { name = $1; sub(/^ +[^ ]+ +/, ""); print name ":" $0 }'
 }
@@ -11,7 +17,7 @@ _tally_commands() {
 # Prints a line "OPTION<Tab>VALUES<Tab>DESCRIPTION" for each option of a command. --help describes
 # options beside them, or in lines that are indented by more.
 _tally_options() {
-  _call_program options "$@" --help 2>/dev/null | awk '
+  _tally_help "$@" | awk '
     function show(    i) {
       for (i = 1; i <= n; ++i)
         print names[i] "\t" values "\t" text
@@ -44,7 +50,7 @@ _tally_options() {
 
 # Prints the values of an argument whose help reads "this|that".
 _tally_choices() {
-  _call_program arguments "$@" --help 2>/dev/null |
+  _tally_help "$@" |
     awk '/^Arguments:/ { on = 1; next } /^$/ { on = 0 }
          on && $1 ~ /\|/ { gsub(/\|/, "\n", $1); print $1 }'
 }
@@ -71,14 +77,20 @@ _tally() {
   if [[ $PREFIX == --*=* ]]; then
     option=${PREFIX%%=*}
     compset -P '*='
-  elif [[ $PREFIX != -* && $words[CURRENT-1] == -* ]]; then
-    option=$words[CURRENT-1]
   fi
   ((CURRENT == 2)) && command=
+  [[ -n ${command//[a-z]/} ]] && return 1 # no command has such a name
   found=(${(f)"$(_tally_options $program $command)"})
   # This command also accepts the options of `meson test`.
   if [[ ${program:t} == tally-meson && $command == test ]]; then
     found+=(${(f)"$(_tally_options meson test)"})
+  fi
+  # The word before is an option that takes a value, if its line names values.
+  if [[ -z $option && $PREFIX != -* && $words[CURRENT-1] == -* ]]; then
+    for line in $found; do
+      fields=("${(@ps:\t:)line}")
+      [[ $fields[1] == $words[CURRENT-1] && -n $fields[2] ]] && option=$fields[1]
+    done
   fi
   if [[ -n $option ]]; then
     for line in $found; do

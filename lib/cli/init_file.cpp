@@ -145,22 +145,17 @@ std::string with_command(const std::optional<std::string> &text, const std::stri
   std::string out = text.value_or("");
   const size_t feed = out.rfind('\n');
   const std::string end = feed != out.npos && feed > 0 && out[feed - 1] == '\r' ? "\r\n" : "\n";
-  // If the last line has no end, the added one has none, either. without_lines() relies on it.
-  const bool ended = out.empty() || out.back() == '\n';
-  if (!ended)
+  // The added line is always ended, so that `echo … >> FILE` does not continue it. A backslash at
+  // the end of the last line would continue it with the mark.
+  if (!out.empty() && out.back() != '\n')
     out += end;
-  out.append(text ? mark : mark_of_file).append(end).append(command);
-  return ended ? out + end : out;
+  if (out.ends_with("\\" + end))
+    out += end;
+  return out.append(text ? mark : mark_of_file).append(end).append(command).append(end);
 }
 
 std::string without_lines(std::string_view text, const AddedLines &lines) {
-  size_t begin = lines.begin;
-  if (begin > 0 && !lines.plugin.empty() && !text.substr(0, lines.end).ends_with('\n')) {
-    // with_command() ended the line before with the same characters as the mark.
-    const bool returns = text.substr(0, lines.command_begin).ends_with("\r\n");
-    begin -= returns && text.substr(0, begin).ends_with("\r\n") ? 2 : 1;
-  }
-  return std::string(text.substr(0, begin)).append(text.substr(lines.end));
+  return std::string(text.substr(0, lines.begin)).append(text.substr(lines.end));
 }
 
 } // namespace tally::cli

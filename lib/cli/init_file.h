@@ -41,7 +41,8 @@ std::vector<OwnLine> own_lines(DebuggerKind debugger, std::string_view text);
 // Returns the text with the command and its mark at its end. `text` is empty if there is no file
 // yet.
 std::string with_command(const std::optional<std::string> &text, const std::string &command);
-// Returns the text as it was before with_command() added the lines.
+// Returns the text as it was before with_command() added the lines, but with an end of the last
+// line.
 std::string without_lines(std::string_view text, const AddedLines &lines);
 
 } // namespace tally::cli

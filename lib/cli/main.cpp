@@ -91,6 +91,12 @@ Result<void> run_line(std::vector<std::string> words, Outcome &outcome) {
     return print("tally " TALLY_VERSION "\n");
   if (first == "-h" || first == "--help")
     return print(tally_help());
+  if (first == "help") { // as git and others have it
+    if (words.size() == 1)
+      return print(tally_help());
+    words = {words[1], "--help"};
+    return run_line(std::move(words), outcome);
+  }
   const CommandSpec *const command = tally_table().find(first);
   if (first.size() > 1 && first.starts_with('-')) {
     outcome.refers_to_help = true;

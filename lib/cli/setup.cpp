@@ -67,7 +67,7 @@ Result<std::string> find_plugin(const DebuggerFacts &debugger) {
   std::error_code fault;
   std::string path;
   if (const char *named = std::getenv(debugger.variable); named && *named) {
-    path = fs::absolute(named, fault).lexically_normal().string();
+    path = fs::absolute(named, fault).string(); // "link/.." keeps its meaning
   } else {
     const fs::path self = fs::read_symlink("/proc/self/exe", fault);
     path = (self.parent_path() / debugger.plugin).lexically_normal().string();
@@ -76,7 +76,7 @@ Result<std::string> find_plugin(const DebuggerFacts &debugger) {
     return path;
   return fail(
       ErrorCode::not_found,
-      fmt::format("{}'s plug-in cannot be read there: install it (Debian: {}), or set {} to "
+      fmt::format("{}'s plug-in cannot be read there: install it (package {}), or set {} to "
                   "its path",
                   debugger.title, debugger.package, debugger.variable),
       path);
@@ -92,6 +92,9 @@ Result<std::optional<std::string>> init_text(const std::string &path) {
   }
   if (!S_ISREG(info.st_mode))
     return fail(ErrorCode::unsupported, "is not a regular file, and is left as it is", path);
+  // Renaming would separate the file from its other names.
+  if (info.st_nlink > 1)
+    return fail(ErrorCode::unsupported, "has several hard links, and is left as it is", path);
   // Renaming would make the file ours.
   if (info.st_uid != ::geteuid() && ::geteuid() != 0)
     return fail(ErrorCode::permission, "belongs to another user, and is left as it is", path);
@@ -117,11 +120,23 @@ Result<void> write_init_file(const std::string &path, const std::string &text) {
 }
 
 // Returns the file by which the debugger loads the plug-in for all users, if there is one. Packages
-// put it into the directory that their GDB reads.
+// put it into the directory that their GDB reads. It may outlive the plug-in, and its last line may
+// have been commented out (gdb/autoload.py.in).
 std::optional<std::string> system_file(const DebuggerFacts &debugger) {
-  for (const char *path : {"/etc/gdb/gdbinit.d/tally.py", "/etc/gdbinit.d/tally.py"})
-    if (debugger.kind == DebuggerKind::gdb && ::access(path, R_OK) == 0)
+  constexpr std::string_view begin = "\n_load(\"";
+  // Who names a plug-in wants that one.
+  if (debugger.kind != DebuggerKind::gdb || std::getenv(debugger.variable))
+    return std::nullopt;
+  for (const char *path : {"/etc/gdb/gdbinit.d/tally.py", "/etc/gdbinit.d/tally.py"}) {
+    const auto source = ByteSource::open_if_there(path);
+    const auto text = source && *source ? (*source)->rest() : Result<std::string>("");
+    const size_t at = text ? text->find(begin) : std::string::npos;
+    if (at == std::string::npos)
+      continue;
+    const std::string plugin = text->substr(at + begin.size());
+    if (::access(plugin.substr(0, plugin.find('"')).c_str(), R_OK) == 0)
       return path;
+  }
   return std::nullopt;
 }
 

@@ -23,7 +23,7 @@ COMMANDS = {
     "report": "prints the table of the counters on disk",
     "enable": "makes `meson test --coverage` and import('tally') work in the Meson that is on PATH",
     "disable": "removes everything that enable wrote",
-    "doctor": "reports whether they work, and if not, why",
+    "doctor": "reports whether what enable wrote works, and if not, why",
 }
 EXIT_STATUS = {  # unless a test failed: then it is that of `meson test`
     125: "the build failed",

@@ -125,7 +125,6 @@ class Contents(Page):
             section = self.section(page, f"tally {command}")
             text = output_of([command_line(), command, "--help"])
             self.assertIn(summary.replace("`", "")[1:], section)
-            self.assertIn(summary.replace("`", "")[1:], section)
             self.assertIn(text.splitlines()[1].partition(": ")[2], section)  # its usage
             self.assert_says(section, text)
         options = self.section(page, "OPTIONS")

@@ -139,18 +139,17 @@ class Files(SetupCase):
                     self.assertTrue(said.startswith(f"Added to {path}:\n"), said)
                     added = path.read_bytes()
                     self.assertTrue(added.startswith(text))
-                    # Lines end as they do in the rest, and the last line ends if the last one did.
+                    # Lines end as they do in the rest. The last line of the rest gets an end.
                     lines = added[len(text) :].splitlines(keepends=True)
                     ended = text.endswith(b"\n") or not text
                     self.assertEqual(len(lines), 2 if ended else 3, lines)
-                    ends = {line[len(line.rstrip(b"\r\n")) :] for line in lines[:-1]}
+                    ends = {line[len(line.rstrip(b"\r\n")) :] for line in lines}
                     end = b"\r\n" if b"\r\n" in text else b"\n"
                     self.assertEqual(ends, {end})
-                    self.assertEqual(lines[-1].endswith(end), ended)
                     self.says(debugger)
                     self.assertEqual(path.read_bytes(), added)
                     self.says(debugger, "--undo")
-                    self.assertEqual(path.read_bytes(), text)
+                    self.assertEqual(path.read_bytes(), text if ended else text + end)
                     self.assertEqual(path.stat().st_mode & 0o7777, 0o640)
                     self.assertEqual([path], list(self.home.iterdir()))
                     path.unlink()
@@ -162,11 +161,26 @@ class Files(SetupCase):
                 path.write_bytes(text)
                 self.says("gdb")
                 added = path.read_bytes()
-                end = b"" if added.endswith(b"\n") else b"\n"  # an editor adds it
-                path.write_bytes(added + end + later)
+                path.write_bytes(added + later)
                 self.says("gdb", "--undo")
                 between = b"" if text.endswith(b"\n") else b"\n"
                 self.assertEqual(path.read_bytes(), text + between + later)
+
+    def test_a_line_that_continues(self) -> None:
+        """A backslash at the end of the last line does not continue it with the mark."""
+        path = self.home / ".gdbinit"
+        path.write_bytes(b"echo hi \\\n")
+        self.says("gdb")
+        self.assertIn(b"echo hi \\\n\n#", path.read_bytes())
+
+    def test_hard_links_are_kept(self) -> None:
+        path, other = self.home / ".gdbinit", self.home / "managed"
+        path.write_bytes(b"a\n")
+        os.link(path, other)
+        done = self.run_setup("gdb")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("has several hard links, and is left as it is", done.stderr)
+        self.assertTrue(path.samefile(other))
 
     def test_another_path_is_replaced(self) -> None:
         path = self.home / ".gdbinit"
@@ -174,7 +188,7 @@ class Files(SetupCase):
         self.says("gdb")
         before, old = path.read_bytes(), self.plugin("gdb")
         with path.open("ab") as file:
-            file.write(b"\r\nc\r\n")
+            file.write(b"c\r\n")
         self.use_plugins(self.folder / "other plugins")
         self.assertEqual(
             self.says("gdb"),
@@ -182,7 +196,7 @@ class Files(SetupCase):
         )
         self.assertEqual(
             path.read_bytes(),
-            before.replace(old.encode(), self.plugin("gdb").encode()) + b"\r\nc\r\n",
+            before.replace(old.encode(), self.plugin("gdb").encode()) + b"c\r\n",
         )
         self.says("gdb", "--undo")
         self.assertEqual(path.read_bytes(), b"a\r\nb\r\nc\r\n")

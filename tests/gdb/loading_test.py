@@ -82,7 +82,8 @@ class Setup(LoadingCase):
             self.tally()
             self.assert_loaded(home=str(self.home))
             self.tally("--undo")
-            self.assertEqual(path.read_bytes(), text.encode())
+            ended = text if text.endswith("\n") else text + ("\r\n" if "\r" in text else "\n")
+            self.assertEqual(path.read_bytes(), ended.encode())
 
     def test_paths(self) -> None:
         for name in ("a b", "it's", 'a"b"c', "a\\b", "a$HOME", "~root", "a #b", "a`b", "a -v"):

@@ -304,6 +304,16 @@ class Zsh(WithFiles):
         self.assertEqual(self.completed("tally", "report", "--sort="), ["inclusive", "self"])
         self.assertEqual(self.completed("tally", "report", "--sort=s"), ["self"])
 
+    def test_nothing_is_evaluated(self) -> None:
+        """What was typed was not entered: the completion must not run it."""
+        for words in (("tally", "$(touch run)", "--li"), ("$(touch run)tally", "report", "--li")):
+            with self.subTest(words):
+                self.completed(*words)
+                self.assertFalse((self.work / "run").exists())
+
+    def test_an_argument_after_an_option_without_a_value(self) -> None:
+        self.assertEqual(self.completed("tally", "setup", "--undo", ""), ["gdb", "lldb"])
+
     def test_both_programs(self) -> None:
         first = (FOLDER / "completions.zsh").read_text(encoding="utf-8").splitlines()[0]
         self.assertEqual(first, "#compdef tally tally-meson")

@@ -24,8 +24,7 @@ expect() {
   fi
 }
 
-# block LANGUAGE: prints the first code block of this language in lib/README.md, after the heading
-# "In C" if it is C.
+# block LANGUAGE: prints the first code block of this language in lib/README.md.
 block() {
   sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p; /^\`\`\`\$/q}" "$given/README.md"
 }

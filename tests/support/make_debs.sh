@@ -3,7 +3,7 @@
 #
 #   sh tests/support/make_debs.sh DIRECTORY
 #
-# It leaves the packages in DIRECTORY, and removes older ones there. It packs the files that Git
+# It leaves the packages in DIRECTORY, and removes older ones of Tally there. It packs the files that Git
 # tracks, as they are in the working tree, with tests/support/debian/ as their debian/. Files whose
 # names end in .in get the version, the date of the last commit and the build dependencies. It
 # installs missing build dependencies, and fails if lintian reports an error.
@@ -62,6 +62,7 @@ done
 version=$(sed -n 's/^#define TALLY_VERSION "\(.*\)"$/\1/p' "$tree/lib/include/tally/version.h")
 # Nobody receives mail at .example (RFC 2606).
 maintainer="${DEBFULLNAME:-The Tally authors} <${DEBEMAIL:-packages@tally.example}>"
+maintainer=$(printf '%s' "$maintainer" | sed 's/[&/\\]/\\&/g') # as sed replaces by it
 for file in "$tree"/debian/*.in; do
   sed -e "s/@version@/$version/g" \
     -e "s/@maintainer@/$maintainer/" \
@@ -72,7 +73,10 @@ for file in "$tree"/debian/*.in; do
 done
 
 (cd "$tree" && dpkg-buildpackage -b -us -uc)
-rm -f "$out"/*.deb "$out"/*.buildinfo "$out"/*.changes
+sed -n 's/^Package: //p' "$tree/debian/control" | while read -r package; do
+  rm -f "$out/$package"_*.deb
+done
+rm -f "$out"/tally_*.buildinfo "$out"/tally_*.changes
 mv "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$out"
 ls -l "$out"
 lintian --version

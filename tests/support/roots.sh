@@ -41,6 +41,10 @@ tally_make_base() {
 
 # Replaces the root of the last run by the base system.
 tally_fresh_root() {
+  if [ -e "$folder/root" ] && ! [ -f "$folder/base.tar" ]; then
+    echo "$folder/root was not made by this script, and is left as it is" >&2
+    return 1
+  fi
   rm -rf --one-file-system "$folder/root"
   mkdir -p "$folder/root"
   tar -C "$folder/root" -xf "$folder/base.tar" --exclude './dev/*' || return
