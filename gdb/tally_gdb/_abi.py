@@ -121,7 +121,8 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
     REQUEST_REGION,
     REQUEST_REGION_END,
     REQUEST_DISASSEMBLE,
-) = range(14)
+    REQUEST_STACKS,
+) = range(15)
 # enum tally_region_refusal
 REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN, REGION_FAILED = range(1, 5)
 # enum tally_load_refusal
@@ -175,6 +176,9 @@ FUNCTIONS = [
     ("tally_table_counts", [_handle, c_size_t], POINTER(c_uint64)),
     ("tally_commands", [_out], _handle),
     ("tally_settings", [_out], _handle),
+    ("tally_group_commands", [_text, _out], _handle),
+    ("tally_group_settings", [_text, _out], _handle),
+    ("tally_group_help", [_text], _text),
     ("tally_profile_help", [], _text),
     ("tally_formats", [_out], _handle),
     ("tally_profile_read", [_text, _options, _out], _handle),
@@ -192,6 +196,7 @@ FUNCTIONS = [
     ("tally_session_new", [_out], _handle),
     ("tally_session_free", [_handle], None),
     ("tally_session_command", [_handle, _text, _out], _handle),
+    ("tally_session_run", [_handle, _text, _text, _out], _handle),
     ("tally_session_event", [_handle, POINTER(Event), _out], _handle),
     ("tally_session_answer", [_handle, POINTER(_text), c_size_t, _out], _handle),
     ("tally_session_cancel", [_handle], _handle),
@@ -213,6 +218,7 @@ FUNCTIONS = [
         _handle,
     ),
     ("tally_session_complete", [_handle, _text, _out], _handle),
+    ("tally_session_group_complete", [_handle, _text, _text, _out], _handle),
     ("tally_session_symbol_to_complete", [_handle, _text], _text),
     (
         "tally_session_complete_symbol",
@@ -221,6 +227,8 @@ FUNCTIONS = [
     ),
     ("tally_session_set", [_handle, _text, _text], _handle),
     ("tally_session_setting", [_handle, _text], _text),
+    ("tally_session_group_set", [_handle, _text, _text, _text], _handle),
+    ("tally_session_group_setting", [_handle, _text, _text], _text),
     ("tally_session_set_display", [_handle, POINTER(Display)], _handle),
     ("tally_session_status", [_handle, _out], _handle),
     ("tally_session_report", [_handle, _text, _text, _out], _handle),

@@ -1,4 +1,4 @@
-"""`profile` and its subcommands. The library supplies their names, help and completions."""
+"""`profile`, `coverage` and their subcommands. The library supplies their names, help and completions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import gdb
 
 from .console import FAULTS, printable
 from .front import Front
-from .session import Session, TallyError
+from .session import GROUPS, Session, TallyError
 
 
 def _is_typed() -> bool:
@@ -23,12 +23,13 @@ _LAST_WORD = re.compile(r"""(?:^|\s)(?:(['"])(?P<quoted>((?!\1).)*)|(?P<plain>\S
 
 
 class _Console:
-    def __init__(self, front: Front) -> None:
+    def __init__(self, front: Front, group: str) -> None:
         self._front = front
+        self.group = group
 
     def run(self, line: str, to_console: bool) -> None:
         try:
-            text = self._front.runner().run(line, to_console)
+            text = self._front.runner().run(line, to_console, self.group)
         except TallyError as error:
             raise gdb.GdbError(printable(str(error)))
         if text:
@@ -45,8 +46,8 @@ class _Console:
         cut = len(last["quoted"] or last["plain"] or "") - len(word)
         session = self._front.session
         try:
-            found = session.complete(line)
-            prefix = session.symbol_to_complete(line)
+            found = session.complete(line, self.group)
+            prefix = session.symbol_to_complete(line) if self.group == "profile" else ""
             if prefix:
                 from . import symbols
 
@@ -59,9 +60,9 @@ class _Console:
 class _Prefix(gdb.Command):
     def __init__(self, console: _Console, session: Session) -> None:
         self._console = console
-        self._help = printable(session.help())
+        self._help = printable(session.help(console.group))
         self.__doc__ = self._help.partition("\n\n")[0]  # GDB appends a list of the commands
-        super().__init__("profile", gdb.COMMAND_DATA, prefix=True)
+        super().__init__(console.group, gdb.COMMAND_DATA, prefix=True)
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         if argument.strip():
@@ -76,7 +77,7 @@ class _SubCommand(gdb.Command):
         self._takes_locations = "LOCATION" in usage
         self._console = console
         self._name = name
-        super().__init__(f"profile {name}", gdb.COMMAND_DATA)
+        super().__init__(f"{console.group} {name}", gdb.COMMAND_DATA)
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         self.dont_repeat()
@@ -89,8 +90,10 @@ class _SubCommand(gdb.Command):
 
 
 def register(front: Front) -> None:
-    console, session = _Console(front), front.session
-    _Prefix(console, session)
-    table = session.commands()
-    for name, usage, text in zip(table["name"], table["usage"], table["help"]):
-        _SubCommand(console, str(name), str(usage), str(text))
+    session = front.session
+    for group in GROUPS:
+        console = _Console(front, group)
+        _Prefix(console, session)
+        table = session.commands(group)
+        for name, usage, text in zip(table["name"], table["usage"], table["help"]):
+            _SubCommand(console, str(name), str(usage), str(text))

@@ -49,6 +49,25 @@ def _pcs(with_callers: bool) -> List[int]:
     return pcs
 
 
+def all_stacks(with_callers: bool) -> List[Tuple[int, str, List[int]]]:
+    """Returns (tid, name, pcs) of each thread of the selected inferior, which is stopped. The
+    selected thread and frame stay the same."""
+    selected = gdb.selected_thread()
+    if selected is None:
+        return []
+    frame = gdb.selected_frame()
+    out = []
+    try:
+        for each in gdb.selected_inferior().threads():
+            each.switch()
+            out.append((each.ptid[1] or each.num, each.name or "", _pcs(with_callers)))
+    finally:
+        selected.switch()
+        if frame.is_valid():
+            frame.select()
+    return out
+
+
 class _Tick(gdb.Function):
     """The catchpoint's condition. It is always false, so that the process resumes even after an
     error."""
@@ -210,17 +229,9 @@ class Interrupter:
     def _seen(self, thread: gdb.InferiorThread) -> List[Tuple[int, str, List[int]]]:
         """Returns (tid, name, pcs) of each thread to record: only of `thread` if a signal stopped
         it, or of all threads of a remote process, which stops as a whole."""
-        threads = gdb.selected_inferior().threads() if self._remote else ()
-        if len(threads) < 2:
+        if not self._remote or len(gdb.selected_inferior().threads()) < 2:
             return [(thread.ptid[1], thread.name or "", _pcs(self._with_callers))]
-        out = []
-        try:
-            for each in threads:
-                each.switch()
-                out.append((each.ptid[1] or each.num, each.name or "", _pcs(self._with_callers)))
-        finally:
-            thread.switch()
-        return out
+        return all_stacks(self._with_callers)
 
     # --- the ticker's thread, which may call only gdb.post_event() of GDB's functions
     def _run(self) -> None:

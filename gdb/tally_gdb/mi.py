@@ -1,4 +1,4 @@
-"""`-profile-…`: an MI command for each subcommand of `profile`."""
+"""`-profile-…` and `-coverage-…`: an MI command for each subcommand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gdb
 
 from .console import printable
 from .front import Front
-from .session import TallyError
+from .session import GROUPS, TallyError
 
 
 def _result(value):
@@ -19,11 +19,12 @@ def _result(value):
 
 
 class _Command(gdb.MICommand):
-    def __init__(self, front: Front, name: str, has_json: bool) -> None:
+    def __init__(self, front: Front, group: str, name: str, has_json: bool) -> None:
         self._front = front
+        self._group = group
         self._name = name
         self._has_json = has_json
-        super().__init__(f"-profile-{name}")
+        super().__init__(f"-{group}-{name}")
 
     def invoke(self, argv: list[str]):
         try:
@@ -40,20 +41,22 @@ class _Command(gdb.MICommand):
 
         runner, session = self._front.runner(), self._front.session
         line = f"{self._name} {quoted(words)}"
-        if self._name == "status":
+        if self._name == "status" and self._group == "profile":
             runner.run(line, to_console=False)
             return session.status()
         if self._has_json:
-            return runner.run_json(line)
-        text = runner.run(line, to_console=False)
+            return runner.run_json(line, self._group)
+        text = runner.run(line, to_console=False, group=self._group)
         if self._name == "config" and len(words) == 1:
-            return {"name": words[0], "value": session.setting(words[0])}
+            return {"name": words[0], "value": session.setting(words[0], self._group)}
         if self._name == "config" and not words:
-            return {name: session.setting(str(name)) for name in session.settings()["name"]}
+            names = session.settings(self._group)["name"]
+            return {name: session.setting(str(name), self._group) for name in names}
         return {"message": text.splitlines()} if text else {}
 
 
 def register(front: Front) -> None:
-    table = front.session.commands()
-    for name, usage in zip(table["name"], table["usage"]):
-        _Command(front, str(name), "[--json]" in str(usage))
+    for group in GROUPS:
+        table = front.session.commands(group)
+        for name, usage in zip(table["name"], table["usage"]):
+            _Command(front, group, str(name), "[--json]" in str(usage))

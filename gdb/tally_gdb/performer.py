@@ -8,7 +8,7 @@ import gdb
 
 from . import _abi, source_view
 from .console import FAULTS, reason_of
-from .interrupter import Interrupter
+from .interrupter import Interrupter, all_stacks
 from .preload import Preload, load
 from .region import Region
 from .session import Performer, Session
@@ -112,6 +112,14 @@ class GdbPerformer(Performer):
             return "another inferior is selected"
         try:
             return source_view.instructions(ranges)
+        except FAULTS as error:
+            return reason_of(error)
+
+    def stacks(self) -> str:
+        try:
+            return "".join(
+                f"{tid} {' '.join(f'{pc:x}' for pc in pcs)}\n" for tid, _, pcs in all_stacks(True)
+            )
         except FAULTS as error:
             return reason_of(error)
 

@@ -29,16 +29,16 @@ class Runner:
         self._parameters = parameters
         self._variables = variables
 
-    def run(self, line: str, to_console: bool) -> str:
-        """Runs `line`, the words after `profile`, and returns the text to print. `to_console` is
-        False if a script takes the text. Raises TallyError."""
+    def run(self, line: str, to_console: bool, group: str = "profile") -> str:
+        """Runs `line`, the words after the name of the group, and returns the text to print.
+        `to_console` is False if a script takes the text. Raises TallyError."""
         performer = self._watcher.performer(shows_progress=to_console)
         try:
             self._watcher.sync()
             self.session.set_display(
                 gdb.parameter("width") or 0, disassembly_flavor(), styles(to_console)
             )
-            text = self.session.command(line, performer)
+            text = self.session.command(line, performer, group)
             self._watcher.report_running()
         finally:
             performer.end()
@@ -47,9 +47,9 @@ class Runner:
             parameter.refresh()
         return text
 
-    def run_json(self, line: str) -> Dict:
+    def run_json(self, line: str, group: str = "profile") -> Dict:
         """Runs a command that has the option --json, and returns the parsed JSON."""
-        text = self.run(f"{line} --json", to_console=False)
+        text = self.run(f"{line} --json", to_console=False, group=group)
         try:
             return json.loads(text)
         except RecursionError:

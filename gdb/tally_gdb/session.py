@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from . import _abi
 
 
+GROUPS = ("profile", "coverage")  # of commands
+
+
 class TallyError(Exception):
     """A command or an operation failed. The text is one line for the user."""
 
@@ -33,6 +36,11 @@ class Performer:
         """Returns a line "0xADDRESS\\ttext" for each instruction of the ranges, which are pairs of
         addresses. If that is not possible, returns the reason, or None as for act()."""
         return None
+
+    def stacks(self) -> str:
+        """Returns a line "TID PC PC …" for each thread of the stopped process, with hexadecimal pcs.
+        If that is not possible, returns the reason."""
+        return "the debugger does not show them"
 
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str | None:
         """Performs one of the other requests. Returns "", the reason if that failed, or None if the
@@ -67,9 +75,9 @@ class Session:
     def is_open(self) -> bool:
         return self._handle is not None
 
-    def command(self, line: str, performer: Performer) -> str:
-        """Runs `line`, the words after `profile`. Returns the text to print."""
-        reply = self._made(self._lib.tally_session_command, self._handle, _encode(line))
+    def command(self, line: str, performer: Performer, group: str = "profile") -> str:
+        """Runs `line`, the words after the name of the group. Returns the text to print."""
+        reply = self._made(self._lib.tally_session_run, self._handle, _encode(group), _encode(line))
         return self._perform(reply, performer)
 
     def event(
@@ -171,8 +179,10 @@ class Session:
         """The id of the sampled process, 0 if there is none."""
         return self._lib.tally_session_sampled_pid(self._handle) if self.is_open else 0
 
-    def complete(self, line: str) -> list[str]:
-        table = self._table(self._lib.tally_session_complete, self._handle, _encode(line))
+    def complete(self, line: str, group: str = "profile") -> list[str]:
+        table = self._table(
+            self._lib.tally_session_group_complete, self._handle, _encode(group), _encode(line)
+        )
         return [str(word) for word in table["word"]]
 
     def symbol_to_complete(self, line: str) -> str:
@@ -194,11 +204,17 @@ class Session:
         )
         return [str(word) for word in table["word"]]
 
-    def setting(self, name: str) -> str:
-        return _decode(self._lib.tally_session_setting(self._handle, _encode(name)))
+    def setting(self, name: str, group: str = "profile") -> str:
+        return _decode(
+            self._lib.tally_session_group_setting(self._handle, _encode(group), _encode(name))
+        )
 
-    def set(self, name: str, value: str) -> None:
-        self._check(self._lib.tally_session_set(self._handle, _encode(name), _encode(value)))
+    def set(self, name: str, value: str, group: str = "profile") -> None:
+        self._check(
+            self._lib.tally_session_group_set(
+                self._handle, _encode(group), _encode(name), _encode(value)
+            )
+        )
 
     def set_display(self, width: int, flavor: str, styles: dict[str, str]) -> None:
         """Sets how replies look: the width of the terminal (0 means unlimited), the syntax in which
@@ -218,16 +234,16 @@ class Session:
         """Returns the columns name, file, object, line, id, self and inclusive."""
         return self._table(self._lib.tally_session_report, self._handle, _encode(by), _encode(sort))
 
-    def commands(self) -> dict[str, Sequence[str | int]]:
+    def commands(self, group: str = "profile") -> dict[str, Sequence[str | int]]:
         """Returns the columns name, summary, usage and help."""
-        return self._table(self._lib.tally_commands)
+        return self._table(self._lib.tally_group_commands, _encode(group))
 
-    def settings(self) -> dict[str, Sequence[str | int]]:
+    def settings(self, group: str = "profile") -> dict[str, Sequence[str | int]]:
         """Returns the columns name, values, fallback and summary."""
-        return self._table(self._lib.tally_settings)
+        return self._table(self._lib.tally_group_settings, _encode(group))
 
-    def help(self) -> str:
-        return _decode(self._lib.tally_profile_help())
+    def help(self, group: str = "profile") -> str:
+        return _decode(self._lib.tally_group_help(_encode(group)))
 
     def _check(self, error: int | None) -> None:
         if not error:
@@ -262,6 +278,8 @@ class Session:
                     answers = [performer.symbol(address) for address in addresses]
                 elif request == _abi.REQUEST_DISASSEMBLE:
                     answers = [performer.instructions(addresses)]
+                elif request == _abi.REQUEST_STACKS:
+                    answers = [performer.stacks()]
                 else:
                     answers = [performer.act(request, words, signals)]
             except KeyboardInterrupt:

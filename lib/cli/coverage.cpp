@@ -189,21 +189,6 @@ Result<PathMap> substitute(const std::string &word) {
                  std::filesystem::absolute(word.substr(equals + 1), ignored).string()};
 }
 
-// Writes the counters of objects as files below a directory, whose paths are those of GCOV_PREFIX.
-Result<void> write_counters(const std::vector<ObjectFiles> &objects, const std::string &folder) {
-  namespace fs = std::filesystem;
-  for (const ObjectFiles &object : objects) {
-    const fs::path path = fs::path(folder) / fs::path(object.data).relative_path();
-    std::error_code fault;
-    fs::create_directories(path.parent_path(), fault);
-    if (fault)
-      return fail_errno(fault.value(), "cannot create the directory", path.parent_path().string());
-    TALLY_TRY(bytes, object.live->data.bytes());
-    TALLY_CHECK(write_file(path.string(), bytes));
-  }
-  return {};
-}
-
 // Takes the counters out of the process that --pid names, and writes them as --counters asks.
 Result<std::vector<ObjectFiles>> objects_of_process(const ParsedCommand &given,
                                                     Diagnostics &findings) {
@@ -223,7 +208,7 @@ Result<std::vector<ObjectFiles>> objects_of_process(const ParsedCommand &given,
                     "lines that are wrong by one",
                     pid));
   if (given.has("counters"))
-    TALLY_CHECK(write_counters(objects, std::string(given.value("counters"))));
+    TALLY_CHECK(live::write_counter_files(objects, std::string(given.value("counters"))));
   return objects;
 }
 

@@ -22,6 +22,7 @@
 #include <tally/version.h>
 
 #include "session/command_help.h"
+#include "session/coverage_table.h"
 #include "session/profile_table.h"
 #include "support/roff_text.h"
 #include "table.h"
@@ -175,6 +176,7 @@ std::map<std::string, std::string, std::less<>> sections() {
       {"tally-commands", command_sections(tally_table())},
       {"tally-example", roff_text(tally_program().example)},
       {"profile-commands", command_sections(profile_table())},
+      {"coverage-commands", command_sections(coverage_table())},
       {"formats", all_formats},
   };
 }

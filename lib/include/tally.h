@@ -95,6 +95,12 @@ TALLY_API tally_error *tally_commands(tally_table **table);
 /* Lists the settings of `profile config`. Columns: name, values ("a|b" for a choice, "HZ" for a
  * frequency), fallback (the default value), summary. */
 TALLY_API tally_error *tally_settings(tally_table **table);
+/* Do the same for a group of commands, which is "profile" or "coverage". */
+TALLY_API tally_error *tally_group_commands(const char *group, tally_table **table);
+TALLY_API tally_error *tally_group_settings(const char *group, tally_table **table);
+/* Returns the help text of the name of a group; "" if there is no such group. It stays valid until
+ * the process exits. */
+TALLY_API const char *tally_group_help(const char *group);
 /* Returns the help text of `profile` itself. It stays valid until the process exits. */
 TALLY_API const char *tally_profile_help(void);
 
@@ -294,7 +300,11 @@ enum tally_request_kind {
   /* Disassemble code. The addresses are pairs, each of which is a range [low, high). Answer with
      one text: a line "0xADDRESS\tinstruction" for each instruction or, if there is none, the
      reason. */
-  TALLY_REQUEST_DISASSEMBLE = 13
+  TALLY_REQUEST_DISASSEMBLE = 13,
+  /* Report the stacks of all threads of the stopped process. Answer with one text: a line for each
+     thread, "TID PC PC …", with the pcs in hexadecimal, as tally_stack holds them; or the reason
+     why they are not known, which does not begin with a digit. */
+  TALLY_REQUEST_STACKS = 14
 };
 
 /* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is the enumerator's
@@ -418,6 +428,10 @@ TALLY_API void tally_session_free(tally_session *session);
  * failed. A request that is still unanswered is abandoned. */
 TALLY_API tally_error *tally_session_command(tally_session *session, const char *line,
                                              tally_reply **reply);
+/* Does the same for a command of a group, which is "profile" or "coverage"; `line` is the text
+ * after this word. */
+TALLY_API tally_error *tally_session_run(tally_session *session, const char *group,
+                                         const char *line, tally_reply **reply);
 /* Reports an event. Show an error to the user (for example, that sampling cannot begin) and let the
  * debugger continue. */
 TALLY_API tally_error *tally_session_event(tally_session *session, const tally_event *event,
@@ -504,6 +518,9 @@ TALLY_API tally_error *tally_session_set_passed_stops(tally_session *session,
  * the possible whole words, sorted. */
 TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
                                               tally_table **table);
+/* Does the same for a command of a group. */
+TALLY_API tally_error *tally_session_group_complete(tally_session *session, const char *group,
+                                                    const char *line, tally_table **table);
 /* Returns the prefix to look up in the debugger, if the last word of `line` begins the name of a
  * function or source file and the profile has no completion for it; otherwise "". Valid until the
  * next call of this function. */
@@ -521,6 +538,11 @@ TALLY_API tally_error *tally_session_set(tally_session *session, const char *nam
                                          const char *value);
 /* Returns the value of a setting; "" for an unknown name. Valid until the setting is changed. */
 TALLY_API const char *tally_session_setting(tally_session *session, const char *name);
+/* Do the same for the settings of a group. */
+TALLY_API tally_error *tally_session_group_set(tally_session *session, const char *group,
+                                               const char *name, const char *value);
+TALLY_API const char *tally_session_group_setting(tally_session *session, const char *group,
+                                                  const char *name);
 /* Sets how replies look from now on; call it before each command. Fails with
  * TALLY_ERROR_INVALID_ARGUMENT if a style is not an escape sequence for colors; the previous
  * display then stays. Without a call, a session writes plain text for 80 columns. */

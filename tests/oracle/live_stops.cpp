@@ -216,7 +216,7 @@ int main(int argc, char **argv) {
     if (!snapshot || !(*memory)->read(self_count, std::as_writable_bytes(std::span(self))))
       give_up("the counters cannot be read");
     ++sum.stops;
-    for (const ObjectFiles &files : program->objects(*snapshot, threads, cache)) {
+    for (const ObjectFiles &files : program->objects({*snapshot, threads}, cache)) {
       const auto counted = count_object(files, {}, diagnostics);
       if (!counted)
         give_up(counted.error().text());

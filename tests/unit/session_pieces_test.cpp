@@ -254,7 +254,7 @@ TEST(NameLookup, ACancelledLookUpLeavesNothing) {
 // --- Settings
 
 TEST(Settings, HoldDefaultsAndCheckValues) {
-  Settings settings;
+  Settings settings(profile_table());
   EXPECT_EQ(settings.value("frequency"), "1000");
   EXPECT_EQ(settings.value("nonsense"), "");
   EXPECT_TRUE(settings.set("frequency", "250"));

@@ -45,6 +45,9 @@ struct LineCoverage {
   // Half-open ranges of FileCoverage::branches and conditions.
   uint32_t first_branch = 0, last_branch = 0;
   uint32_t first_condition = 0, last_condition = 0;
+  // How many more times it may have run, because a thread was in a function of the line when the
+  // counters were read. INT64_MAX if there is no bound. No coverage file format can represent this.
+  int64_t uncertain = 0;
 };
 
 struct FunctionCoverage {
@@ -54,6 +57,7 @@ struct FunctionCoverage {
   // Its counters contradict each other, so that its counts are not exact. No coverage file format
   // can represent this.
   bool inexact = false;
+  int64_t uncertain = 0; // as for a line
 };
 
 struct FileCoverage {
@@ -84,6 +88,10 @@ struct Coverage {
   // not distinguished.
   std::vector<TestCoverage> tests;
 };
+
+// Returns what ran between two readings of the counters of one program: `now` less `before`. Files,
+// lines and functions are those of `now`. A difference whose terms are uncertain is uncertain.
+TALLY_API Coverage coverage_since(Coverage now, const Coverage &before);
 
 // The numbers from which percentages are computed. A count other than 0 means executed.
 struct CoverageTotals {

@@ -76,6 +76,7 @@ struct GcovFunction {
   uint32_t blocks = 0, blocks_executed = 0; // without the entry and the exit
   int64_t execution_count = 0;              // how often it was entered
   bool inexact = false;                     // the function has a negative count
+  int64_t uncertain = 0;                    // how many more times it may have been entered
 };
 
 struct GcovFile {

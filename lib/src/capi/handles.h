@@ -21,6 +21,8 @@
 #include <tally/report.h>
 #include <tally/result.h>
 
+#include "session/session.h"
+
 struct tally_error {
   tally::Error error;
   std::string text;
@@ -139,5 +141,8 @@ template <class T> Result<T> received_options(const T *from, uint32_t known_flag
                 "a flag is set that Tally " TALLY_VERSION " does not know");
   return out;
 }
+
+// Returns the group of commands with a name. Fails with invalid_argument if there is none.
+Result<GroupId> group_of(const char *name);
 
 } // namespace tally::capi

@@ -2,6 +2,8 @@
 #include <cstddef>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "capi/handles.h"
 #include "session/session.h"
 #include "session/sigint_watch.h"
@@ -46,6 +48,16 @@ void tally_session_free(tally_session *session) { delete session; }
 
 tally_error *tally_session_command(tally_session *session, const char *line, tally_reply **reply) {
   return guarded([&] { return session->session.command(text_of(line)); }, into(reply));
+}
+
+tally_error *tally_session_run(tally_session *session, const char *group, const char *line,
+                               tally_reply **reply) {
+  return guarded(
+      [&]() -> Result<Reply> {
+        TALLY_TRY(id, group_of(group));
+        return session->session.command(text_of(line), id);
+      },
+      into(reply));
 }
 
 tally_error *tally_session_event(tally_session *session, const tally_event *event,
@@ -188,6 +200,18 @@ tally_error *tally_session_complete(tally_session *session, const char *line, ta
       into(table));
 }
 
+tally_error *tally_session_group_complete(tally_session *session, const char *group,
+                                          const char *line, tally_table **table) {
+  return guarded(
+      [&]() -> TableResult {
+        TALLY_TRY(id, group_of(group));
+        auto out = std::make_unique<tally_table>();
+        out->add("word", session->session.complete(text_of(line), id));
+        return out;
+      },
+      into(table));
+}
+
 const char *tally_session_symbol_to_complete(tally_session *session, const char *line) {
   try {
     session->symbol = session->session.symbol_to_complete(text_of(line));
@@ -226,12 +250,30 @@ tally_error *tally_session_set(tally_session *session, const char *name, const c
       [](bool) {});
 }
 
+tally_error *tally_session_group_set(tally_session *session, const char *group, const char *name,
+                                     const char *value) {
+  return guarded(
+      [&]() -> Result<bool> {
+        TALLY_TRY(id, group_of(group));
+        TALLY_CHECK(session->session.set(text_of(name), text_of(value), id));
+        return true;
+      },
+      [](bool) {});
+}
+
 const char *tally_session_setting(tally_session *session, const char *name) {
+  return tally_session_group_setting(session, "profile", name);
+}
+
+const char *tally_session_group_setting(tally_session *session, const char *group,
+                                        const char *name) {
   try {
-    const std::string_view value = session->session.setting(text_of(name));
+    const auto id = group_of(group);
+    const std::string_view value =
+        id ? session->session.setting(text_of(name), *id) : std::string_view();
     if (value.empty())
       return "";
-    std::string &kept = session->settings[name];
+    std::string &kept = session->settings[fmt::format("{} {}", group, name)];
     if (kept != value)
       kept = value;
     return kept.c_str();

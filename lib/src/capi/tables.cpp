@@ -81,6 +81,14 @@ TablePtr table_of(const Diagnostics &diagnostics) {
   return out;
 }
 
+Result<GroupId> group_of(const char *name) {
+  const std::string_view text = view_of(name);
+  for (const GroupId id : {GroupId::profile, GroupId::coverage})
+    if (table_of(id).name == text)
+      return id;
+  return fail(ErrorCode::invalid_argument, "is not a group of commands", std::string(text));
+}
+
 } // namespace tally::capi
 
 using namespace tally;
@@ -140,15 +148,19 @@ const uint64_t *tally_table_counts(const tally_table *table, size_t column) {
   return table->columns[column].counts.data();
 }
 
-tally_error *tally_commands(tally_table **table) {
+tally_error *tally_commands(tally_table **table) { return tally_group_commands("profile", table); }
+
+tally_error *tally_group_commands(const char *group, tally_table **table) {
   return guarded(
-      []() -> TableResult {
+      [&]() -> TableResult {
+        TALLY_TRY(id, group_of(group));
+        const CommandTable &commands = table_of(id);
         std::vector<std::string> names, summaries, usages, helps;
-        for (const CommandSpec &command : profile_table().commands) {
+        for (const CommandSpec &command : commands.commands) {
           names.emplace_back(command.name);
           summaries.emplace_back(command.summary);
-          usages.push_back(command_usage(profile_table(), command));
-          helps.push_back(command_help(profile_table(), command));
+          usages.push_back(command_usage(commands, command));
+          helps.push_back(command_help(commands, command));
         }
         auto out = std::make_unique<tally_table>();
         out->add("name", std::move(names));
@@ -160,11 +172,14 @@ tally_error *tally_commands(tally_table **table) {
       into(table));
 }
 
-tally_error *tally_settings(tally_table **table) {
+tally_error *tally_settings(tally_table **table) { return tally_group_settings("profile", table); }
+
+tally_error *tally_group_settings(const char *group, tally_table **table) {
   return guarded(
-      []() -> TableResult {
+      [&]() -> TableResult {
+        TALLY_TRY(id, group_of(group));
         std::vector<std::string> names, values, fallbacks, summaries;
-        for (const OptionSpec &setting : profile_table().settings) {
+        for (const OptionSpec &setting : table_of(id).settings) {
           names.emplace_back(setting.name);
           values.emplace_back(setting.values);
           fallbacks.emplace_back(setting.fallback);
@@ -180,10 +195,14 @@ tally_error *tally_settings(tally_table **table) {
       into(table));
 }
 
-const char *tally_profile_help(void) {
+const char *tally_profile_help(void) { return tally_group_help("profile"); }
+
+const char *tally_group_help(const char *group) {
   try {
-    static const std::string help = profile_help();
-    return help.c_str();
+    static const std::string of_profile = help_of(GroupId::profile),
+                             of_coverage = help_of(GroupId::coverage);
+    const auto id = group_of(group);
+    return !id ? "" : *id == GroupId::coverage ? of_coverage.c_str() : of_profile.c_str();
   } catch (...) {
     return "";
   }

@@ -58,8 +58,10 @@ private:
     line.first_branch = static_cast<uint32_t>(out_.branches.size());
     line.first_condition = static_cast<uint32_t>(out_.conditions.size());
     bool fits = true;
-    for (const GcovLine *row : rows)
+    for (const GcovLine *row : rows) {
       fits &= checked_add(line.count, std::max(times_run(row->count), row->at_least));
+      line.uncertain = saturated_sum(line.uncertain, row->uncertain);
+    }
     if (rows.size() == 1) {
       fits &= add_branches(*rows.front(), out_.branches, line.first_branch);
       add_conditions(*rows.front(), out_.conditions, line.first_condition);
@@ -140,7 +142,7 @@ private:
       const int64_t at_least = row.inexact && row.blocks_executed > 0 ? 1 : 0;
       functions.push_back({std::string(graph_.strings[function.name]), function.start_line,
                            function.end_line, std::max(times_run(row.execution_count), at_least),
-                           row.inexact});
+                           row.inexact, row.uncertain});
     }
     // Several sources that are compiled as one may have local functions with the same name.
     return unite_functions(out_);

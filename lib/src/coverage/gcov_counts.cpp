@@ -396,6 +396,7 @@ void Counting::add_open_function(GraphFunctionId id, std::span<const OpenFrame> 
       each.at_least = each.raw_at_least = each.has_blocks ? each.by_blocks : each.raw;
       each.uncertain = INT64_MAX;
     }
+    row.uncertain = INT64_MAX;
   }
   widen(rows, frames);
   add_row(id, row);
@@ -450,7 +451,10 @@ bool Counting::add_combinations(GraphFunctionId id,
       any = true;
       return;
     }
+    const int64_t most_entries =
+        std::max(row.execution_count + row.uncertain, other.execution_count);
     row.execution_count = std::min(row.execution_count, other.execution_count);
+    row.uncertain = most_entries - row.execution_count;
     row.blocks_executed = std::min(row.blocks_executed, other.blocks_executed);
     merge_last(rows, last_rows, branches, last_branches);
     out_.details.resize(details);

@@ -160,6 +160,41 @@ size_t CounterSnapshot::size() const {
   return sum;
 }
 
+bool any_is_lower(const CounterLayout &layout, const CounterSnapshot &now,
+                  const CounterSnapshot &before) {
+  for (const CounterArray &array : layout.arrays) {
+    if (array.kind != static_cast<uint32_t>(GcovCounter::arcs))
+      continue;
+    const std::string_view bytes = now.bytes_of(array), old_bytes = before.bytes_of(array);
+    if (bytes == old_bytes)
+      continue;
+    ByteCursor values(bytes, layout.words.big_endian), old(old_bytes, layout.words.big_endian);
+    while (values.left() > 0)
+      if (static_cast<int64_t>(values.u64_whole()) < static_cast<int64_t>(old.u64_whole()))
+        return true;
+  }
+  return false;
+}
+
+std::vector<bool> changed_objects(const CounterLayout &layout, const CounterSnapshot &now,
+                                  const CounterSnapshot &before) {
+  std::vector<bool> out;
+  for (const CountedModuleObject &object : layout.objects) {
+    const auto arrays = [&] {
+      const auto functions = layout.functions_of(object);
+      return functions.empty()
+                 ? std::span<const CounterArray>()
+                 : std::span(layout.arrays)
+                       .subspan(functions.front().first_array,
+                                functions.back().last_array - functions.front().first_array);
+    }();
+    out.push_back(std::ranges::any_of(arrays, [&](const CounterArray &array) {
+      return now.bytes_of(array) != before.bytes_of(array);
+    }));
+  }
+  return out;
+}
+
 CounterFiles::CounterFiles(const CounterLayout &layout, const CounterSnapshot &snapshot,
                            Memory &memory)
     : layout_(layout), snapshot_(snapshot), memory_(memory) {}

@@ -34,6 +34,13 @@ private:
   std::vector<Piece> pieces_; // sorted by address, disjoint
 };
 
+// Returns whether some arc has a smaller counter than before: the program reset its counters.
+bool any_is_lower(const CounterLayout &layout, const CounterSnapshot &now,
+                  const CounterSnapshot &before);
+// Returns for each object of the layout whether any of its counters differs.
+std::vector<bool> changed_objects(const CounterLayout &layout, const CounterSnapshot &now,
+                                  const CounterSnapshot &before);
+
 // Makes what the program would write to its files of counters if it exited now, and if the files
 // did not exist.
 class CounterFiles {

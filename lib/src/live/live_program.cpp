@@ -1,6 +1,7 @@
 #include "live/live_program.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_map>
 
 #include <sys/stat.h>
@@ -11,6 +12,8 @@
 
 #include "live/counter_code.h"
 #include "live/process_modules.h"
+#include "stacks/address_space.h"
+#include "support/path.h"
 #include "symbolize/producer.h"
 
 namespace tally::live {
@@ -54,6 +57,16 @@ std::shared_ptr<const GcovNotes> NotesCache::notes_of(const std::string &path) {
   return entry.notes;
 }
 
+std::string NotesCache::place_of(const std::string &path) const {
+  if (place_ == "none" || place_.empty())
+    return path;
+  if (const size_t equals = place_.find('='); equals != place_.npos)
+    return path.starts_with(place_.substr(0, equals))
+               ? place_.substr(equals + 1) + path.substr(equals)
+               : path;
+  return fmt::format("{}/{}", place_, base_name(path));
+}
+
 Result<LiveProgram> LiveProgram::open(pid_t pid) {
   TALLY_TRY(memory, process_memory(pid));
   LiveProgram program;
@@ -64,10 +77,15 @@ Result<LiveProgram> LiveProgram::open(pid_t pid) {
 
 Result<void> LiveProgram::refresh(Diagnostics &diagnostics) {
   TALLY_TRY(maps, read_maps(pid_));
-  if (maps == maps_ && !layout_.objects.empty())
+  std::string mapped; // only what modules_of() uses; other mappings change all the time
+  for (const CodeRange &range : parse_maps(maps))
+    if (range.inode != 0)
+      mapped += fmt::format("{:x} {:x} {}\n", range.start, range.inode, range.path);
+  if (mapped == mapped_ && is_refreshed_)
     return {};
-  maps_ = std::move(maps);
-  modules_ = modules_of(maps_, pid_, diagnostics);
+  mapped_ = std::move(mapped);
+  is_refreshed_ = true;
+  modules_ = modules_of(maps, pid_, diagnostics);
   layout_ = {};
   ++generation_;
   symbolizer_ = nullptr;
@@ -77,21 +95,44 @@ Result<void> LiveProgram::refresh(Diagnostics &diagnostics) {
   return {};
 }
 
-std::vector<ObjectFiles> LiveProgram::objects(const CounterSnapshot &snapshot,
-                                              std::span<const StoppedThread> threads,
-                                              NotesCache &cache) {
+LiveProgram::Notes LiveProgram::notes_of_objects(NotesCache &cache) const {
+  Notes notes;
+  for (const CountedModuleObject &object : layout_.objects)
+    notes.push_back(cache.notes_of(cache.place_of(files_of_object(object.data_path).notes)));
+  return notes;
+}
+
+std::vector<ObjectFiles> LiveProgram::wanted_objects(const Reading &reading, const Notes &notes,
+                                                     Frames frames, const std::vector<bool> &wanted,
+                                                     NotesCache &cache) {
   std::vector<ObjectFiles> out;
-  std::vector<std::shared_ptr<const GcovNotes>> notes;
-  for (const CountedModuleObject &object : layout_.objects) {
-    out.push_back(files_of_object(object.data_path));
-    notes.push_back(cache.notes_of(out.back().notes));
-  }
-  std::vector<std::vector<OpenFrame>> frames = open_frames(threads, notes);
-  CounterFiles files(layout_, snapshot, *memory_);
-  for (size_t i = 0; i < out.size(); ++i)
-    out[i].live = std::make_shared<LiveCounters>(
+  CounterFiles files(layout_, reading.snapshot, *memory_);
+  for (size_t i = 0; i < notes.size(); ++i) {
+    if (!wanted[i])
+      continue;
+    out.push_back(files_of_object(layout_.objects[i].data_path));
+    out.back().notes = cache.place_of(out.back().notes);
+    out.back().live = std::make_shared<LiveCounters>(
         LiveCounters{notes[i], files.data_of(layout_.objects[i]), std::move(frames[i])});
+  }
   return out;
+}
+
+std::vector<ObjectFiles> LiveProgram::objects(const Reading &reading, NotesCache &cache) {
+  const Notes notes = notes_of_objects(cache);
+  return wanted_objects(reading, notes, open_frames(reading.threads, notes),
+                        std::vector<bool>(notes.size(), true), cache);
+}
+
+std::pair<std::vector<ObjectFiles>, std::vector<ObjectFiles>>
+LiveProgram::changed_objects(const Reading &now, const Reading &before, NotesCache &cache) {
+  const Notes notes = notes_of_objects(cache);
+  Frames frames = open_frames(now.threads, notes), old = open_frames(before.threads, notes);
+  std::vector<bool> wanted = live::changed_objects(layout_, now.snapshot, before.snapshot);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    wanted[i] = wanted[i] || !frames[i].empty() || !old[i].empty();
+  return {wanted_objects(now, notes, std::move(frames), wanted, cache),
+          wanted_objects(before, notes, std::move(old), wanted, cache)};
 }
 
 LiveProgram::Compilation LiveProgram::compilation_at(uint64_t pc) {
@@ -111,10 +152,9 @@ LiveProgram::Compilation LiveProgram::compilation_at(uint64_t pc) {
 // because their calls end blocks (see open_frames.h). If a function was inlined before the counters
 // were added, its lines belong to the graph of its caller; therefore a caller of inlined code is
 // also open if its graph has the line of the pc.
-std::vector<std::vector<OpenFrame>>
-LiveProgram::open_frames(std::span<const StoppedThread> threads,
-                         std::span<const std::shared_ptr<const GcovNotes>> notes) {
-  std::vector<std::vector<OpenFrame>> out(notes.size());
+LiveProgram::Frames LiveProgram::open_frames(std::span<const StoppedThread> threads,
+                                             const Notes &notes) {
+  Frames out(notes.size());
   if (threads.empty())
     return out;
   struct Place {
@@ -200,6 +240,20 @@ LiveProgram::open_frames(std::span<const StoppedThread> threads,
   return out;
 }
 
+Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std::string &folder) {
+  namespace fs = std::filesystem;
+  for (const ObjectFiles &object : objects) {
+    const fs::path path = fs::path(folder) / fs::path(object.data).relative_path();
+    std::error_code fault;
+    fs::create_directories(path.parent_path(), fault);
+    if (fault)
+      return fail_errno(fault.value(), "cannot create the directory", path.parent_path().string());
+    TALLY_TRY(bytes, object.live->data.bytes());
+    TALLY_CHECK(write_file(path.string(), bytes));
+  }
+  return {};
+}
+
 Result<std::vector<ObjectFiles>> objects_of_process(pid_t pid, Diagnostics &diagnostics) {
   TALLY_TRY(program, LiveProgram::open(pid));
   TALLY_CHECK(program.refresh(diagnostics));
@@ -210,7 +264,7 @@ Result<std::vector<ObjectFiles>> objects_of_process(pid_t pid, Diagnostics &diag
   if (!snapshot)
     return fail(ErrorCode::io, fmt::format("the counters of process {} cannot be read", pid));
   NotesCache cache;
-  return program.objects(*snapshot, {}, cache);
+  return program.objects({*snapshot, {}}, cache);
 }
 
 } // namespace tally::live

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -30,6 +31,11 @@ struct StoppedThread {
 // The notes of objects, which are read once. They are read again if a file was replaced.
 class NotesCache {
 public:
+  // Sets where notes are: a directory, or FROM=TO to replace the beginning of a path; "none" if
+  // they are where the compiler left them.
+  void set_place(std::string place) { place_ = std::move(place); }
+  // Returns where the notes are that the compiler left at `path`.
+  std::string place_of(const std::string &path) const;
   // Returns null if the notes cannot be read.
   std::shared_ptr<const GcovNotes> notes_of(const std::string &path);
 
@@ -38,7 +44,15 @@ private:
     int64_t mtime_ns = 0;
     std::shared_ptr<const GcovNotes> notes;
   };
+  std::string place_ = "none";
   std::map<std::string, Entry> entries_;
+};
+
+// A snapshot of the present layout, and the stacks at the same moment; there are none if the
+// process runs.
+struct Reading {
+  const CounterSnapshot &snapshot;
+  std::span<const StoppedThread> threads;
 };
 
 // A process of this machine, and the places of its counters.
@@ -58,10 +72,12 @@ public:
 
   // Copies the counters. Returns nothing if some cannot be read.
   std::optional<CounterSnapshot> snapshot() { return CounterSnapshot::take(layout_, *memory_); }
-  // Returns the objects with the counters of a snapshot of the present layout. `threads` are the
-  // stacks at the moment of the snapshot; they may be empty if the process runs.
-  std::vector<ObjectFiles> objects(const CounterSnapshot &snapshot,
-                                   std::span<const StoppedThread> threads, NotesCache &cache);
+  // Returns the objects with the counters of a reading.
+  std::vector<ObjectFiles> objects(const Reading &reading, NotesCache &cache);
+  // Returns the objects whose counters differ between two readings, or that a thread was in at one
+  // of them, as they were at the later and at the earlier one, in the same order.
+  std::pair<std::vector<ObjectFiles>, std::vector<ObjectFiles>>
+  changed_objects(const Reading &now, const Reading &before, NotesCache &cache);
 
   // How the code at an address was compiled, as far as it concerns the counters.
   struct Compilation {
@@ -73,13 +89,17 @@ public:
 private:
   LiveProgram() = default;
   Compilation compilation_at(uint64_t pc);
-  std::vector<std::vector<OpenFrame>>
-  open_frames(std::span<const StoppedThread> threads,
-              std::span<const std::shared_ptr<const GcovNotes>> notes);
+  using Notes = std::vector<std::shared_ptr<const GcovNotes>>; // by object
+  using Frames = std::vector<std::vector<OpenFrame>>;          // by object
+  Notes notes_of_objects(NotesCache &cache) const;
+  Frames open_frames(std::span<const StoppedThread> threads, const Notes &notes);
+  std::vector<ObjectFiles> wanted_objects(const Reading &reading, const Notes &notes, Frames frames,
+                                          const std::vector<bool> &wanted, NotesCache &cache);
 
   pid_t pid_ = 0;
   std::unique_ptr<Memory> memory_;
-  std::string maps_; // the text of /proc/PID/maps, from which modules_ were read
+  std::string mapped_; // the mappings from which modules_ were read
+  bool is_refreshed_ = false;
   std::vector<LoadedModule> modules_;
   CounterLayout layout_;
   uint64_t generation_ = 0;
@@ -87,6 +107,10 @@ private:
   std::unique_ptr<Symbolizer> symbolizer_;                 // of the program's modules
   Diagnostics of_names_;                                   // what the symbolizer reports
 };
+
+// Writes the counters of objects as .gcda files below a directory, where the program would write
+// them with GCOV_PREFIX.
+Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std::string &folder);
 
 // Returns the objects of a process, which may run, with their counters. Errors are those of
 // LiveProgram, and no_data if nothing in the process was compiled with --coverage.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "model/coverage_findings.h"
+#include "support/checked.h"
 
 namespace tally {
 
@@ -53,6 +54,52 @@ std::optional<std::string> inexact_functions(const Coverage &coverage) {
       if (function.inexact)
         found.add(function.name, file.path, function.start_line);
   return found.empty() ? std::nullopt : std::optional(found.text());
+}
+
+namespace {
+
+// Subtracts counts of which each may be larger by its uncertain rest. They never decrease.
+void subtract(int64_t &count, int64_t &uncertain, int64_t before, int64_t uncertain_before) {
+  const int64_t most = saturated_sum(count, uncertain);
+  const int64_t least = count - std::min(count, saturated_sum(before, uncertain_before));
+  if (most != INT64_MAX)
+    uncertain = most - std::min(most, before) - least;
+  count = least;
+}
+
+} // namespace
+
+Coverage coverage_since(Coverage now, const Coverage &before) {
+  for (FileCoverage &file : now.files) {
+    const auto old = std::ranges::lower_bound(before.files, file.path, {}, &FileCoverage::path);
+    if (old == before.files.end() || old->path != file.path)
+      continue;
+    for (LineCoverage &line : file.lines) {
+      const auto at = std::ranges::lower_bound(old->lines, line.line, {}, &LineCoverage::line);
+      if (at == old->lines.end() || at->line != line.line)
+        continue;
+      subtract(line.count, line.uncertain, at->count, at->uncertain);
+      const auto branches =
+          std::span(file.branches).subspan(line.first_branch, line.last_branch - line.first_branch);
+      const auto old_branches = old->branches_of(*at);
+      for (size_t i = 0; i < std::min(branches.size(), old_branches.size()); ++i)
+        branches[i].count -= std::min(branches[i].count, old_branches[i].count);
+      const auto conditions =
+          std::span(file.conditions)
+              .subspan(line.first_condition, line.last_condition - line.first_condition);
+      const auto old_conditions = old->conditions_of(*at);
+      for (size_t i = 0; i < std::min(conditions.size(), old_conditions.size()); ++i) {
+        conditions[i].when_true &= ~old_conditions[i].when_true;
+        conditions[i].when_false &= ~old_conditions[i].when_false;
+      }
+    }
+    for (FunctionCoverage &function : file.functions)
+      for (const FunctionCoverage &each : old->functions)
+        if (each.start_line == function.start_line && each.name == function.name)
+          subtract(function.count, function.uncertain, each.count, each.uncertain);
+  }
+  now.tests.clear();
+  return now;
 }
 
 } // namespace tally

@@ -185,21 +185,8 @@ Result<Reply> clear_command(ProfileGroup &group, const ParsedCommand &) {
 }
 
 Result<Reply> config_command(ProfileGroup &group, const ParsedCommand &command) {
-  Settings &settings = group.settings;
-  if (command.arguments.empty()) {
-    std::string out;
-    for (const OptionSpec &each : profile_table().settings)
-      out += fmt::format("{:<20} {}\n", fmt::format("{} {}", each.name, settings.value(each.name)),
-                         one_line(each.summary));
-    return printed(out);
-  }
-  const std::string &name = command.arguments[0];
-  if (command.arguments.size() > 1) {
-    TALLY_CHECK(settings.set(name, command.arguments[1]));
-    return Reply{};
-  }
-  TALLY_TRY(setting, setting_by_name(profile_table(), name));
-  return printed(fmt::format("{} {}\n", setting->name, settings.value(name)));
+  TALLY_TRY(text, configure(group.settings, profile_table(), command));
+  return printed(std::move(text));
 }
 
 } // namespace tally

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "session/profile_table.h"
 #include "support/clock.h"
 #include "support/path.h"
 
@@ -71,7 +72,8 @@ std::vector<std::string> source_paths(const CostProfile &profile) {
 } // namespace
 
 ProfileGroup::ProfileGroup(Front &shared_front)
-    : front(shared_front), sampling(front.target, profiles, names), backends(front, sampling) {}
+    : front(shared_front), settings(profile_table()), sampling(front.target, profiles, names),
+      backends(front, sampling) {}
 
 Result<Reply> ProfileGroup::event(const DebugEvent &event) {
   const bool another = sampling.is_active() && event.pid != sampling.pid();

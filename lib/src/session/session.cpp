@@ -4,6 +4,8 @@
 #include <variant>
 
 #include "session/complete.h"
+#include "session/coverage_group.h"
+#include "session/coverage_table.h"
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
 #include "session/stop_code.h"
@@ -14,6 +16,11 @@ struct Session::State {
   DebugEvent target; // the newest event
   Front front{target};
   ProfileGroup profile{front};
+  CoverageGroup coverage{front};
+
+  Settings &settings_of(GroupId group) {
+    return group == GroupId::coverage ? coverage.settings : profile.settings;
+  }
 
   // Cancels what was requested, because a command came in place of an answer.
   void give_up() {
@@ -27,6 +34,7 @@ struct Session::State {
   Result<Reply> event(const DebugEvent &event) {
     target = event;
     front.actions.begin_event();
+    static_cast<void>(coverage.event(event)); // its errors concern no command
     return settle(profile.event(event));
   }
 
@@ -41,14 +49,22 @@ struct Session::State {
   }
 };
 
+const CommandTable &table_of(GroupId group) {
+  return group == GroupId::coverage ? coverage_table() : profile_table();
+}
+std::string help_of(GroupId group) {
+  return group == GroupId::coverage ? coverage_help() : profile_help();
+}
+
 Session::Session() : state_(std::make_unique<State>()) {}
 Session::~Session() = default;
 
-Result<Reply> Session::command(std::string_view line) {
-  TALLY_TRY(parsed, parse_line(profile_table(), line));
+Result<Reply> Session::command(std::string_view line, GroupId group) {
+  TALLY_TRY(parsed, parse_line(table_of(group), line));
   state_->give_up();
   state_->front.actions.begin_command();
-  return state_->settle(run_profile_command(state_->profile, parsed));
+  return state_->settle(group == GroupId::coverage ? run_coverage_command(state_->coverage, parsed)
+                                                   : run_profile_command(state_->profile, parsed));
 }
 
 Result<Reply> Session::event(const DebugEvent &event) {
@@ -93,9 +109,11 @@ Result<Reply> Session::cancel() {
   return state_->profile.cancel();
 }
 
-std::vector<std::string> Session::complete(std::string_view line) const {
-  return complete_words(profile_table(), line,
-                        [&](std::string_view kind) { return state_->profile.words_of(kind); });
+std::vector<std::string> Session::complete(std::string_view line, GroupId group) const {
+  return complete_words(table_of(group), line, [&](std::string_view kind) {
+    return group == GroupId::coverage ? state_->coverage.words_of(kind)
+                                      : state_->profile.words_of(kind);
+  });
 }
 
 std::string Session::symbol_to_complete(std::string_view line) const {
@@ -123,12 +141,12 @@ int32_t Session::sampled_pid() const {
 
 bool Session::is_armed() const { return state_->profile.backends.is_armed(); }
 
-std::string_view Session::setting(std::string_view name) const {
-  return state_->profile.settings.value(name);
+std::string_view Session::setting(std::string_view name, GroupId group) const {
+  return state_->settings_of(group).value(name);
 }
 
-Result<void> Session::set(std::string_view name, std::string_view value) {
-  return state_->profile.settings.set(name, value);
+Result<void> Session::set(std::string_view name, std::string_view value, GroupId group) {
+  return state_->settings_of(group).set(name, value);
 }
 
 Result<void> Session::set_display(const Display &display) {

@@ -107,7 +107,11 @@ enum class RequestKind : uint8_t {
   region,
   region_end,
   disassemble,
+  stacks,
 };
+
+// The groups of commands.
+enum class GroupId : uint8_t { profile, coverage };
 
 struct Request {
   RequestKind kind = RequestKind::none;
@@ -132,14 +136,19 @@ using StatusRows = std::vector<std::pair<std::string, std::string>>;
 std::string_view why_call_is_unsafe(std::string_view module, std::string_view function,
                                     bool innermost, std::span<const std::byte> before);
 
+struct CommandTable;
+const CommandTable &table_of(GroupId group);
+std::string help_of(GroupId group); // of the group's name itself
+
 class Session {
 public:
   Session();
   Session(const Session &) = delete;
   ~Session(); // ends sampling
 
-  // Performs a command. `line` is the text after the word `profile`: "start --frequency 4000".
-  Result<Reply> command(std::string_view line);
+  // Performs a command. `line` is the text after the name of the group: "start --frequency 4000"
+  // for `profile`.
+  Result<Reply> command(std::string_view line, GroupId group = GroupId::profile);
   // Reports an event. The front end shows an error to the user (sampling could not begin), and the
   // debugger continues.
   Result<Reply> event(const DebugEvent &event);
@@ -149,7 +158,7 @@ public:
   Result<Reply> cancel();
 
   // Returns the words that complete the last word of `line`, sorted.
-  std::vector<std::string> complete(std::string_view line) const;
+  std::vector<std::string> complete(std::string_view line, GroupId group = GroupId::profile) const;
   // Returns the last word of `line` if it is the beginning of a function's or source file's name,
   // and the profile knows no name that begins so. Then the front end asks the debugger for names.
   // Otherwise it returns empty.
@@ -163,8 +172,9 @@ public:
   int32_t sampled_pid() const;
   bool is_armed() const; // whether sampling begins with the next process that runs
 
-  std::string_view setting(std::string_view name) const; // empty for an unknown setting
-  Result<void> set(std::string_view name, std::string_view value);
+  std::string_view setting(std::string_view name,
+                           GroupId group = GroupId::profile) const; // empty if it is unknown
+  Result<void> set(std::string_view name, std::string_view value, GroupId group = GroupId::profile);
 
   // See tally_session_tick_wait_ns() in tally.h, and what follows it there.
   // InterruptClock::given_up is SIZE_MAX, and InterruptClock::any_thread is the tid 0 of a remote

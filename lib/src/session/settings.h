@@ -1,4 +1,4 @@
-// The settings of the `profile` commands.
+// The settings of a group of commands.
 #pragma once
 
 #include <map>
@@ -7,11 +7,13 @@
 
 #include <tally/result.h>
 
+#include "session/command_table.h"
+
 namespace tally {
 
 class Settings {
 public:
-  Settings(); // the defaults of profile_table().settings
+  explicit Settings(const CommandTable &table); // with the defaults of its settings
 
   // Returns the value of a setting; empty if there is no such setting.
   std::string_view value(std::string_view name) const;
@@ -20,7 +22,13 @@ public:
   Result<void> set(std::string_view name, std::string_view value);
 
 private:
+  const CommandTable &table_;
   std::map<std::string, std::string, std::less<>> values_;
 };
+
+struct ParsedCommand;
+// Performs the command `config` of a table: shows settings, or sets one. Returns the text to print.
+Result<std::string> configure(Settings &settings, const CommandTable &table,
+                              const ParsedCommand &command);
 
 } // namespace tally

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <limits>
 
 namespace tally {
 
@@ -12,6 +13,11 @@ template <std::integral T> [[nodiscard]] bool checked_add(T &a, T b) {
     return false;
   a = sum;
   return true;
+}
+
+// Returns a + b, or the largest value if the sum does not fit. Neither is negative.
+template <std::integral T> [[nodiscard]] T saturated_sum(T a, T b) {
+  return checked_add(a, b) ? a : std::numeric_limits<T>::max();
 }
 
 } // namespace tally

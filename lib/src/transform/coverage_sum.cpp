@@ -103,7 +103,9 @@ Result<void> FileSum::add_line(const LineCoverage &left, const LineCoverage &rig
                                    std::min(branches.size(), more_branches.size()),
                                    std::max(branches.size(), more_branches.size())),
                        left.line, "branches differ"));
-  bool fits = checked_add(sum_.lines.back().count, right.count);
+  LineCoverage &line = sum_.lines.back();
+  bool fits = checked_add(line.count, right.count);
+  line.uncertain = saturated_sum(line.uncertain, right.uncertain);
   for (size_t i = 0; i < std::max(branches.size(), more_branches.size()); ++i) {
     BranchCoverage branch = i < branches.size() ? branches[i] : more_branches[i];
     if (i < branches.size() && i < more_branches.size()) {
@@ -149,6 +151,7 @@ Result<void> FileSum::add_functions() {
     FunctionCoverage &function = sum_.functions.back();
     function.end_line = std::max(function.end_line, right->end_line);
     function.inexact |= right->inexact;
+    function.uncertain = saturated_sum(function.uncertain, right->uncertain);
     if (!checked_add(function.count, right->count))
       return overflow(function.start_line);
     ++right;

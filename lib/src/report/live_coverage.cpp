@@ -1,0 +1,260 @@
+#include "report/live_coverage.h"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/render.h"
+#include "support/checked.h"
+#include "support/path.h"
+#include "support/source_text.h"
+#include "support/text.h"
+
+namespace tally {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct FunctionRow {
+  const FileCoverage *file;
+  const FunctionCoverage *function;
+  uint32_t lines = 0, lines_run = 0;
+};
+struct LineRow {
+  const FileCoverage *file;
+  const LineCoverage *line;
+};
+
+template <class Row, class CountOf> void sort_by_count(std::vector<Row> &rows, CountOf count_of) {
+  std::ranges::stable_sort(rows, [&](const Row &a, const Row &b) {
+    return saturated_sum(count_of(a).count, count_of(a).uncertain) >
+           saturated_sum(count_of(b).count, count_of(b).uncertain);
+  });
+}
+
+template <class Counted> bool has_run(const Counted &counted) {
+  return counted.count != 0 || counted.uncertain != 0;
+}
+
+std::vector<FunctionRow> functions_that_ran(const Coverage &coverage) {
+  std::vector<FunctionRow> rows;
+  for (const FileCoverage &file : coverage.files)
+    for (const FunctionCoverage &function : file.functions) {
+      FunctionRow row{&file, &function};
+      for (const LineCoverage &line : file.lines)
+        if (line.line >= function.start_line && line.line <= function.end_line) {
+          ++row.lines;
+          row.lines_run += line.count != 0;
+        }
+      if (has_run(function) || row.lines_run > 0)
+        rows.push_back(row);
+    }
+  sort_by_count(rows,
+                [](const FunctionRow &row) -> const FunctionCoverage & { return *row.function; });
+  return rows;
+}
+
+std::vector<LineRow> lines_that_ran(const Coverage &coverage) {
+  std::vector<LineRow> rows;
+  for (const FileCoverage &file : coverage.files)
+    for (const LineCoverage &line : file.lines)
+      if (has_run(line))
+        rows.push_back({&file, &line});
+  sort_by_count(rows, [](const LineRow &row) -> const LineCoverage & { return *row.line; });
+  return rows;
+}
+
+Json json_of(int64_t count, int64_t uncertain) {
+  return {{"count", count}, {"at_least", uncertain != 0}, {"exact", uncertain == 0}};
+}
+
+std::string dumped(const Json &json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+size_t limited(size_t rows, uint32_t limit) {
+  return limit == 0 ? rows : std::min<size_t>(rows, limit);
+}
+
+// Returns whether `name` is `wanted`, or ends with it after one of `separators`.
+bool ends_with_part(std::string_view name, std::string_view wanted, std::string_view separators) {
+  if (!name.ends_with(wanted))
+    return false;
+  return name.size() == wanted.size() ||
+         separators.find(name[name.size() - wanted.size() - 1]) != separators.npos;
+}
+
+} // namespace
+
+std::string count_text(int64_t count, int64_t uncertain) {
+  if (uncertain == 0)
+    return fmt::format("{}", count);
+  return uncertain == 1 ? fmt::format("{}?", count + 1) : fmt::format(">={}", count);
+}
+
+std::string functions_to_text(const Coverage &coverage, std::string_view root,
+                              const TextOptions &options) {
+  TextTable table;
+  table.add_column("#", true);
+  table.add_column("calls", true);
+  table.add_column("lines run", true);
+  table.add_column("function", false, Role::function);
+  table.add_column("place", false, Role::filename);
+  size_t number = 0;
+  for (const FunctionRow &row : functions_that_ran(coverage))
+    table.add_row(
+        {fmt::format("{}", ++number), count_text(row.function->count, row.function->uncertain),
+         fmt::format("{}/{}", row.lines_run, row.lines), row.function->name,
+         fmt::format("{}:{}", relative_path(row.file->path, root), row.function->start_line)});
+  return table.render(options.limit, options.width, options.style);
+}
+
+std::string lines_to_text(const Coverage &coverage, std::string_view root,
+                          const TextOptions &options) {
+  TextTable table;
+  table.add_column("#", true);
+  table.add_column("count", true);
+  table.add_column("line", false, Role::filename);
+  size_t number = 0;
+  for (const LineRow &row : lines_that_ran(coverage))
+    table.add_row({fmt::format("{}", ++number), count_text(row.line->count, row.line->uncertain),
+                   fmt::format("{}:{}", relative_path(row.file->path, root), row.line->line)});
+  return table.render(options.limit, options.width, options.style);
+}
+
+std::string functions_to_json(const Coverage &coverage, uint32_t limit) {
+  Json rows = Json::array();
+  const auto functions = functions_that_ran(coverage);
+  for (size_t i = 0; i < limited(functions.size(), limit); ++i) {
+    const FunctionRow &row = functions[i];
+    rows.push_back({{"name", row.function->name},
+                    {"file", row.file->path},
+                    {"line", row.function->start_line},
+                    {"calls", json_of(row.function->count, row.function->uncertain)},
+                    {"lines", row.lines},
+                    {"lines_run", row.lines_run}});
+  }
+  return dumped({{"functions", std::move(rows)}});
+}
+
+std::string lines_to_json(const Coverage &coverage, uint32_t limit) {
+  Json rows = Json::array();
+  const auto lines = lines_that_ran(coverage);
+  for (size_t i = 0; i < limited(lines.size(), limit); ++i)
+    rows.push_back({{"file", lines[i].file->path},
+                    {"line", lines[i].line->line},
+                    {"count", json_of(lines[i].line->count, lines[i].line->uncertain)}});
+  return dumped({{"lines", std::move(rows)}});
+}
+
+std::string files_to_json(const Coverage &coverage, uint32_t limit) {
+  Json rows = Json::array();
+  for (size_t i = 0; i < limited(coverage.files.size(), limit); ++i) {
+    const CoverageTotals totals = totals_of(coverage.files[i]);
+    rows.push_back({{"file", coverage.files[i].path},
+                    {"lines", totals.lines},
+                    {"lines_run", totals.lines_executed},
+                    {"functions", totals.functions},
+                    {"functions_run", totals.functions_executed},
+                    {"branches", totals.branches},
+                    {"branches_taken", totals.branches_taken}});
+  }
+  return dumped({{"files", std::move(rows)}});
+}
+
+Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view what) {
+  const std::string source(what);
+  CoveredSource out;
+  size_t found = 0;
+  for (const FileCoverage &file : coverage.files)
+    for (const FunctionCoverage &function : file.functions) {
+      const std::string_view name = function.name;
+      if (!ends_with_part(name, what, ":") &&
+          !ends_with_part(name.substr(0, name.find('(')), what, ":"))
+        continue;
+      out = {&file, function.start_line, function.end_line};
+      ++found;
+    }
+  if (found == 1)
+    return out;
+  if (found > 1)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("is the name of {} functions; name a line instead", found), source);
+  uint32_t line = 0;
+  std::string_view path = what;
+  if (const size_t colon = what.rfind(':'); colon != what.npos) {
+    const char *const end = what.data() + what.size();
+    if (std::from_chars(what.data() + colon + 1, end, line).ptr == end && line > 0)
+      path = what.substr(0, colon);
+    else
+      line = 0;
+  }
+  for (const FileCoverage &file : coverage.files)
+    if (ends_with_part(file.path, path, "/")) {
+      constexpr uint32_t around = 5;
+      out = {&file, 1, UINT32_MAX};
+      if (line > 0)
+        out = {&file, line > around ? line - around : 1, saturated_sum(line, around)};
+      ++found;
+    }
+  if (found == 1)
+    return out;
+  return found > 1 ? fail(ErrorCode::invalid_argument,
+                          fmt::format("is the name of {} files", found), source)
+                   : fail(ErrorCode::not_found,
+                          "there is no function or file of this name that has counters", source);
+}
+
+std::string source_to_text(const CoveredSource &source, const StoppedLines &stopped,
+                           std::string_view root, const TextOptions &options) {
+  const FileCoverage &file = *source.file;
+  std::string out =
+      options.style.paint(Role::filename, printable(std::string(relative_path(file.path, root)))) +
+      "\n";
+  const auto text = read_source(file.path);
+  if (!text)
+    out += fmt::format("the source cannot be read: {}\n", text.error().message);
+  TextTable table;
+  table.cut_text();
+  table.add_column("", false);
+  table.add_column("count", true, Role::highlight);
+  table.add_column("line", true);
+  table.add_column("", false);
+  table.let_last_give_way();
+  std::string_view rest = text ? std::string_view(text->bytes) : std::string_view();
+  auto counted = file.lines.begin();
+  for (uint32_t number = 1; number <= source.last; ++number) {
+    if (text && rest.empty())
+      break;
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    while (counted != file.lines.end() && counted->line < number)
+      ++counted;
+    const bool has_count = counted != file.lines.end() && counted->line == number;
+    if (!text && counted == file.lines.end())
+      break;
+    if (number < source.first || (!text && !has_count))
+      continue;
+    table.add_row({stopped.contains({file.path, number}) ? "=>" : "",
+                   has_count ? count_text(counted->count, counted->uncertain) : std::string(),
+                   fmt::format("{}", number), expand_tabs(line)});
+  }
+  return out + table.render(options.limit, options.width, options.style);
+}
+
+std::string source_to_json(const CoveredSource &source, const StoppedLines &stopped) {
+  Json rows = Json::array();
+  for (const LineCoverage &line : source.file->lines)
+    if (line.line >= source.first && line.line <= source.last)
+      rows.push_back({{"line", line.line},
+                      {"count", json_of(line.count, line.uncertain)},
+                      {"stopped", stopped.contains({source.file->path, line.line})}});
+  return dumped({{"file", source.file->path}, {"lines", std::move(rows)}});
+}
+
+} // namespace tally

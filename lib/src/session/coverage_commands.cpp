@@ -1,0 +1,161 @@
+// The `coverage` commands.
+#include <fmt/format.h>
+
+#include <tally/coverage_output.h>
+#include <tally/formats.h>
+
+#include "session/command_help.h"
+#include "session/coverage_group.h"
+#include "session/coverage_table.h"
+#include "session/status.h"
+
+namespace tally {
+
+namespace {
+
+using CoverageCommand = Result<Reply>(CoverageGroup &group, const ParsedCommand &command);
+
+std::string name_of(const ParsedCommand &command) {
+  return fmt::format("coverage {}", command.spec->name);
+}
+
+Result<Reply> report(CoverageGroup &group, const ParsedCommand &command) {
+  const std::string by(command.value("by"));
+  const bool json = command.has("json");
+  const uint32_t limit = command.limit();
+  const bool since = command.has("since");
+  return group.with_coverage(
+      name_of(command), std::string(command.value("since")),
+      [=, &group](const LiveCoverage &shown) -> Result<Reply> {
+        const TextOptions options = group.front.text_options(limit);
+        if (json)
+          return Reply{by == "function" ? functions_to_json(shown.coverage, limit)
+                       : by == "line"   ? lines_to_json(shown.coverage, limit)
+                                        : files_to_json(shown.coverage, limit),
+                       {}};
+        if (since && shown.coverage.files.empty())
+          return Reply{"Nothing that has counters ran since then.\n" + shown.remarks, {}};
+        return Reply{(by == "function" ? functions_to_text(shown.coverage, shown.root, options)
+                      : by == "line"   ? lines_to_text(shown.coverage, shown.root, options)
+                                       : to_text(shown.coverage, shown.root, options)) +
+                         shown.remarks,
+                     {}};
+      });
+}
+
+Result<Reply> annotate_lines(CoverageGroup &group, const ParsedCommand &command) {
+  const std::string what = command.arguments[0];
+  const bool json = command.has("json");
+  return group.with_coverage(name_of(command), std::string(command.value("since")),
+                             [=, &group](const LiveCoverage &shown) -> Result<Reply> {
+                               TALLY_TRY(source, covered_source(shown.coverage, what));
+                               return Reply{json ? source_to_json(source, shown.stopped)
+                                                 : source_to_text(source, shown.stopped, shown.root,
+                                                                  group.front.text_options()) +
+                                                       shown.remarks,
+                                            {}};
+                             });
+}
+
+Result<Reply> make_mark(CoverageGroup &group, const ParsedCommand &command) {
+  return group.with_counters(
+      name_of(command), [&group](std::shared_ptr<const CounterMark> now) -> Result<Reply> {
+        const size_t size = now->snapshot.size();
+        group.mark = std::move(now);
+        return Reply{fmt::format("Marked {} of counters.\n", fmt::format("{} bytes", size)), {}};
+      });
+}
+
+Result<Reply> clear_marks(CoverageGroup &group, const ParsedCommand &) {
+  group.mark = group.last_stop = group.stop_before = nullptr;
+  return Reply{};
+}
+
+Result<Reply> show_status(CoverageGroup &group, const ParsedCommand &command) {
+  TALLY_TRY(program, group.program(name_of(command)));
+  const live::CounterLayout &layout = program->layout();
+  size_t modules = 0, counters = 0;
+  for (size_t i = 0; i < layout.objects.size(); ++i)
+    modules += i == 0 || layout.objects[i].module != layout.objects[i - 1].module;
+  for (const live::CounterArray &array : layout.arrays)
+    counters += array.count;
+  const auto yes_or = [](const auto &mark) { return mark ? "yes" : "no"; };
+  const std::vector<StatusRow> rows{
+      {"process", static_cast<uint64_t>(program->pid())},
+      {"modules", static_cast<uint64_t>(modules)},
+      {"objects", static_cast<uint64_t>(layout.objects.size())},
+      {"functions", static_cast<uint64_t>(layout.functions.size())},
+      StatusRow::bytes("counters", counters * 8, fmt::format("{} bytes", counters * 8)),
+      {"mark", std::string(yes_or(group.mark))},
+      {"stop_mark", std::string(yes_or(group.stop_before))},
+      {"auto_mark", std::string(group.settings.value("auto-mark"))},
+  };
+  if (command.has("json"))
+    return Reply{to_json(rows), {}};
+  std::string out;
+  for (const StatusRow &row : rows)
+    out += fmt::format("{:<12}{}\n", row.name, row.text);
+  return Reply{std::move(out), {}};
+}
+
+Result<Reply> counter_files(const LiveCoverage &shown, const std::string &folder) {
+  TALLY_CHECK(live::write_counter_files(shown.objects, folder));
+  return Reply{
+      fmt::format("Wrote the counters of {} objects below {}.\n", shown.objects.size(), folder),
+      {}};
+}
+
+Result<Reply> dump(CoverageGroup &group, const ParsedCommand &command) {
+  TALLY_TRY(path, command.file());
+  std::string format(command.value("format"));
+  const bool folder = path.ends_with('/') && format.empty();
+  if (!folder && format.empty()) {
+    const Format *const known = format_by_file_name(path);
+    if (!known)
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("the file name does not imply a format: add --format, one of {}",
+                              coverage_report_names()),
+                  path);
+    format = known->name;
+  }
+  if (!folder)
+    TALLY_CHECK(coverage_report_of(format + ":" + path));
+  return group.with_coverage(name_of(command), "", [=](const LiveCoverage &shown) -> Result<Reply> {
+    if (folder)
+      return counter_files(shown, path);
+    Diagnostics findings;
+    CoverageReportOptions options;
+    options.root = shown.root;
+    TALLY_CHECK(write_coverage_report(shown.coverage, {format, path}, options, findings));
+    return Reply{fmt::format("Wrote the coverage of {} to {} ({}).\n",
+                             fmt::format("{} files", shown.coverage.files.size()), path, format) +
+                     shown.remarks,
+                 {}};
+  });
+}
+
+Result<Reply> config(CoverageGroup &group, const ParsedCommand &command) {
+  TALLY_TRY(text, configure(group.settings, coverage_table(), command));
+  return Reply{std::move(text), {}};
+}
+
+} // namespace
+
+Result<Reply> run_coverage_command(CoverageGroup &group, const ParsedCommand &command) {
+  struct Row {
+    std::string_view name;
+    CoverageCommand *run;
+  };
+  static constexpr Row rows[] = {
+      {"report", report},  {"annotate", annotate_lines},
+      {"mark", make_mark}, {"status", show_status},
+      {"dump", dump},      {"clear", clear_marks},
+      {"config", config},
+  };
+  for (const Row &row : rows)
+    if (row.name == command.spec->name)
+      return row.run(group, command);
+  return fail(ErrorCode::internal, "the command has no handler", std::string(command.spec->name));
+}
+
+} // namespace tally

@@ -1,0 +1,80 @@
+// The group of the `coverage` commands, and its state.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/diagnostics.h>
+
+#include "coverage_collect/collect_coverage.h"
+#include "live/live_program.h"
+#include "report/live_coverage.h"
+#include "session/command_line.h"
+#include "session/front.h"
+#include "session/settings.h"
+
+namespace tally {
+
+// The counters at one stop, with the stacks of all threads.
+struct CounterMark {
+  uint64_t generation = 0; // of LiveProgram: the marks of an older layout are of no use
+  live::CounterSnapshot snapshot;
+  std::vector<live::StoppedThread> threads;
+};
+
+// What a command shows.
+struct LiveCoverage {
+  Coverage coverage;
+  std::string root; // the directory that contains all sources
+  StoppedLines stopped;
+  std::vector<ObjectFiles> objects;
+  std::string remarks; // complete lines, to show below a table
+};
+
+// The members are public for the commands (coverage_commands.cpp), each of which needs several.
+class CoverageGroup {
+public:
+  explicit CoverageGroup(Front &shared_front);
+
+  Result<Reply> event(const DebugEvent &event);
+  // Returns the words that complete an argument of `kind`.
+  std::vector<std::string> words_of(std::string_view kind) const;
+
+  // Opens the program's memory, or finds what has changed in it. Fails if there is no program that
+  // is stopped, or if it has no counters. `command` is named in errors.
+  Result<live::LiveProgram *> program(const std::string &command);
+
+  // Reads the counters and the stacks. `then` receives them once the front end has answered.
+  using ThenMark = std::function<Result<Reply>(std::shared_ptr<const CounterMark> now)>;
+  Result<Reply> with_counters(const std::string &command, ThenMark then);
+  // Counts what ran until now, or since a mark. `since` is empty, "mark" or "stop".
+  using Then = std::function<Result<Reply>(const LiveCoverage &shown)>;
+  Result<Reply> with_coverage(const std::string &command, std::string since, Then then);
+
+  Front &front;
+  Settings settings;
+  std::shared_ptr<const CounterMark> mark;      // null if there is none
+  std::shared_ptr<const CounterMark> last_stop; // of the newest stop
+  std::shared_ptr<const CounterMark> stop_before;
+  std::vector<std::string> unloaded; // objects that were unloaded with their counters
+
+private:
+  Result<LiveCoverage> count(live::LiveProgram &program, const CounterMark &now,
+                             const CounterMark *before);
+  void make_stop_mark();
+
+  std::optional<live::LiveProgram> program_;
+  live::NotesCache notes_;
+  bool is_running_ = false;
+  std::vector<std::string> functions_; // the names that the last report knew
+};
+
+// Runs the command that has the name of the parsed one.
+Result<Reply> run_coverage_command(CoverageGroup &group, const ParsedCommand &command);
+
+} // namespace tally

@@ -1,0 +1,114 @@
+// The table of the `coverage` commands, with their options and help.
+#include "session/coverage_table.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include <tally/coverage_output.h>
+
+#include "session/command_help.h"
+#include "session/common_options.h"
+
+namespace tally {
+
+namespace {
+
+constexpr std::array<OptionSpec, 2> coverage_settings{{
+    {.name = "notes",
+     .values = "DIR",
+     .fallback = "none",
+     .summary = "where the notes (.gcno) are: a directory, or FROM=TO for their paths",
+     .check = check_nothing},
+    {"auto-mark", "on|off", "on", "whether each stop makes a mark for --since stop"},
+}};
+
+constexpr OptionSpec since_option{
+    .name = "since",
+    .values = "mark|stop",
+    .summary = "only what ran since `coverage mark`, or since the\nprevious stop"};
+
+constexpr std::array<OptionSpec, 4> coverage_report_options{{{.name = "by",
+                                                              .values = "file|function|line",
+                                                              .fallback = "file",
+                                                              .summary = "what each row shows"},
+                                                             since_option,
+                                                             limit_option("20"),
+                                                             json_rows_option}};
+constexpr std::array<OptionSpec, 2> coverage_annotate_options{{since_option, json_option}};
+constexpr std::array<OptionSpec, 1> coverage_status_options{json_option};
+constexpr std::array<OptionSpec, 1> coverage_dump_options{{
+    {.name = "format",
+     .values = "FORMAT",
+     .summary = "the format, if the file name does not imply it",
+     .check = check_nothing},
+}};
+
+std::string coverage_setting_names() {
+  return "\nNames:\n" + option_lines(coverage_settings, true);
+}
+
+std::string coverage_formats() {
+  return fmt::format("\nFormats: {}.\nA FILE that ends in '/' is a directory for .gcda files.\n",
+                     coverage_report_names());
+}
+
+constexpr CommandSpec coverage_specs[] = {
+    {"report", "", coverage_report_options, "show what the program has run until now",
+     "The counters are read from the memory of the stopped program, which must have\n"
+     "been compiled with --coverage. By file, the table shows which lines and\n"
+     "functions ran; by function, how often each was called; by line, how often each\n"
+     "ran. With --since, only what ran in between is shown.\n"
+     "`7?` means 7 or 6, and `>=7` means 7 or more: a thread is inside of the function,\n"
+     "or the code is optimized and keeps counters in registers.",
+     "coverage report --by function --since stop"},
+    {"annotate", "FUNCTION|FILE[:LINE]", coverage_annotate_options,
+     "show source text with the count of each line",
+     "The argument selects the lines of a function, of a file, or around one line.\n"
+     "`=>` marks the lines where threads are.",
+     "coverage annotate parse --since mark"},
+    {"mark",
+     "",
+     {},
+     "remember the counters as they are now, for --since mark",
+     "",
+     "coverage mark"},
+    {"status", "", coverage_status_options, "show what is counted, and which marks there are", "",
+     "coverage status"},
+    {"dump",
+     "FILE",
+     coverage_dump_options,
+     "write the coverage to a file",
+     "The file name implies the format, unless --format is given. An existing file is\n"
+     "replaced only when the new one is complete. Formats hold one count for each\n"
+     "line: the smallest one, where a count is uncertain.",
+     "coverage dump out.info",
+     {},
+     coverage_formats},
+    {"clear", "", {}, "forget the marks", "", "coverage clear"},
+    {"config",
+     "[NAME [VALUE]]",
+     {},
+     "show or set how coverage is read",
+     "Without an argument, shows each setting with its value and meaning. With a name,\n"
+     "shows that setting. With a name and a value, changes it.",
+     "coverage config notes /build",
+     {},
+     coverage_setting_names},
+};
+
+constexpr CommandTable coverage_commands{"coverage", Prompt::debugger, coverage_specs,
+                                         coverage_settings};
+
+} // namespace
+
+const CommandTable &coverage_table() { return coverage_commands; }
+
+std::string coverage_help() {
+  return "Show which code of the stopped program ran, and how often.\n"
+         "The program must be compiled with --coverage. Type `coverage report`.\n\n" +
+         command_list(coverage_commands, "coverage ", 10) +
+         "\nType `help coverage NAME` for more about a command.\n";
+}
+
+} // namespace tally

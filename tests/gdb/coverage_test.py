@@ -1,0 +1,202 @@
+"""Tests `coverage …` in GDB on a program that is compiled with --coverage at test time."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import Play, play_gdb
+from support.gcov_programs import run
+from support.programs import command_line, program
+from support.skips import need_tools, run_unittests
+
+SOURCE = """\
+#include <stdio.h>
+static int square(int x) { return x * x; }
+static int never(int x) { return x - 1; }
+static int handle(int n) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i)
+    sum += square(i);
+  if (sum > 1000000)
+    return never(sum);
+  return sum;
+}
+void checkpoint(int number) { (void)number; }
+int main(int argc, char **argv) {
+  int sum = handle(3);
+  checkpoint(1);
+  sum += handle(4);
+  checkpoint(2);
+  for (int i = 0; i < 5; ++i)
+    sum += handle(2);
+  checkpoint(3);
+  printf("%d\\n", sum);
+  return 0;
+}
+"""
+
+
+class CoverageTest(unittest.TestCase):
+    built = Path()
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        need_tools("gdb", "gcc")
+        cls.built = Path(os.path.realpath(tempfile.mkdtemp(prefix="coverage-")))
+        cls.addClassCleanup(shutil.rmtree, cls.built)
+        (cls.built / "x.c").write_text(SOURCE, encoding="utf-8")
+        run(["gcc", "--coverage", "-O0", "-g", "-c", "x.c"], cls.built)
+        run(["gcc", "--coverage", "x.o", "-o", "x"], cls.built)
+
+    def play(self, *commands: str) -> Play:
+        return play_gdb(list(commands), str(self.built / "x"))
+
+    def calls(self, play: Play, command: str) -> dict[str, int]:
+        """Returns the exact numbers of calls that a table of functions shows. A function that was
+        entered before has lines that ran, and no call."""
+        rows = json.loads(play.text(command))["functions"]
+        for row in rows:
+            self.assertEqual((row["calls"]["exact"], row["calls"]["at_least"]), (True, False), row)
+        return {row["name"]: row["calls"]["count"] for row in rows}
+
+    def test_what_ran_since_the_previous_stop(self) -> None:
+        since = "coverage report --by function --since stop --json"
+        whole = "coverage report --by function --json"
+        play = self.play(
+            "break checkpoint", "run", "continue", since, "continue", since + " --limit 0", whole
+        )
+        self.assertEqual(play.stderr, "", play)
+        self.assertEqual(
+            self.calls(play, since), {"square": 4, "handle": 1, "checkpoint": 1, "main": 0}
+        )
+        self.assertEqual(
+            self.calls(play, since + " --limit 0"),
+            {"square": 10, "handle": 5, "checkpoint": 1, "main": 0},
+        )
+        self.assertEqual(
+            self.calls(play, whole), {"square": 17, "handle": 7, "checkpoint": 3, "main": 1}
+        )
+
+    def test_what_ran_since_a_mark(self) -> None:
+        since = "coverage report --by function --since mark --json"
+        play = self.play(
+            "break checkpoint", "run", "coverage mark", "continue", "continue", since, "kill"
+        )
+        self.assertEqual(play.stderr, "", play)
+        self.assertRegex(play.text("coverage mark"), r"^Marked \d+ bytes of counters\.$")
+        self.assertEqual(
+            self.calls(play, since), {"square": 14, "handle": 6, "checkpoint": 2, "main": 0}
+        )
+
+    def test_lines(self) -> None:
+        play = self.play(
+            "break checkpoint",
+            "run",
+            "coverage report",
+            "coverage annotate handle",
+            "coverage report --by line --limit 2",
+            "coverage status",
+        )
+        self.assertEqual(play.stderr, "", play)
+        table = play.text("coverage report")
+        self.assertRegex(table, r"(?m)^x\.c +\d+\.\d% .*3, 9")
+        text = play.text("coverage annotate handle")
+        self.assertRegex(text, r"(?m)^ +4 +6 +  for \(int i = 0; i < n; \+\+i\)$")
+        self.assertRegex(text, r"(?m)^ +3 +7 +    sum \+= square\(i\);$")
+        self.assertRegex(text, r"(?m)^ +0 +9 +    return never\(sum\);$")
+        self.assertRegex(play.text("coverage report --by line --limit 2"), r"(?m)^1 +4 +x\.c:6$")
+        self.assertRegex(play.text("coverage status"), r"(?m)^objects +1$")
+
+    def test_the_files_are_those_of_the_exit(self) -> None:
+        """GDB stops the program where libgcov is about to write its files."""
+        dump = f"coverage dump {self.built}/dump/"
+        play = self.play("break __gcov_exit", "run", dump, "continue")
+        self.assertEqual(play.stderr, "", play)
+        self.assertIn("Wrote the counters of 1 objects", play.text(dump))
+        written = self.built / "x.gcda"
+        copy = Path(f"{self.built}/dump{written}")
+        self.assertEqual(copy.read_bytes(), written.read_bytes())
+        counted = run([command_line(), "coverage", "."], self.built).stdout
+        self.assertIn("x.c", counted)
+
+    def test_reports(self) -> None:
+        for name, text in (
+            ("out.info", "DA:7,3"),
+            ("out.gcovr.json", '"line_number"'),
+            ("out.callgrind", "fn="),
+        ):
+            with self.subTest(name):
+                path = self.built / name
+                play = self.play("break checkpoint", "run", f"coverage dump {path}")
+                self.assertEqual(play.stderr, "", play)
+                self.assertIn(text, path.read_text(encoding="utf-8"))
+
+    def test_refusals(self) -> None:
+        play = self.play(
+            "coverage report",
+            "break checkpoint",
+            "run",
+            "coverage report --since mark",
+            "coverage report --since stop",
+            "coverage annotate nothing",
+            "coverage dump x.unknown",
+            "coverage nothing",
+            "kill",
+            "coverage report",
+        )
+        lines = play.stderr.splitlines()
+        expected = (
+            "coverage report: no process: run the program, and stop it",
+            "coverage report: no mark in this process: coverage mark",
+            "coverage report: there was only one stop since the program began",
+            "nothing: there is no function or file of this name that has counters",
+            "x.unknown: the file name does not imply a format",
+            "there is no command 'nothing'",
+            "coverage report: no process: run the program, and stop it",
+        )
+        self.assertEqual(len(lines), len(expected), lines)
+        for line, pattern in zip(lines, expected):
+            self.assertIn(pattern, line)
+        play = play_gdb(
+            ["break checkpoint", "run", "coverage report"], program("spin7030"), ["1", "1"]
+        )
+        self.assertIn("nothing in this process was compiled with --coverage", play.stderr)
+
+    def test_many_stops_leave_nothing(self) -> None:
+        """Each step makes a mark. No descriptor stays open."""
+        count = "python import os; print(len(os.listdir('/proc/self/fd')))"
+        steps = ["step"] * 25  # the first ones open the files of the modules
+        play = self.play("break main", "run", "coverage report", *steps, count, *steps, count)
+        self.assertEqual(play.stderr, "", play)
+        first, last = (int(text) for text in play.all(count))
+        self.assertEqual(first, last)
+
+    def test_settings(self) -> None:
+        elsewhere = self.built / "elsewhere"
+        elsewhere.mkdir()
+        subprocess.run(["mv", str(self.built / "x.gcno"), str(elsewhere)], check=True)
+        self.addCleanup(os.rename, elsewhere / "x.gcno", self.built / "x.gcno")
+        play = self.play(
+            "break checkpoint",
+            "run",
+            "coverage report",
+            f"set coverage notes {elsewhere}",
+            "show coverage notes",
+            "coverage report --by file",
+            "coverage config",
+        )
+        self.assertIn("x.gcno", play.stderr)
+        self.assertEqual(len(play.stderr.splitlines()), 1, play)
+        self.assertRegex(play.text("coverage report --by file"), r"(?m)^x\.c +\d")
+        self.assertIn(str(elsewhere), play.text("coverage config"))
+
+
+if __name__ == "__main__":
+    run_unittests()
