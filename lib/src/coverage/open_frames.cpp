@@ -18,7 +18,7 @@ public:
   }
 
   std::vector<OpenBlock> run(bool all) {
-    if (all) {
+    if (all || (frame_.line == 0 && !frame_.in_call)) {
       add_none();
       for (uint32_t block = 0; block < function_.block_count; ++block)
         add(block);

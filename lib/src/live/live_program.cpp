@@ -1,8 +1,6 @@
 #include "live/live_program.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <unordered_map>
 
 #include <sys/stat.h>
 
@@ -10,33 +8,11 @@
 
 #include <tally/file_io.h>
 
-#include "live/counter_code.h"
 #include "live/process_modules.h"
 #include "stacks/address_space.h"
 #include "support/path.h"
-#include "symbolize/producer.h"
 
 namespace tally::live {
-
-namespace {
-
-// Without the options, which Clang does not record, assumes the worst.
-LiveProgram::Compilation how_compiled(std::string_view producer) {
-  LiveProgram::Compilation out{true, !producer.starts_with("GNU"), false};
-  bool atomic = false;
-  while (!producer.empty()) {
-    const size_t end = std::min(producer.find(' '), producer.size());
-    const std::string_view word = producer.substr(0, end);
-    producer.remove_prefix(std::min(end + 1, producer.size()));
-    if (word.starts_with("-O"))
-      out.optimized = word != "-O0" && word != "-Og";
-    atomic |= word == "-fprofile-update=atomic" || word == "-fprofile-update=prefer-atomic";
-  }
-  out.in_registers = out.optimized && !atomic;
-  return out;
-}
-
-} // namespace
 
 std::shared_ptr<const GcovNotes> NotesCache::notes_of(const std::string &path) {
   struct stat info {};
@@ -88,18 +64,23 @@ Result<void> LiveProgram::refresh(Diagnostics &diagnostics) {
   modules_ = modules_of(maps, pid_, diagnostics);
   layout_ = {};
   ++generation_;
-  symbolizer_ = nullptr;
-  compilations_.clear();
+  open_functions_.reset();
   for (uint32_t i = 0; i < modules_.size(); ++i)
     add_module(layout_, modules_[i], i, *memory_, diagnostics);
   return {};
 }
 
-LiveProgram::Notes LiveProgram::notes_of_objects(NotesCache &cache) const {
+Notes LiveProgram::notes_of_objects(NotesCache &cache) const {
   Notes notes;
   for (const CountedModuleObject &object : layout_.objects)
     notes.push_back(cache.notes_of(cache.place_of(files_of_object(object.data_path).notes)));
   return notes;
+}
+
+OpenFunctions &LiveProgram::open_functions(const Notes &notes) {
+  if (!open_functions_ || open_functions_->notes() != notes)
+    open_functions_ = std::make_unique<OpenFunctions>(layout_, modules_, notes);
+  return *open_functions_;
 }
 
 std::vector<ObjectFiles> LiveProgram::wanted_objects(const Reading &reading, const Notes &notes,
@@ -120,124 +101,21 @@ std::vector<ObjectFiles> LiveProgram::wanted_objects(const Reading &reading, con
 
 std::vector<ObjectFiles> LiveProgram::objects(const Reading &reading, NotesCache &cache) {
   const Notes notes = notes_of_objects(cache);
-  return wanted_objects(reading, notes, open_frames(reading.threads, notes),
+  return wanted_objects(reading, notes, open_functions(notes).frames(reading.threads, *memory_),
                         std::vector<bool>(notes.size(), true), cache);
 }
 
 std::pair<std::vector<ObjectFiles>, std::vector<ObjectFiles>>
 LiveProgram::changed_objects(const Reading &now, const Reading &before, NotesCache &cache) {
   const Notes notes = notes_of_objects(cache);
-  Frames frames = open_frames(now.threads, notes), old = open_frames(before.threads, notes);
+  OpenFunctions &functions = open_functions(notes);
+  Frames frames = functions.frames(now.threads, *memory_),
+         old = functions.frames(before.threads, *memory_);
   std::vector<bool> wanted = live::changed_objects(layout_, now.snapshot, before.snapshot);
   for (size_t i = 0; i < wanted.size(); ++i)
     wanted[i] = wanted[i] || !frames[i].empty() || !old[i].empty();
   return {wanted_objects(now, notes, std::move(frames), wanted, cache),
           wanted_objects(before, notes, std::move(old), wanted, cache)};
-}
-
-LiveProgram::Compilation LiveProgram::compilation_at(uint64_t pc) {
-  for (const LoadedModule &module : modules_)
-    for (const AddressRange &segment : module.places.segments)
-      if (segment.contains(pc - module.bias, 1)) {
-        Compilation &known = compilations_[pc];
-        if (!known.is_known)
-          known = how_compiled(symbolize::producer_at(
-              symbolize::find_files(module.key, {"/usr/lib/debug"}, of_names_), pc - module.bias));
-        return known;
-      }
-  return {};
-}
-
-// Finds the innermost function of each thread that has counters. Functions outside of it are exact,
-// because their calls end blocks (see open_frames.h). If a function was inlined before the counters
-// were added, its lines belong to the graph of its caller; therefore a caller of inlined code is
-// also open if its graph has the line of the pc.
-LiveProgram::Frames LiveProgram::open_frames(std::span<const StoppedThread> threads,
-                                             const Notes &notes) {
-  Frames out(notes.size());
-  if (threads.empty())
-    return out;
-  struct Place {
-    size_t object;
-    GraphFunctionId function;
-  };
-  std::unordered_multimap<std::string_view, Place> functions; // by linkage name
-  for (size_t i = 0; i < notes.size(); ++i)
-    if (notes[i])
-      for (uint32_t k = 0; k < notes[i]->graph.functions.size(); ++k) {
-        const auto id = static_cast<GraphFunctionId>(k);
-        functions.emplace(notes[i]->graph.strings[notes[i]->graph.functions[id].name],
-                          Place{i, id});
-      }
-  if (!symbolizer_)
-    symbolizer_ = make_symbolizer();
-  std::vector<ModuleId> ids;
-  for (const LoadedModule &module : modules_)
-    ids.push_back(symbolizer_->module(module.key, of_names_));
-  const auto frames_at = [&](uint64_t pc) {
-    std::vector<SourceFrame> frames;
-    for (size_t i = 0; i < modules_.size(); ++i)
-      for (const AddressRange &segment : modules_[i].places.segments)
-        if (segment.contains(pc - modules_[i].bias, 1))
-          symbolizer_->frames(ids[i], pc - modules_[i].bias, frames);
-    return frames;
-  };
-  const auto has_line = [](const CoverageGraph &graph, GraphFunctionId id, uint32_t line) {
-    for (const GraphLocation &location : graph.locations_of(graph.functions[id]))
-      for (const uint32_t each : graph.lines_of(location))
-        if (each == line)
-          return true;
-    return false;
-  };
-  const auto arcs_of = [&](size_t object, const GraphFunction &function) -> const CounterArray * {
-    for (const CountedFunction &each : layout_.functions_of(layout_.objects[object]))
-      if (each.key.ident == function.ident && each.key.cfg_checksum == function.cfg_checksum)
-        for (const CounterArray &array : layout_.arrays_of(each))
-          if (array.kind == static_cast<uint32_t>(GcovCounter::arcs))
-            return &array;
-    return nullptr;
-  };
-  const bool module_has_x86_64_code =
-      std::ranges::any_of(modules_, [](const LoadedModule &m) { return m.places.x86_64; });
-  for (const StoppedThread &thread : threads)
-    for (size_t depth = 0; depth < thread.pcs.size(); ++depth) {
-      const uint64_t pc = thread.pcs[depth];
-      const std::vector<SourceFrame> frames = frames_at(pc);
-      const Compilation how = frames.empty() ? Compilation() : compilation_at(pc);
-      bool found = false;
-      for (const SourceFrame &frame : frames) {
-        const std::string_view name =
-            frame.system_name.empty() ? frame.function : frame.system_name;
-        const auto [first, last] = functions.equal_range(name);
-        for (auto at = first; at != last; ++at) {
-          const CoverageGraph &graph = notes[at->second.object]->graph;
-          const GraphFunction &function = graph.functions[at->second.function];
-          if (frame.function_line != 0 && frame.function_line != function.start_line)
-            continue;
-          OpenFrame open{.function = at->second.function,
-                         .file = std::string(frames[0].file),
-                         .line = frames[0].line,
-                         .optimized = how.optimized,
-                         .in_registers = how.in_registers && depth == 0,
-                         .in_call = depth > 0};
-          if (found && !how.optimized && !has_line(graph, open.function, open.line))
-            continue;
-          if (depth == 0) {
-            const std::vector<SourceFrame> before = frames_at(pc - 1);
-            if (const CounterArray *array = arcs_of(at->second.object, function);
-                array && module_has_x86_64_code)
-              open.near_counters = counters_near(pc, *array, *memory_);
-            open.at_line_start = before.size() != frames.size() || before[0].line != open.line ||
-                                 before[0].function != frames[0].function;
-          }
-          out[at->second.object].push_back(std::move(open));
-        }
-        found |= first != last;
-      }
-      if (found)
-        break;
-    }
-  return out;
 }
 
 Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std::string &folder) {

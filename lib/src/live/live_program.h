@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -13,20 +12,14 @@
 
 #include <tally/diagnostics.h>
 #include <tally/result.h>
-#include <tally/symbolizer.h>
 
 #include "coverage_collect/counted_object.h"
 #include "live/counter_layout.h"
 #include "live/counter_snapshot.h"
 #include "live/memory.h"
+#include "live/open_functions.h"
 
 namespace tally::live {
-
-// The stack of a thread when the counters are read.
-struct StoppedThread {
-  int32_t tid = 0;
-  std::vector<uint64_t> pcs; // run-time addresses, leaf first; a caller's is its return address - 1
-};
 
 // The notes of objects, which are read once. They are read again if a file was replaced.
 class NotesCache {
@@ -79,20 +72,11 @@ public:
   std::pair<std::vector<ObjectFiles>, std::vector<ObjectFiles>>
   changed_objects(const Reading &now, const Reading &before, NotesCache &cache);
 
-  // How the code at an address was compiled, as far as it concerns the counters.
-  struct Compilation {
-    bool is_known = false;
-    bool optimized = false;    // other than by -Og
-    bool in_registers = false; // counters may be in registers
-  };
-
 private:
   LiveProgram() = default;
-  Compilation compilation_at(uint64_t pc);
-  using Notes = std::vector<std::shared_ptr<const GcovNotes>>; // by object
-  using Frames = std::vector<std::vector<OpenFrame>>;          // by object
+  using Frames = std::vector<std::vector<OpenFrame>>; // by object
   Notes notes_of_objects(NotesCache &cache) const;
-  Frames open_frames(std::span<const StoppedThread> threads, const Notes &notes);
+  OpenFunctions &open_functions(const Notes &notes);
   std::vector<ObjectFiles> wanted_objects(const Reading &reading, const Notes &notes, Frames frames,
                                           const std::vector<bool> &wanted, NotesCache &cache);
 
@@ -103,9 +87,7 @@ private:
   std::vector<LoadedModule> modules_;
   CounterLayout layout_;
   uint64_t generation_ = 0;
-  std::unordered_map<uint64_t, Compilation> compilations_; // by pc
-  std::unique_ptr<Symbolizer> symbolizer_;                 // of the program's modules
-  Diagnostics of_names_;                                   // what the symbolizer reports
+  std::unique_ptr<OpenFunctions> open_functions_; // of the newest notes
 };
 
 // Writes the counters of objects as .gcda files below a directory, where the program would write

@@ -1,0 +1,154 @@
+#include "live/open_functions.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "live/counter_code.h"
+#include "symbolize/module_file.h"
+#include "symbolize/producer.h"
+
+namespace tally::live {
+
+OpenFunctions::OpenFunctions(const CounterLayout &layout, std::span<const LoadedModule> modules,
+                             Notes notes)
+    : layout_(layout), modules_(modules), notes_(std::move(notes)), symbolizer_(make_symbolizer()) {
+  for (const LoadedModule &module : modules_)
+    module_ids_.push_back(symbolizer_->module(module.key, findings_));
+  for (size_t object = 0; object < notes_.size(); ++object)
+    if (notes_[object]) {
+      const CoverageGraph &graph = notes_[object]->graph;
+      for (uint32_t i = 0; i < graph.functions.size(); ++i) {
+        const auto id = static_cast<GraphFunctionId>(i);
+        functions_.emplace(graph.strings[graph.functions[id].name], Place{object, id});
+      }
+    }
+}
+
+std::vector<std::vector<OpenFrame>> OpenFunctions::frames(std::span<const StoppedThread> threads,
+                                                          Memory &memory) {
+  Frames out(notes_.size());
+  for (const StoppedThread &thread : threads)
+    for (size_t depth = 0; depth < thread.pcs.size(); ++depth)
+      if (add_frames(thread.pcs[depth], depth > 0, memory, out))
+        break;
+  return out;
+}
+
+const LoadedModule *OpenFunctions::module_at(uint64_t pc) const {
+  for (const LoadedModule &module : modules_)
+    for (const AddressRange &segment : module.places.segments)
+      if (segment.contains(pc - module.bias, 1))
+        return &module;
+  return nullptr;
+}
+
+std::vector<SourceFrame> OpenFunctions::source_frames(uint64_t pc) {
+  std::vector<SourceFrame> frames;
+  if (const LoadedModule *module = module_at(pc))
+    symbolizer_->frames(module_ids_[static_cast<size_t>(module - modules_.data())],
+                        pc - module->bias, frames);
+  return frames;
+}
+
+// Without the options, which Clang does not record, it assumes the worst.
+OpenFunctions::Compilation OpenFunctions::how_compiled(std::string_view producer) {
+  Compilation out;
+  out.optimized = !producer.starts_with("GNU");
+  bool atomic = false;
+  while (!producer.empty()) {
+    const size_t end = std::min(producer.find(' '), producer.size());
+    const std::string_view word = producer.substr(0, end);
+    producer.remove_prefix(std::min(end + 1, producer.size()));
+    if (word.starts_with("-O"))
+      out.optimized = word != "-O0" && word != "-Og";
+    atomic |= word == "-fprofile-update=atomic" || word == "-fprofile-update=prefer-atomic";
+  }
+  out.in_registers = out.optimized && !atomic;
+  return out;
+}
+
+const OpenFunctions::Compilation &OpenFunctions::compilation_at(uint64_t pc,
+                                                                const LoadedModule &module) {
+  const auto [at, added] = compilations_.try_emplace(pc);
+  if (added)
+    at->second = how_compiled(symbolize::producer_at(
+        symbolize::find_files(module.key, {"/usr/lib/debug"}, findings_), pc - module.bias));
+  return at->second;
+}
+
+// Adds the functions with counters at a pc. Returns false if there is none.
+bool OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory &memory, Frames &out) {
+  const LoadedModule *const module = module_at(pc);
+  const std::vector<SourceFrame> frames = source_frames(pc);
+  if (!module)
+    return false;
+  if (frames.empty())
+    return add_all(*module, in_call, out);
+  bool found = false;
+  for (const SourceFrame &frame : frames) {
+    const auto [first, last] =
+        functions_.equal_range(frame.system_name.empty() ? frame.function : frame.system_name);
+    for (auto at = first; at != last; ++at) {
+      const Place &place = at->second;
+      if (frame.function_line != 0 && frame.function_line != function_of(place).start_line)
+        continue;
+      const Compilation &how = compilation_at(pc, *module);
+      // Code that was inlined before the counters were added belongs to the graph of its caller.
+      if (found && !how.optimized && !has_line(place, frames[0].line))
+        continue;
+      OpenFrame open{.function = place.function,
+                     .file = std::string(frames[0].file),
+                     .line = frames[0].line,
+                     .optimized = how.optimized,
+                     .in_registers = how.in_registers && !in_call,
+                     .in_call = in_call};
+      if (!in_call) {
+        const CounterArray *const array = arcs_of(place);
+        if (array && module->places.x86_64)
+          open.near_counters = counters_near(pc, *array, memory);
+        const std::vector<SourceFrame> before = source_frames(pc - 1);
+        open.at_line_start = before.size() != frames.size() || before[0].line != open.line ||
+                             before[0].function != frames[0].function;
+      }
+      out[place.object].push_back(std::move(open));
+    }
+    found |= first != last;
+  }
+  return found;
+}
+
+bool OpenFunctions::add_all(const LoadedModule &module, bool in_call, Frames &out) const {
+  const auto number = static_cast<uint32_t>(&module - modules_.data());
+  bool found = false;
+  for (size_t object = 0; object < notes_.size(); ++object) {
+    if (layout_.objects[object].module != number || !notes_[object])
+      continue;
+    for (uint32_t i = 0; i < notes_[object]->graph.functions.size(); ++i)
+      out[object].push_back({.function = static_cast<GraphFunctionId>(i),
+                             .optimized = true,
+                             .in_registers = !in_call});
+    found = true;
+  }
+  return found;
+}
+
+const CounterArray *OpenFunctions::arcs_of(const Place &place) const {
+  const GraphFunction &function = function_of(place);
+  for (const CountedFunction &each : layout_.functions_of(layout_.objects[place.object]))
+    if (each.key.ident == function.ident && each.key.cfg_checksum == function.cfg_checksum)
+      for (const CounterArray &array : layout_.arrays_of(each))
+        if (array.kind == static_cast<uint32_t>(GcovCounter::arcs))
+          return &array;
+  return nullptr;
+}
+
+bool OpenFunctions::has_line(const Place &place, uint32_t line) const {
+  const CoverageGraph &graph = notes_[place.object]->graph;
+  return std::ranges::any_of(graph.locations_of(function_of(place)), [&](const auto &location) {
+    const auto lines = graph.lines_of(location);
+    return std::ranges::find(lines, line) != lines.end();
+  });
+}
+
+} // namespace tally::live

@@ -1,0 +1,76 @@
+// Finds the functions with counters that the threads of a stopped program are in.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <tally/diagnostics.h>
+#include <tally/gcov.h>
+#include <tally/gcov_counts.h>
+#include <tally/symbolizer.h>
+
+#include "live/counter_layout.h"
+#include "live/memory.h"
+
+namespace tally::live {
+
+// The stack of a thread when the counters are read.
+struct StoppedThread {
+  int32_t tid = 0;
+  std::vector<uint64_t> pcs; // run-time addresses, leaf first; a caller's is its return address - 1
+};
+
+using Notes = std::vector<std::shared_ptr<const GcovNotes>>; // by object; null if not readable
+
+class OpenFunctions {
+public:
+  // `layout` and `modules` must outlive the object.
+  OpenFunctions(const CounterLayout &layout, std::span<const LoadedModule> modules, Notes notes);
+
+  const Notes &notes() const { return notes_; }
+  // Returns the frames by object. Of each thread, it is the innermost function that has counters,
+  // with the functions that it is inlined into: those outside of it are exact, because their calls
+  // end blocks (see coverage/open_frames.h). If the code has no name, as in a stripped file, any
+  // function of the module may be the one.
+  std::vector<std::vector<OpenFrame>> frames(std::span<const StoppedThread> threads,
+                                             Memory &memory);
+
+private:
+  struct Place {
+    size_t object;
+    GraphFunctionId function;
+  };
+  // How code was compiled, as far as it concerns the counters.
+  struct Compilation {
+    bool optimized = true;    // other than by -Og
+    bool in_registers = true; // counters may be in registers
+  };
+  using Frames = std::vector<std::vector<OpenFrame>>;
+
+  const LoadedModule *module_at(uint64_t pc) const;
+  std::vector<SourceFrame> source_frames(uint64_t pc);
+  const Compilation &compilation_at(uint64_t pc, const LoadedModule &module);
+  static Compilation how_compiled(std::string_view producer);
+  bool add_frames(uint64_t pc, bool in_call, Memory &memory, Frames &out);
+  bool add_all(const LoadedModule &module, bool in_call, Frames &out) const;
+  const CounterArray *arcs_of(const Place &place) const;
+  bool has_line(const Place &place, uint32_t line) const;
+  const GraphFunction &function_of(const Place &place) const {
+    return notes_[place.object]->graph.functions[place.function];
+  }
+
+  const CounterLayout &layout_;
+  std::span<const LoadedModule> modules_;
+  Notes notes_;
+  std::unordered_multimap<std::string_view, Place> functions_; // by linkage name
+  std::unique_ptr<Symbolizer> symbolizer_;
+  Diagnostics findings_;                                   // of the symbolizer
+  std::vector<ModuleId> module_ids_;                       // by module
+  std::unordered_map<uint64_t, Compilation> compilations_; // by pc
+};
+
+} // namespace tally::live
