@@ -18,24 +18,24 @@ struct Closer {
 
 class Command : public lldb::SBCommandPluginInterface {
 public:
-  Command(std::string name, std::shared_ptr<Closer> owner)
-      : name_(std::move(name)), owner_(std::move(owner)) {}
+  Command(std::string group, std::string name, std::shared_ptr<Closer> owner)
+      : group_(std::move(group)), name_(std::move(name)), owner_(std::move(owner)) {}
 
   // An exception that propagates from here would terminate LLDB.
   bool DoExecute(lldb::SBDebugger debugger, char **words,
                  lldb::SBCommandReturnObject &result) override {
     try {
-      owner_->front->run(debugger, name_, words, result);
+      owner_->front->run(debugger, group_, name_, words, result);
     } catch (const std::exception &error) {
       result.SetError(error.what());
     } catch (...) {
-      result.SetError("profile: an unknown exception");
+      result.SetError((group_ + ": an unknown exception").c_str());
     }
     return result.Succeeded();
   }
 
 private:
-  std::string name_;
+  std::string group_, name_;
   std::shared_ptr<Closer> owner_;
 };
 
@@ -50,18 +50,20 @@ std::string rest_of_help(const std::string &help, const std::string &usage) {
 void register_commands(lldb::SBDebugger &debugger, const Library &library,
                        const std::shared_ptr<Front> &front) {
   lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
-  const std::string all = library.tally_profile_help();
-  lldb::SBCommand profile =
-      interpreter.AddMultiwordCommand("profile", all.substr(0, all.find('\n')).c_str());
-  // LLDB appends the list of the commands by itself.
-  const size_t rest = all.find('\n') + 1;
-  profile.SetHelpLong(all.substr(rest, all.find("\n\n") - rest).c_str());
   const auto owner = std::make_shared<Closer>(front);
-  for (auto &row : command_table(library)) {
-    lldb::SBCommand command =
-        profile.AddCommand(row["name"].c_str(), new Command(row["name"], owner),
-                           row["summary"].c_str(), row["usage"].c_str());
-    command.SetHelpLong(rest_of_help(row["help"], row["usage"]).c_str());
+  for (const char *group : {"profile", "coverage"}) {
+    const std::string all = library.tally_group_help(group);
+    lldb::SBCommand prefix =
+        interpreter.AddMultiwordCommand(group, all.substr(0, all.find('\n')).c_str());
+    // LLDB appends the list of the commands by itself.
+    const size_t rest = all.find('\n') + 1;
+    prefix.SetHelpLong(all.substr(rest, all.find("\n\n") - rest).c_str());
+    for (auto &row : command_table(library, group)) {
+      lldb::SBCommand command =
+          prefix.AddCommand(row["name"].c_str(), new Command(group, row["name"], owner),
+                            row["summary"].c_str(), row["usage"].c_str());
+      command.SetHelpLong(rest_of_help(row["help"], row["usage"]).c_str());
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// `profile` and its subcommands. The library supplies their names and help.
+// `profile`, `coverage` and their subcommands. The library supplies their names and help.
 #pragma once
 
 #include <memory>

@@ -97,11 +97,11 @@ void Front::close() noexcept {
   }
 }
 
-void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **words,
-                lldb::SBCommandReturnObject &result) {
+void Front::run(lldb::SBDebugger &debugger, const std::string &group, const std::string &name,
+                char **words, lldb::SBCommandReturnObject &result) {
   const std::unique_lock lock(inferior_.mutex(), std::try_to_lock);
   if (!lock) {
-    result.SetError("profile: another thread of LLDB is using the profile: try again");
+    result.SetError((group + ": another thread of LLDB is using the profile: try again").c_str());
     return;
   }
   std::string line = name;
@@ -112,7 +112,7 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **word
   Outcome outcome;
   {
     LldbPerformer performer(debugger, session_.sampled_pid(), inferior_.actions());
-    outcome = session_.command(line, performer);
+    outcome = session_.command(group, line, performer);
     outcome.text.insert(0, performer.said());
   }
   const Inferior::News more = inferior_.follow(debugger);

@@ -22,9 +22,9 @@ public:
   // Ends sampling and all threads. A second call does nothing.
   void close() noexcept;
 
-  // Runs `profile NAME WORDS`. Call it on the debugger's thread.
-  void run(lldb::SBDebugger &debugger, const std::string &name, char **words,
-           lldb::SBCommandReturnObject &result);
+  // Runs `GROUP NAME WORDS`. Call it on the debugger's thread.
+  void run(lldb::SBDebugger &debugger, const std::string &group, const std::string &name,
+           char **words, lldb::SBCommandReturnObject &result);
 
 private:
   Session session_;

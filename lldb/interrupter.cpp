@@ -18,11 +18,6 @@ constexpr int most_pending = 1000; // signals, at most one for each thread
 constexpr std::chrono::milliseconds longest_look_away{TALLY_LIMIT_SIGINT_MS};
 constexpr std::chrono::milliseconds between_requests{200}; // LLDB loses early requests
 
-bool is_signal_frame(lldb::SBFrame frame) {
-  const char *const name = frame.GetFunctionName();
-  return name && std::strstr(name, "restore_rt");
-}
-
 // Returns whether the thread is only at LLDB's internal breakpoints, for example the breakpoint for
 // loaded libraries.
 bool is_at_lldbs_own(lldb::SBThread &thread) {
@@ -153,7 +148,8 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
   std::vector<SeenThread> seen;
   const auto see = [&](lldb::SBThread thread) {
     const char *const name = thread.GetName();
-    seen.push_back({static_cast<int32_t>(thread.GetThreadID()), name ? name : "", pcs_of(thread)});
+    seen.push_back({static_cast<int32_t>(thread.GetThreadID()), name ? name : "",
+                    pcs_of(thread, with_callers_ ? TALLY_LIMIT_STACK_FRAMES : 1)});
   };
   bool ours_alone = true;
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
@@ -181,24 +177,6 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
   if (!seen.empty())
     session_.tick(seen, performer);
   return ours_alone;
-}
-
-// Returns the thread's pcs, leaf first. A caller's pc is its return address - 1.
-std::vector<uint64_t> Interrupter::pcs_of(lldb::SBThread thread) const {
-  std::vector<uint64_t> out;
-  bool returned_to = false; // whether the previous (inner) frame was called from this one
-  const uint32_t most = with_callers_ ? TALLY_LIMIT_STACK_FRAMES : 1;
-  for (uint32_t i = 0; i < most; ++i) {
-    lldb::SBFrame frame = thread.GetFrameAtIndex(i);
-    if (!frame.IsValid())
-      break;
-    if (with_callers_ && frame.IsInlined())
-      continue; // the library finds inlined frames itself
-    const bool is_signal = is_signal_frame(frame);
-    out.push_back(frame.GetPC() - (returned_to && !is_signal ? 1 : 0));
-    returned_to = !is_signal;
-  }
-  return out;
 }
 
 } // namespace tally_lldb

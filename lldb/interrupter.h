@@ -39,7 +39,6 @@ private:
   void tick(lldb::SBProcess process); // the body of the ticker's thread
   // Returns whether only interrupts have stopped the threads, and records where they are stopped.
   bool is_ours(lldb::SBProcess &process, Performer &performer);
-  std::vector<uint64_t> pcs_of(lldb::SBThread thread) const;
 
   Session &session_;
   Signals &signals_;

@@ -19,11 +19,11 @@ namespace tally_lldb {
   _(tally_table_column_name)                                                                       \
   _(tally_table_texts)                                                                             \
   _(tally_table_counts)                                                                            \
-  _(tally_commands)                                                                                \
-  _(tally_profile_help)                                                                            \
+  _(tally_group_commands)                                                                          \
+  _(tally_group_help)                                                                              \
   _(tally_session_new)                                                                             \
   _(tally_session_free)                                                                            \
-  _(tally_session_command)                                                                         \
+  _(tally_session_run)                                                                             \
   _(tally_session_event)                                                                           \
   _(tally_session_answer)                                                                          \
   _(tally_session_cancel)                                                                          \

@@ -1,5 +1,8 @@
 #include "performer.h"
 
+#include <cinttypes>
+#include <cstdio>
+
 #include "actions.h"
 #include "interpreter.h"
 #include "source_view.h"
@@ -58,6 +61,24 @@ std::string LldbPerformer::instructions(const std::vector<uint64_t> &ranges) {
   lldb::SBProcess process = process_of(debugger_, sampled_pid_);
   return disassemble(
       debugger_, process.IsValid() ? process : debugger_.GetSelectedTarget().GetProcess(), ranges);
+}
+
+std::optional<std::string> LldbPerformer::stacks() {
+  lldb::SBProcess process = debugger_.GetSelectedTarget().GetProcess();
+  if (!is_stopped(process))
+    return "the process is running";
+  std::string out;
+  for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
+    lldb::SBThread thread = process.GetThreadAtIndex(i);
+    out += std::to_string(thread.GetThreadID());
+    for (const uint64_t pc : pcs_of(thread, TALLY_LIMIT_STACK_FRAMES)) {
+      char text[24];
+      std::snprintf(text, sizeof text, " %" PRIx64, pc);
+      out += text;
+    }
+    out += '\n';
+  }
+  return out;
 }
 
 std::optional<std::string> LldbPerformer::act(int request, const Words &words,

@@ -10,7 +10,8 @@ namespace {
 
 using Table = std::unique_ptr<tally_table, decltype(Library::tally_table_free)>;
 
-Table table_of(const Library &library, decltype(Library::tally_commands) list) {
+// `list` is called with the address of a table to make, and returns an error or null.
+template <class List> Table table_of(const Library &library, List list) {
   tally_table *table = nullptr;
   if (tally_error *error = list(&table)) {
     const std::string text = library.tally_error_text(error);
@@ -65,6 +66,9 @@ Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &perf
         answers.push_back(performer.symbol(address));
     } else if (request == TALLY_REQUEST_DISASSEMBLE) {
       answers.push_back(performer.instructions(asked));
+    } else if (request == TALLY_REQUEST_STACKS) {
+      if (std::optional<std::string> stacks = performer.stacks())
+        answers.push_back(std::move(*stacks));
     } else {
       if (std::optional<std::string> answer = performer.act(request, words, signals))
         answers.push_back(std::move(*answer));
@@ -77,12 +81,13 @@ Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &perf
   return refusal(error);
 }
 
-Outcome Session::command(const std::string &line, Performer &performer) {
+Outcome Session::command(const std::string &group, const std::string &line, Performer &performer) {
   const std::lock_guard lock(mutex_);
   if (!handle_)
     return {};
   tally_reply *reply = nullptr;
-  tally_error *const error = library_.tally_session_command(handle_, line.c_str(), &reply);
+  tally_error *const error =
+      library_.tally_session_run(handle_, group.c_str(), line.c_str(), &reply);
   return perform(error, reply, performer);
 }
 
@@ -169,8 +174,11 @@ std::vector<std::pair<std::string, int32_t>> region_exits(const Library &library
   return out;
 }
 
-std::vector<std::map<std::string, std::string>> command_table(const Library &library) {
-  const Table table = table_of(library, library.tally_commands);
+std::vector<std::map<std::string, std::string>> command_table(const Library &library,
+                                                              const std::string &group) {
+  const Table table = table_of(library, [&](tally_table **made) {
+    return library.tally_group_commands(group.c_str(), made);
+  });
   std::vector<std::map<std::string, std::string>> out(library.tally_table_rows(table.get()));
   for (size_t column = 0; column < library.tally_table_columns(table.get()); ++column)
     if (const char *const *texts = library.tally_table_texts(table.get(), column))

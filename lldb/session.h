@@ -25,6 +25,8 @@ public:
   virtual std::string symbol(uint64_t address) = 0;
   // Answers TALLY_REQUEST_DISASSEMBLE. `ranges` holds pairs of addresses.
   virtual std::string instructions(const std::vector<uint64_t> &ranges) = 0;
+  // Answers TALLY_REQUEST_STACKS. Returns nothing if the front end cannot do so now.
+  virtual std::optional<std::string> stacks() = 0;
   // Performs one of the other requests. Returns "", the reason if that failed, or nothing if the
   // front end does not support the request.
   virtual std::optional<std::string> act(int request, const Words &words,
@@ -62,7 +64,8 @@ public:
   ~Session();
   void close(); // ends sampling and joins the reader thread; later calls do nothing
 
-  Outcome command(const std::string &line, Performer &performer);
+  // Runs a command of a group; `line` is the text after the group's name.
+  Outcome command(const std::string &group, const std::string &line, Performer &performer);
   Outcome event(const Event &event, Performer &performer);
   Outcome tick(const std::vector<SeenThread> &seen, Performer &performer);
   int32_t sampled_pid();
@@ -106,6 +109,7 @@ private:
 std::vector<std::pair<std::string, int32_t>> region_exits(const Library &library);
 
 // Returns a row for each command of `profile`, with the columns name, summary, usage and help.
-std::vector<std::map<std::string, std::string>> command_table(const Library &library);
+std::vector<std::map<std::string, std::string>> command_table(const Library &library,
+                                                              const std::string &group);
 
 } // namespace tally_lldb

@@ -163,4 +163,29 @@ Event end_of(lldb::SBProcess process, std::optional<int> status, int last_signal
   return out;
 }
 
+namespace {
+
+bool is_signal_frame(lldb::SBFrame frame) {
+  const char *const name = frame.GetFunctionName();
+  return name && std::strstr(name, "restore_rt");
+}
+
+} // namespace
+
+std::vector<uint64_t> pcs_of(lldb::SBThread thread, uint32_t most) {
+  std::vector<uint64_t> out;
+  bool returned_to = false; // whether the previous (inner) frame was called from this one
+  for (uint32_t i = 0; i < most; ++i) {
+    lldb::SBFrame frame = thread.GetFrameAtIndex(i);
+    if (!frame.IsValid())
+      break;
+    if (most > 1 && frame.IsInlined())
+      continue; // the library finds inlined frames itself
+    const bool is_signal = is_signal_frame(frame);
+    out.push_back(frame.GetPC() - (returned_to && !is_signal ? 1 : 0));
+    returned_to = !is_signal;
+  }
+  return out;
+}
+
 } // namespace tally_lldb

@@ -1,7 +1,9 @@
 // Translates the state of a process in LLDB to events of the session.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <lldb/API/LLDB.h>
 
@@ -13,6 +15,9 @@ std::string path_of(lldb::SBFileSpec spec); // returns "" if there is no path
 int32_t kind_of(lldb::SBProcess process);   // returns a tally_target_kind
 // Returns an event with the target, the process id, the program and its command line.
 Event facts_of(lldb::SBTarget target, lldb::SBProcess process, int32_t kind);
+// Returns the thread's pcs, leaf first, of at most `most` frames. A caller's pc is its return
+// address - 1.
+std::vector<uint64_t> pcs_of(lldb::SBThread thread, uint32_t most);
 bool is_stopped(lldb::SBProcess process);
 bool is_running(lldb::SBProcess process);
 // Returns an event with the reason and the source location of the last stop.

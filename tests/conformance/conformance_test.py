@@ -10,6 +10,7 @@ A scenario begins with comments (`# …`) and with what it needs, one per line:
     under NAME [ARGUMENT]...      the program that runs the debugger itself
     needs watchpoints             hardware watchpoints work
     needs kernel                  perf samples the kernel, too
+    needs gcc                     the programs were compiled by GCC
 
 Then come commands (`> …`), each followed by what Tally prints for it. Commands `profile …` go to
 both debuggers unchanged; players.py translates the others. Blank lines are ignored.
@@ -46,6 +47,7 @@ from scenario_file import (
 )
 from support.chance import with_one_retry
 from support.lldb_driver import in_each_lldb, lldb_name, need_lldb
+from support.programs import program
 from support.skips import (
     need_hardware_watchpoints,
     need_kernel_samples,
@@ -56,7 +58,19 @@ from support.skips import (
 )
 
 FOLDER = Path(__file__).parent
-NEEDS = {"watchpoints": need_hardware_watchpoints, "kernel": need_kernel_samples}
+
+
+def need_counters_of_gcc() -> None:
+    """Skips the test if another compiler made the program `counted`: libgcov's list is missing."""
+    if b"__gcov_root" not in Path(program("counted")).read_bytes():
+        raise unittest.SkipTest("the programs were not compiled by GCC")
+
+
+NEEDS = {
+    "watchpoints": need_hardware_watchpoints,
+    "kernel": need_kernel_samples,
+    "gcc": need_counters_of_gcc,
+}
 
 
 class ConformanceTest(unittest.TestCase):

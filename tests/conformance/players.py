@@ -38,7 +38,7 @@ _VERBS = (
     (r"wait (\S+)", r"shell sleep \1", r"platform shell sleep \1"),
     (r"attach", "attach {pid}", "process attach -p {pid}"),
     (r"core", "core-file {core}", "target create -c {core} {program}"),
-    (r"(profile(?: .*)?)", r"\1", r"\1"),
+    (r"((?:profile|coverage)(?: .*)?)", r"\1", r"\1"),
 )
 
 

@@ -33,7 +33,7 @@ class Step:
 
     @property
     def is_profile(self) -> bool:
-        return self.command.split()[0] == "profile"
+        return self.command.split()[0] in ("profile", "coverage")
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,8 @@ Result<Reply> annotate_lines(CoverageGroup &group, const ParsedCommand &command)
 
 Result<Reply> make_mark(CoverageGroup &group, const ParsedCommand &command) {
   return group.with_counters(
-      name_of(command), [&group](std::shared_ptr<const CounterMark> now) -> Result<Reply> {
+      name_of(command), [&group](Result<std::shared_ptr<const CounterMark>> read) -> Result<Reply> {
+        TALLY_TRY(now, std::move(read));
         const size_t size = now->snapshot.size();
         group.mark = std::move(now);
         return Reply{fmt::format("Marked {} of counters.\n", fmt::format("{} bytes", size)), {}};

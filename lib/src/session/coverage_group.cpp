@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "collect/proc_info.h"
 #include "session/command_help.h"
 #include "session/coverage_table.h"
 #include "support/path.h"
@@ -122,13 +123,11 @@ Result<Reply> CoverageGroup::event(const DebugEvent &event) {
     }
     break;
   case EventKind::resumed:
-    is_running_ = true;
     break;
   case EventKind::exited:
   case EventKind::signalled:
   case EventKind::killed:
   case EventKind::detached:
-    is_running_ = false;
     program_.reset();
     mark = last_stop = stop_before = nullptr;
     break;
@@ -138,7 +137,6 @@ Result<Reply> CoverageGroup::event(const DebugEvent &event) {
   case EventKind::signal:
   case EventKind::step:
   case EventKind::other:
-    is_running_ = false;
     if (settings.value("auto-mark") == "on" && event.target == TargetKind::native)
       make_stop_mark();
     break;
@@ -150,9 +148,9 @@ Result<Reply> CoverageGroup::event(const DebugEvent &event) {
 void CoverageGroup::make_stop_mark() {
   if (!program("coverage"))
     return;
-  static_cast<void>(
-      with_counters("coverage", [this](std::shared_ptr<const CounterMark> now) -> Result<Reply> {
-        stop_before = std::exchange(last_stop, std::move(now));
+  static_cast<void>(with_counters(
+      "coverage", [this](Result<std::shared_ptr<const CounterMark>> now) -> Result<Reply> {
+        stop_before = std::exchange(last_stop, now ? std::move(*now) : nullptr);
         return Reply{};
       }));
 }
@@ -177,7 +175,8 @@ Result<live::LiveProgram *> CoverageGroup::program(const std::string &command) {
   }
   if (front.target.pid == 0)
     return refused("no process: run the program, and stop it");
-  if (is_running_)
+  const auto status = process_status(std::to_string(front.target.pid));
+  if (status && status->state != 't' && status->state != 'T') // LLDB does not report every resume
     return refused("the program is running; interrupt it first");
   if (!program_ || program_->pid() != front.target.pid) {
     TALLY_TRY(opened, live::LiveProgram::open(front.target.pid));
@@ -207,10 +206,11 @@ Result<Reply> CoverageGroup::with_counters(const std::string &command, ThenMark 
       [now, command, then = std::move(then)](std::string_view answer) -> Result<Reply> {
         auto threads = parse_stacks(answer);
         if (!threads)
-          return fail(ErrorCode::unsupported,
-                      fmt::format("the stacks of the threads are not known: {}", answer), command);
+          return then(fail(ErrorCode::unsupported,
+                           fmt::format("the stacks of the threads are not known: {}", answer),
+                           command));
         now->threads = std::move(*threads);
-        return then(now);
+        return then(std::shared_ptr<const CounterMark>(now));
       });
   return Reply{};
 }
@@ -220,7 +220,8 @@ Result<Reply> CoverageGroup::with_coverage(const std::string &command, std::stri
   return with_counters(
       command,
       [this, command, since = std::move(since),
-       then = std::move(then)](std::shared_ptr<const CounterMark> now) -> Result<Reply> {
+       then = std::move(then)](Result<std::shared_ptr<const CounterMark>> read) -> Result<Reply> {
+        TALLY_TRY(now, std::move(read));
         TALLY_TRY(live, program(command));
         std::shared_ptr<const CounterMark> before;
         if (since == "mark") {

@@ -49,8 +49,9 @@ public:
   // is stopped, or if it has no counters. `command` is named in errors.
   Result<live::LiveProgram *> program(const std::string &command);
 
-  // Reads the counters and the stacks. `then` receives them once the front end has answered.
-  using ThenMark = std::function<Result<Reply>(std::shared_ptr<const CounterMark> now)>;
+  // Reads the counters and the stacks. `then` receives them once the front end has answered, or the
+  // reason why the stacks are not known.
+  using ThenMark = std::function<Result<Reply>(Result<std::shared_ptr<const CounterMark>> now)>;
   Result<Reply> with_counters(const std::string &command, ThenMark then);
   // Counts what ran until now, or since a mark. `since` is empty, "mark" or "stop".
   using Then = std::function<Result<Reply>(const LiveCoverage &shown)>;
@@ -70,7 +71,6 @@ private:
 
   std::optional<live::LiveProgram> program_;
   live::NotesCache notes_;
-  bool is_running_ = false;
   std::vector<std::string> functions_; // the names that the last report knew
 };
 
