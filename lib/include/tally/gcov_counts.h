@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,10 +60,10 @@ struct OpenFrame {
   uint32_t line = 0;          // of the pc; 0 if unknown
   bool at_line_start = false; // the pc is the first instruction of the line
   // The function's counters, by their index, that the code around the pc updates. This code has no
-  // line of its own, and the debug information attributes it to the line before it. Nothing if this
-  // code cannot be examined.
-  std::optional<std::vector<uint32_t>> near_counters{};
-  // The code is optimized: code was moved across the updates of counters.
+  // line of its own, and the debug information attributes it to the line before it.
+  std::vector<uint32_t> near_counters{};
+  // The code is optimized, so that it was moved across the updates of counters; or near_counters
+  // are not known.
   bool optimized = false;
   // Counters may be in registers, and their values in memory too small.
   bool in_registers = false;

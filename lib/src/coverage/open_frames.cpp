@@ -46,10 +46,7 @@ public:
         if (last_of_line_[arc.destination] != absent)
           add(arc.source);
       }
-    if (frame_.near_counters)
-      add_near_counters();
-    else
-      add_critical_arcs();
+    add_near_counters();
     return std::move(out_);
   }
 
@@ -94,26 +91,12 @@ private:
     for (const GraphArc &arc : graph_.arcs_of(function_)) {
       if (arc.flags & arc_on_tree)
         continue;
-      if (std::ranges::find(*frame_.near_counters, counter) != frame_.near_counters->end()) {
+      if (std::ranges::find(frame_.near_counters, counter) != frame_.near_counters.end()) {
         add(arc.source);
         add(arc.destination);
       }
       ++counter;
     }
-  }
-
-  // An arc from a block with several successors to one with several predecessors is counted in code
-  // of its own, which the compiler places anywhere and which has the line of what precedes it.
-  void add_critical_arcs() {
-    std::vector<uint32_t> in(function_.block_count, 0), out(function_.block_count, 0);
-    for (const GraphArc &arc : graph_.arcs_of(function_))
-      if (!(arc.flags & arc_fake)) {
-        ++out[arc.source];
-        ++in[arc.destination];
-      }
-    for (const GraphArc &arc : graph_.arcs_of(function_))
-      if (!(arc.flags & (arc_fake | arc_on_tree)) && out[arc.source] > 1 && in[arc.destination] > 1)
-        add(arc.destination);
   }
 
   void add_none() { out_.push_back({}); }

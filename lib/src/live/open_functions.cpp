@@ -105,8 +105,10 @@ bool OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory &memory, Frames
                      .in_call = in_call};
       if (!in_call) {
         const CounterArray *const array = arcs_of(place);
-        if (array && module->places.x86_64)
-          open.near_counters = counters_near(pc, *array, memory);
+        auto near = array && module->places.x86_64 ? counters_near(pc, *array, memory)
+                                                   : std::optional<std::vector<uint32_t>>();
+        open.optimized |= !near;
+        open.near_counters = std::move(near).value_or(std::vector<uint32_t>());
         const std::vector<SourceFrame> before = source_frames(pc - 1);
         open.at_line_start = before.size() != frames.size() || before[0].line != open.line ||
                              before[0].function != frames[0].function;
