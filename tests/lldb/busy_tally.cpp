@@ -19,9 +19,10 @@ template <class Function> Function *real(Function *, const char *name) {
 
 #define REAL(function, ...) real(&(function), #function)(__VA_ARGS__)
 
-tally_error *tally_session_command(tally_session *session, const char *line, tally_reply **reply) {
+tally_error *tally_session_run(tally_session *session, const char *group, const char *line,
+                               tally_reply **reply) {
   if (std::strncmp(line, "dump", 4) != 0 || tally_abi() == 0) // never 0; links libtally
-    return REAL(tally_session_command, session, line, reply);
+    return REAL(tally_session_run, session, group, line, reply);
   *reply = const_cast<tally_reply *>(busy_reply);
   return nullptr;
 }
