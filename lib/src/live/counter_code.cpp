@@ -9,13 +9,13 @@ namespace tally::live {
 namespace {
 // GCC loads a counter, adds to it and stores it, or adds to it at once. The distance of the store
 // from the load grows if the compiler moves other instructions between them.
-constexpr uint64_t before = 40, after = 40;
+constexpr uint64_t bytes_before = 40, bytes_after = 40;
 } // namespace
 
 std::optional<std::vector<uint32_t>> counters_near(uint64_t pc, const CounterArray &array,
                                                    Memory &memory) {
-  std::array<std::byte, before + after> code{};
-  uint64_t begin = pc - before;
+  std::array<std::byte, bytes_before + bytes_after> code{};
+  uint64_t begin = pc - bytes_before;
   std::span<std::byte> bytes(code);
   if (!memory.read(begin, bytes)) { // the code may begin or end there
     begin = pc;

@@ -195,10 +195,11 @@ Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view 
   }
   for (const FileCoverage &file : coverage.files)
     if (ends_with_part(file.path, path, "/")) {
-      constexpr uint32_t around = 5;
+      constexpr uint32_t lines_around = 5;
       out = {&file, 1, UINT32_MAX};
       if (line > 0)
-        out = {&file, line > around ? line - around : 1, saturated_sum(line, around)};
+        out = {&file, line > lines_around ? line - lines_around : 1,
+               saturated_sum(line, lines_around)};
       ++found;
     }
   if (found == 1)

@@ -24,22 +24,22 @@ Result<void> Settings::set(std::string_view name, std::string_view value) {
   return {};
 }
 
-Result<std::string> configure(Settings &settings, const CommandTable &table,
+Result<std::string> configure(Settings &values, const CommandTable &table,
                               const ParsedCommand &command) {
   if (command.arguments.empty()) {
     std::string out;
     for (const OptionSpec &each : table.settings)
-      out += fmt::format("{:<20} {}\n", fmt::format("{} {}", each.name, settings.value(each.name)),
+      out += fmt::format("{:<20} {}\n", fmt::format("{} {}", each.name, values.value(each.name)),
                          one_line(each.summary));
     return out;
   }
   const std::string &name = command.arguments[0];
   if (command.arguments.size() > 1) {
-    TALLY_CHECK(settings.set(name, command.arguments[1]));
+    TALLY_CHECK(values.set(name, command.arguments[1]));
     return "";
   }
   TALLY_TRY(setting, setting_by_name(table, name));
-  return fmt::format("{} {}\n", setting->name, settings.value(name));
+  return fmt::format("{} {}\n", setting->name, values.value(name));
 }
 
 } // namespace tally

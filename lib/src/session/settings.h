@@ -28,7 +28,7 @@ private:
 
 struct ParsedCommand;
 // Performs the command `config` of a table: shows settings, or sets one. Returns the text to print.
-Result<std::string> configure(Settings &settings, const CommandTable &table,
+Result<std::string> configure(Settings &values, const CommandTable &table,
                               const ParsedCommand &command);
 
 } // namespace tally
