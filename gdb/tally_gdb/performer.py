@@ -6,7 +6,7 @@ from typing import Optional, Sequence
 
 import gdb
 
-from . import _abi, source_view
+from . import _abi, modules, source_view
 from .console import FAULTS, reason_of
 from .interrupter import Interrupter, all_stacks
 from .preload import Preload, load
@@ -122,6 +122,15 @@ class GdbPerformer(Performer):
             )
         except FAULTS as error:
             return reason_of(error)
+
+    def modules(self) -> str:
+        try:
+            return modules.listing()
+        except FAULTS as error:
+            return reason_of(error)
+
+    def memory(self, ranges: Sequence[int]) -> str:
+        return modules.memory(ranges)
 
     def symbol(self, address: int) -> str:
         try:

@@ -42,6 +42,15 @@ class Performer:
         If that is not possible, returns the reason."""
         return "the debugger does not show them"
 
+    def modules(self) -> str:
+        """Returns a line "module ADDRESS SECTION PATH" for each loaded file, or a line "core PATH".
+        If that is not possible, returns the reason."""
+        return "the debugger does not show them"
+
+    def memory(self, ranges: Sequence[int]) -> str:
+        """Returns a line for each range of addresses: the bytes in hexadecimal, or nothing."""
+        return ""
+
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str | None:
         """Performs one of the other requests. Returns "", the reason if that failed, or None if the
         debugger does not support the request."""
@@ -280,6 +289,10 @@ class Session:
                     answers = [performer.instructions(addresses)]
                 elif request == _abi.REQUEST_STACKS:
                     answers = [performer.stacks()]
+                elif request == _abi.REQUEST_MODULES:
+                    answers = [performer.modules()]
+                elif request == _abi.REQUEST_MEMORY:
+                    answers = [performer.memory(addresses)]
                 else:
                     answers = [performer.act(request, words, signals)]
             except KeyboardInterrupt:

@@ -189,20 +189,29 @@ Result<PathMap> substitute(const std::string &word) {
                  std::filesystem::absolute(word.substr(equals + 1), ignored).string()};
 }
 
-// Takes the counters out of the process that --pid names, and writes them as --counters asks.
-Result<std::vector<ObjectFiles>> objects_of_process(const ParsedCommand &given,
-                                                    Diagnostics &findings) {
-  for (const char *other : {"build", "per-test"})
+// Takes the counters out of the process that --pid names, or out of the core file of --core, and
+// writes them as --counters asks.
+Result<std::vector<ObjectFiles>> objects_in_memory(const ParsedCommand &given,
+                                                   Diagnostics &findings) {
+  const bool is_core = given.has("core");
+  const char *const option = is_core ? "--core" : "--pid";
+  for (const char *other : {"build", "per-test", is_core ? "pid" : "core"})
     if (given.has(other))
-      return fail(ErrorCode::invalid_argument, "cannot be used with --pid",
+      return fail(ErrorCode::invalid_argument, fmt::format("cannot be used with {}", option),
                   fmt::format("--{}", other));
-  if (!given.arguments.empty())
+  const size_t most_arguments = is_core ? 1 : 0;
+  if (given.arguments.size() > most_arguments)
     return fail(ErrorCode::invalid_argument,
-                "cannot be used with --pid: the process itself names its objects",
-                given.arguments[0]);
-  const auto pid = static_cast<pid_t>(given.number("pid"));
-  TALLY_TRY(objects, live::objects_of_process(pid, findings));
-  const auto status = process_status(std::to_string(pid));
+                is_core ? "only the program can be given with --core"
+                        : "cannot be used with --pid: the process itself names its objects",
+                given.arguments[most_arguments]);
+  const auto pid = static_cast<pid_t>(is_core ? 0 : given.number("pid"));
+  auto read =
+      is_core ? live::objects_of_core(std::string(given.value("core")),
+                                      given.arguments.empty() ? "" : given.arguments[0], findings)
+              : live::objects_of_process(pid, findings);
+  TALLY_TRY(objects, std::move(read));
+  const auto status = is_core ? std::nullopt : process_status(std::to_string(pid));
   if (status && status->state != 'T' && status->state != 't')
     say(fmt::format("tally: process {} was read while it ran: functions that it was in may have "
                     "lines that are wrong by one",
@@ -307,12 +316,13 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     requests.insert(requests.begin(), {"text", "-"});
   TALLY_TRY(how, collecting(given));
   Diagnostics findings;
-  if (given.has("pid")) {
-    TALLY_TRY(objects, objects_of_process(given, findings));
+  if (given.has("pid") || given.has("core")) {
+    TALLY_TRY(objects, objects_in_memory(given, findings));
     how.given = std::move(objects);
-    how.paths = {fmt::format("process {}", given.number("pid"))};
+    how.paths = {given.has("core") ? std::string(given.value("core"))
+                                   : fmt::format("process {}", given.number("pid"))};
   } else if (given.has("counters")) {
-    return fail(ErrorCode::invalid_argument, "requires --pid", "--counters");
+    return fail(ErrorCode::invalid_argument, "requires --pid or --core", "--counters");
   }
   std::optional<Result<CollectedCoverage>> result;
   {

@@ -205,7 +205,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 24> coverage_specs{{
+constexpr std::array<OptionSpec, 25> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -262,9 +262,16 @@ constexpr std::array<OptionSpec, 24> coverage_specs{{
                 "counters in its memory",
      .least = 1,
      .most = INT32_MAX},
+    {.name = "core",
+     .values = "CORE",
+     .summary = "count what a program had run when it wrote the core\n"
+                "file CORE; PATH is then the program, if it is not where\n"
+                "it was",
+     .check = check_file_name},
     {.name = "counters",
      .values = "DIR",
-     .summary = "with --pid, also write the counters as .gcda files\nbelow DIR",
+     .summary = "with --pid or --core, also write the counters as\n"
+                ".gcda files below DIR",
      .check = check_file_name},
     {.name = "diff",
      .values = "REV",

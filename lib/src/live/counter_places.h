@@ -28,6 +28,10 @@ struct CounterPlaces {
   bool x86_64 = false;                  // its code is for x86-64
   // __llvm_prf_cnts: counters of Clang's source-based coverage, which are not read.
   bool source_based = false;
+
+  bool has_counters() const { // those of GCC
+    return !roots.empty() || !info_lists.empty() || !functions.empty();
+  }
 };
 
 CounterPlaces find_places(const symbolize::ElfFile &file);

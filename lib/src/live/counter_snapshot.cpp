@@ -131,6 +131,7 @@ std::optional<CounterSnapshot> CounterSnapshot::take(const CounterLayout &layout
     else
       merged.push_back(range);
   CounterSnapshot out;
+  bool complete = true; // a debugger's memory learns from a failed read what to request
   uint64_t total = 0;
   for (const AddressRange &range : merged) {
     total += range.high - range.low;
@@ -138,10 +139,9 @@ std::optional<CounterSnapshot> CounterSnapshot::take(const CounterLayout &layout
       return std::nullopt;
     Piece &piece = out.pieces_.emplace_back(Piece{range.low, {}});
     piece.bytes.resize(range.high - range.low);
-    if (!memory.read(range.low, std::as_writable_bytes(std::span(piece.bytes))))
-      return std::nullopt;
+    complete &= memory.read(range.low, std::as_writable_bytes(std::span(piece.bytes)));
   }
-  return out;
+  return complete ? std::optional(std::move(out)) : std::nullopt;
 }
 
 std::string_view CounterSnapshot::bytes_of(const CounterArray &array) const {

@@ -8,8 +8,6 @@
 
 #include <tally/file_io.h>
 
-#include "live/process_modules.h"
-#include "stacks/address_space.h"
 #include "support/path.h"
 
 namespace tally::live {
@@ -43,30 +41,21 @@ std::string NotesCache::place_of(const std::string &path) const {
   return fmt::format("{}/{}", place_, base_name(path));
 }
 
-Result<LiveProgram> LiveProgram::open(pid_t pid) {
-  TALLY_TRY(memory, process_memory(pid));
-  LiveProgram program;
-  program.pid_ = pid;
-  program.memory_ = std::move(memory);
-  return program;
-}
-
 Result<void> LiveProgram::refresh(Diagnostics &diagnostics) {
-  TALLY_TRY(maps, read_maps(pid_));
-  std::string mapped; // only what modules_of() uses; other mappings change all the time
-  for (const CodeRange &range : parse_maps(maps))
-    if (range.inode != 0)
-      mapped += fmt::format("{:x} {:x} {}\n", range.start, range.inode, range.path);
-  if (mapped == mapped_ && is_refreshed_)
+  TALLY_TRY(state, source_->state_of_modules());
+  if (state == state_)
     return {};
-  mapped_ = std::move(mapped);
-  is_refreshed_ = true;
-  modules_ = modules_of(maps, pid_, diagnostics);
+  Diagnostics findings;
+  modules_ = source_->modules(findings);
   layout_ = {};
   ++generation_;
   open_functions_.reset();
   for (uint32_t i = 0; i < modules_.size(); ++i)
-    add_module(layout_, modules_[i], i, *memory_, diagnostics);
+    add_module(layout_, modules_[i], i, source_->memory(), findings);
+  if (source_->wants_more())
+    return {}; // what was read is not complete, and what is damaged is not known
+  state_ = std::move(state);
+  diagnostics.append(findings);
   return {};
 }
 
@@ -87,7 +76,7 @@ std::vector<ObjectFiles> LiveProgram::wanted_objects(const Reading &reading, con
                                                      Frames frames, const std::vector<bool> &wanted,
                                                      NotesCache &cache) {
   std::vector<ObjectFiles> out;
-  CounterFiles files(layout_, reading.snapshot, *memory_);
+  CounterFiles files(layout_, reading.snapshot, source_->memory());
   for (size_t i = 0; i < notes.size(); ++i) {
     if (!wanted[i])
       continue;
@@ -101,7 +90,8 @@ std::vector<ObjectFiles> LiveProgram::wanted_objects(const Reading &reading, con
 
 std::vector<ObjectFiles> LiveProgram::objects(const Reading &reading, NotesCache &cache) {
   const Notes notes = notes_of_objects(cache);
-  return wanted_objects(reading, notes, open_functions(notes).frames(reading.threads, *memory_),
+  return wanted_objects(reading, notes,
+                        open_functions(notes).frames(reading.threads, source_->memory()),
                         std::vector<bool>(notes.size(), true), cache);
 }
 
@@ -109,8 +99,8 @@ std::pair<std::vector<ObjectFiles>, std::vector<ObjectFiles>>
 LiveProgram::changed_objects(const Reading &now, const Reading &before, NotesCache &cache) {
   const Notes notes = notes_of_objects(cache);
   OpenFunctions &functions = open_functions(notes);
-  Frames frames = functions.frames(now.threads, *memory_),
-         old = functions.frames(before.threads, *memory_);
+  Frames frames = functions.frames(now.threads, source_->memory()),
+         old = functions.frames(before.threads, source_->memory());
   std::vector<bool> wanted = live::changed_objects(layout_, now.snapshot, before.snapshot);
   for (size_t i = 0; i < wanted.size(); ++i)
     wanted[i] = wanted[i] || !frames[i].empty() || !old[i].empty();
@@ -132,17 +122,35 @@ Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std
   return {};
 }
 
-Result<std::vector<ObjectFiles>> objects_of_process(pid_t pid, Diagnostics &diagnostics) {
-  TALLY_TRY(program, LiveProgram::open(pid));
+namespace {
+
+Result<std::vector<ObjectFiles>> objects_of(std::unique_ptr<ProgramSource> source,
+                                            std::span<const StoppedThread> threads,
+                                            const std::string &what, Diagnostics &diagnostics) {
+  LiveProgram program(std::move(source));
   TALLY_CHECK(program.refresh(diagnostics));
   if (program.layout().objects.empty())
     return fail(ErrorCode::no_data,
-                fmt::format("nothing in process {} was compiled with --coverage", pid));
+                fmt::format("nothing in {} was compiled with --coverage", what));
   const auto snapshot = program.snapshot();
   if (!snapshot)
-    return fail(ErrorCode::io, fmt::format("the counters of process {} cannot be read", pid));
+    return fail(ErrorCode::io, fmt::format("the counters of {} cannot be read", what));
   NotesCache cache;
-  return program.objects({*snapshot, {}}, cache);
+  return program.objects({*snapshot, threads}, cache);
+}
+
+} // namespace
+
+Result<std::vector<ObjectFiles>> objects_of_process(pid_t pid, Diagnostics &diagnostics) {
+  TALLY_TRY(source, process_source(pid));
+  return objects_of(std::move(source), {}, fmt::format("process {}", pid), diagnostics);
+}
+
+Result<std::vector<ObjectFiles>>
+objects_of_core(const std::string &core, const std::string &program, Diagnostics &diagnostics) {
+  TALLY_TRY(source, core_source(core, program));
+  TALLY_TRY(threads, threads_of_core(core, program));
+  return objects_of(std::move(source), threads, core, diagnostics);
 }
 
 } // namespace tally::live

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,8 +17,8 @@
 #include "coverage_collect/counted_object.h"
 #include "live/counter_layout.h"
 #include "live/counter_snapshot.h"
-#include "live/memory.h"
 #include "live/open_functions.h"
+#include "live/program_source.h"
 
 namespace tally::live {
 
@@ -48,15 +49,14 @@ struct Reading {
   std::span<const StoppedThread> threads;
 };
 
-// A process of this machine, and the places of its counters.
+// A program, and the places of its counters.
 class LiveProgram {
 public:
-  // Fails with not_found or permission, as process_memory() does.
-  static Result<LiveProgram> open(pid_t pid);
+  explicit LiveProgram(std::unique_ptr<ProgramSource> source) : source_(std::move(source)) {}
 
-  pid_t pid() const { return pid_; }
+  ProgramSource &source() { return *source_; }
   // Finds modules that were loaded since the last call, and forgets those that were unloaded. Fails
-  // if the process is gone.
+  // if the program is gone. If the source then wants more memory, this must be repeated.
   Result<void> refresh(Diagnostics &diagnostics);
   const CounterLayout &layout() const { return layout_; }
   const std::vector<LoadedModule> &modules() const { return modules_; }
@@ -64,7 +64,9 @@ public:
   uint64_t generation() const { return generation_; }
 
   // Copies the counters. Returns nothing if some cannot be read.
-  std::optional<CounterSnapshot> snapshot() { return CounterSnapshot::take(layout_, *memory_); }
+  std::optional<CounterSnapshot> snapshot() {
+    return CounterSnapshot::take(layout_, source_->memory());
+  }
   // Returns the objects with the counters of a reading.
   std::vector<ObjectFiles> objects(const Reading &reading, NotesCache &cache);
   // Returns the objects whose counters differ between two readings, or that a thread was in at one
@@ -73,17 +75,14 @@ public:
   changed_objects(const Reading &now, const Reading &before, NotesCache &cache);
 
 private:
-  LiveProgram() = default;
   using Frames = std::vector<std::vector<OpenFrame>>; // by object
   Notes notes_of_objects(NotesCache &cache) const;
   OpenFunctions &open_functions(const Notes &notes);
   std::vector<ObjectFiles> wanted_objects(const Reading &reading, const Notes &notes, Frames frames,
                                           const std::vector<bool> &wanted, NotesCache &cache);
 
-  pid_t pid_ = 0;
-  std::unique_ptr<Memory> memory_;
-  std::string mapped_; // the mappings from which modules_ were read
-  bool is_refreshed_ = false;
+  std::unique_ptr<ProgramSource> source_;
+  std::optional<std::string> state_; // of the modules, when modules_ and layout_ were read
   std::vector<LoadedModule> modules_;
   CounterLayout layout_;
   uint64_t generation_ = 0;
@@ -97,5 +96,9 @@ Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std
 // Returns the objects of a process, which may run, with their counters. Errors are those of
 // LiveProgram, and no_data if nothing in the process was compiled with --coverage.
 Result<std::vector<ObjectFiles>> objects_of_process(pid_t pid, Diagnostics &diagnostics);
+// Returns the objects of the program that wrote a core file. `program` is its executable, or empty
+// if that is where it was.
+Result<std::vector<ObjectFiles>>
+objects_of_core(const std::string &core, const std::string &program, Diagnostics &diagnostics);
 
 } // namespace tally::live

@@ -1,5 +1,7 @@
 #include "live/process_modules.h"
 
+#include "live/program_source.h"
+
 #include <string>
 #include <unordered_set>
 
@@ -36,6 +38,42 @@ std::vector<LoadedModule> modules_of(std::string_view maps, pid_t pid, Diagnosti
     modules.push_back(std::move(module));
   }
   return modules;
+}
+
+namespace {
+
+class ProcessSource final : public ProgramSource {
+public:
+  ProcessSource(pid_t pid, std::unique_ptr<Memory> memory)
+      : pid_(pid), memory_(std::move(memory)) {}
+
+  Memory &memory() override { return *memory_; }
+
+  Result<std::string> state_of_modules() override {
+    TALLY_TRY(maps, read_maps(pid_));
+    maps_ = std::move(maps);
+    std::string files; // other mappings change all the time
+    for (const CodeRange &range : parse_maps(maps_))
+      if (range.inode != 0)
+        files += fmt::format("{:x} {:x} {}\n", range.start, range.inode, range.path);
+    return files;
+  }
+
+  std::vector<LoadedModule> modules(Diagnostics &diagnostics) override {
+    return modules_of(maps_, pid_, diagnostics);
+  }
+
+private:
+  pid_t pid_;
+  std::unique_ptr<Memory> memory_;
+  std::string maps_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<ProgramSource>> process_source(pid_t pid) {
+  TALLY_TRY(memory, process_memory(pid));
+  return std::make_unique<ProcessSource>(pid, std::move(memory));
 }
 
 } // namespace tally::live

@@ -72,9 +72,8 @@ Result<Reply> clear_marks(CoverageGroup &group, const ParsedCommand &) {
   return Reply{};
 }
 
-Result<Reply> show_status(CoverageGroup &group, const ParsedCommand &command) {
-  TALLY_TRY(program, group.program(name_of(command)));
-  const live::CounterLayout &layout = program->layout();
+Result<Reply> status_of(const CoverageGroup &group, const live::LiveProgram &program, bool json) {
+  const live::CounterLayout &layout = program.layout();
   size_t modules = 0, counters = 0;
   for (size_t i = 0; i < layout.objects.size(); ++i)
     modules += i == 0 || layout.objects[i].module != layout.objects[i - 1].module;
@@ -82,7 +81,7 @@ Result<Reply> show_status(CoverageGroup &group, const ParsedCommand &command) {
     counters += array.count;
   const auto yes_or = [](const auto &mark) { return mark ? "yes" : "no"; };
   const std::vector<StatusRow> rows{
-      {"process", static_cast<uint64_t>(program->pid())},
+      {"process", static_cast<uint64_t>(group.front.target.pid)},
       {"modules", static_cast<uint64_t>(modules)},
       {"objects", static_cast<uint64_t>(layout.objects.size())},
       {"functions", static_cast<uint64_t>(layout.functions.size())},
@@ -91,12 +90,21 @@ Result<Reply> show_status(CoverageGroup &group, const ParsedCommand &command) {
       {"stop_mark", std::string(yes_or(group.stop_before))},
       {"auto_mark", std::string(group.settings.value("auto-mark"))},
   };
-  if (command.has("json"))
+  if (json)
     return Reply{to_json(rows), {}};
   std::string out;
   for (const StatusRow &row : rows)
     out += fmt::format("{:<12}{}\n", row.name, row.text);
   return Reply{std::move(out), {}};
+}
+
+Result<Reply> show_status(CoverageGroup &group, const ParsedCommand &command) {
+  return group.with_program(
+      name_of(command),
+      [&group, json = command.has("json")](Result<live::LiveProgram *> read) -> Result<Reply> {
+        TALLY_TRY(program, std::move(read));
+        return status_of(group, *program, json);
+      });
 }
 
 Result<Reply> counter_files(const LiveCoverage &shown, const std::string &folder) {

@@ -109,6 +109,27 @@ std::string warning_lines(const Diagnostics &findings) {
   return out;
 }
 
+// Returns what distinguishes the program that an event is about from another.
+std::string opened_for(const DebugEvent &event) {
+  return fmt::format("{} {}", static_cast<int>(event.target), event.pid);
+}
+
+std::optional<std::string> from_hex(std::string_view text) {
+  const auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  if (text.empty() || text.size() % 2 != 0)
+    return std::nullopt;
+  std::string out(text.size() / 2, '\0');
+  for (size_t i = 0; i < out.size(); ++i) {
+    const int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+    if (high < 0 || low < 0)
+      return std::nullopt;
+    out[i] = static_cast<char>(high * 16 + low);
+  }
+  return out;
+}
+
 } // namespace
 
 CoverageGroup::CoverageGroup(Front &shared_front)
@@ -117,10 +138,8 @@ CoverageGroup::CoverageGroup(Front &shared_front)
 Result<Reply> CoverageGroup::event(const DebugEvent &event) {
   switch (event.kind) {
   case EventKind::target:
-    if (event.pid == 0 || (program_ && program_->pid() != event.pid)) {
-      program_.reset();
-      mark = last_stop = stop_before = nullptr;
-    }
+    if (program_ && opened_ != opened_for(event))
+      forget_program();
     break;
   case EventKind::resumed:
     break;
@@ -128,8 +147,7 @@ Result<Reply> CoverageGroup::event(const DebugEvent &event) {
   case EventKind::signalled:
   case EventKind::killed:
   case EventKind::detached:
-    program_.reset();
-    mark = last_stop = stop_before = nullptr;
+    forget_program();
     break;
   case EventKind::breakpoint:
   case EventKind::watchpoint:
@@ -144,9 +162,15 @@ Result<Reply> CoverageGroup::event(const DebugEvent &event) {
   return Reply{};
 }
 
+void CoverageGroup::forget_program() {
+  program_.reset();
+  by_debugger_ = nullptr;
+  mark = last_stop = stop_before = nullptr;
+}
+
 // Errors are not shown: most programs have no counters.
 void CoverageGroup::make_stop_mark() {
-  if (!program("coverage"))
+  if (!open_local() || !counted_program("coverage"))
     return;
   static_cast<void>(with_counters(
       "coverage", [this](Result<std::shared_ptr<const CounterMark>> now) -> Result<Reply> {
@@ -159,97 +183,211 @@ std::vector<std::string> CoverageGroup::words_of(std::string_view kind) const {
   return kind == "FUNCTION" ? functions_ : std::vector<std::string>();
 }
 
-Result<live::LiveProgram *> CoverageGroup::program(const std::string &command) {
-  const auto refused = [&](std::string why) {
-    return fail(ErrorCode::bad_state, std::move(why), command);
-  };
-  switch (front.target.target) {
-  case TargetKind::none:
-    return refused("no process: run the program, and stop it");
-  case TargetKind::remote:
-    return refused("the counters of a remote program cannot be read yet");
-  case TargetKind::core:
-    return refused("the counters in a core file cannot be read yet");
-  case TargetKind::native:
-    break;
-  }
-  if (front.target.pid == 0)
-    return refused("no process: run the program, and stop it");
-  const auto status = process_status(std::to_string(front.target.pid));
+Result<void> CoverageGroup::open_local() {
+  const pid_t pid = front.target.pid;
+  const auto status = process_status(std::to_string(pid));
   if (status && status->state != 't' && status->state != 'T') // LLDB does not report every resume
-    return refused("the program is running; interrupt it first");
-  if (!program_ || program_->pid() != front.target.pid) {
-    TALLY_TRY(opened, live::LiveProgram::open(front.target.pid));
-    program_ = std::move(opened);
+    return fail(ErrorCode::bad_state, "the program is running; interrupt it first");
+  if (program_)
+    return {};
+  TALLY_TRY(source, live::process_source(pid));
+  program_.emplace(std::move(source));
+  opened_ = opened_for(front.target);
+  return {};
+}
+
+Result<void> CoverageGroup::open_reported(const std::string &command, std::string_view modules) {
+  if (!modules.starts_with("core ") && !modules.starts_with("module "))
+    return fail(ErrorCode::unsupported,
+                fmt::format("the modules of the program are not known: {}",
+                            modules.empty() ? "the debugger names none" : modules),
+                command);
+  const bool is_core = modules.starts_with("core ");
+  if (program_ && is_core == !by_debugger_) {
+    if (by_debugger_)
+      by_debugger_->set_modules(modules);
+  } else if (is_core) {
+    std::string_view path = modules.substr(5);
+    path = path.substr(0, path.find('\n'));
+    TALLY_TRY(source, live::core_source(std::string(path), front.target.program));
+    program_.emplace(std::move(source));
+    by_debugger_ = nullptr;
+  } else {
+    auto source = live::debugger_source();
+    by_debugger_ = source.get();
+    by_debugger_->set_modules(modules);
+    program_.emplace(std::move(source));
   }
+  opened_ = opened_for(front.target);
+  if (by_debugger_)
+    by_debugger_->forget();
+  return {};
+}
+
+Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &command) {
   Diagnostics findings;
   TALLY_CHECK(program_->refresh(findings));
   if (!program_->layout().objects.empty())
     return &*program_;
   for (const live::LoadedModule &module : program_->modules())
     if (module.places.source_based)
-      return refused(fmt::format("{} counts source-based (-fprofile-instr-generate), which is not "
-                                 "read from memory",
-                                 base_name(module.key.path)));
-  return fail(ErrorCode::no_data, "nothing in this process was compiled with --coverage", command);
+      return fail(ErrorCode::bad_state,
+                  fmt::format("{} counts source-based (-fprofile-instr-generate), which is not "
+                              "read from memory",
+                              base_name(module.key.path)),
+                  command);
+  const bool is_core = front.target.target == TargetKind::core;
+  for (const live::LoadedModule &module : program_->modules())
+    if (is_core && module.places.has_counters())
+      return fail(ErrorCode::no_data,
+                  fmt::format("the core file holds no data of {} (bit 0 of its coredump_filter)",
+                              base_name(module.key.path)),
+                  command);
+  if (!findings.findings().empty())
+    return fail(ErrorCode::no_data, findings.findings()[0].text(), command);
+  return fail(ErrorCode::no_data,
+              fmt::format("nothing in this {} was compiled with --coverage",
+                          is_core ? "core file" : "process"),
+              command);
 }
 
-Result<Reply> CoverageGroup::with_counters(const std::string &command, ThenMark then) {
-  TALLY_TRY(live, program(command));
-  auto snapshot = live->snapshot();
-  if (!snapshot)
-    return fail(ErrorCode::io, "the program's counters cannot be read", command);
-  auto now =
-      std::make_shared<CounterMark>(CounterMark{live->generation(), std::move(*snapshot), {}});
+Result<Reply> CoverageGroup::with_program(const std::string &command, ThenProgram then) {
+  const bool is_local = front.target.target == TargetKind::native;
+  if (front.target.target == TargetKind::none || (is_local && front.target.pid == 0))
+    return fail(ErrorCode::bad_state, "no process: run the program, or open a core file", command);
+  if (is_local) {
+    if (auto opened = open_local(); !opened)
+      return fail(opened.error().code, opened.error().message, command);
+    return then(counted_program(command));
+  }
   front.actions.push(
-      {RequestKind::stacks, {}, {}},
-      [now, command, then = std::move(then)](std::string_view answer) -> Result<Reply> {
-        auto threads = parse_stacks(answer);
-        if (!threads)
-          return then(fail(ErrorCode::unsupported,
-                           fmt::format("the stacks of the threads are not known: {}", answer),
-                           command));
-        now->threads = std::move(*threads);
-        return then(std::shared_ptr<const CounterMark>(now));
+      {RequestKind::modules, {}, {}},
+      [this, command, then = std::move(then)](std::string_view answer) -> Result<Reply> {
+        TALLY_CHECK(open_reported(command, answer));
+        return with_memory(
+            [this]() -> Result<void> {
+              Diagnostics ignored; // counted_program() reports them
+              return program_->refresh(ignored);
+            },
+            [this, command, then](Result<void> done) -> Result<Reply> {
+              TALLY_CHECK(std::move(done));
+              return then(counted_program(command));
+            });
       });
   return Reply{};
 }
 
+Result<Reply> CoverageGroup::with_memory(Step step, ThenStep then, uint32_t rounds) {
+  constexpr uint32_t most_rounds = 4096; // more mean that the answers do not help
+  Result<void> done = step();
+  if (!by_debugger_)
+    return then(std::move(done));
+  const std::vector<live::AddressRange> wanted = by_debugger_->take_wanted();
+  if (wanted.empty())
+    return then(std::move(done));
+  if (rounds == most_rounds)
+    return then(fail(ErrorCode::io, "the program's memory cannot be read"));
+  Request request{RequestKind::memory, {}, {}};
+  for (const live::AddressRange &range : wanted)
+    request.addresses.insert(request.addresses.end(), {range.low, range.high});
+  front.actions.push(std::move(request),
+                     [this, wanted, step = std::move(step), then = std::move(then),
+                      rounds](std::string_view answer) -> Result<Reply> {
+                       if (!by_debugger_)
+                         return then(fail(ErrorCode::io, "the program is gone"));
+                       for (const live::AddressRange &range : wanted) {
+                         const size_t end = std::min(answer.find('\n'), answer.size());
+                         by_debugger_->give(range, from_hex(answer.substr(0, end)));
+                         answer.remove_prefix(std::min(end + 1, answer.size()));
+                       }
+                       return with_memory(step, then, rounds + 1);
+                     });
+  return Reply{};
+}
+
+Result<Reply> CoverageGroup::with_counters(const std::string &command, ThenMark then) {
+  const auto with_stacks = [this, command,
+                            then](std::shared_ptr<CounterMark> now) -> Result<Reply> {
+    front.actions.push(
+        {RequestKind::stacks, {}, {}},
+        [now, command, then](std::string_view answer) -> Result<Reply> {
+          auto threads = parse_stacks(answer);
+          if (!threads)
+            return then(fail(ErrorCode::unsupported,
+                             fmt::format("the stacks of the threads are not known: {}", answer),
+                             command));
+          now->threads = std::move(*threads);
+          return then(std::shared_ptr<const CounterMark>(now));
+        });
+    return Reply{};
+  };
+  return with_program(
+      command, [this, command, with_stacks](Result<live::LiveProgram *> live) -> Result<Reply> {
+        TALLY_CHECK(std::move(live));
+        auto taken = std::make_shared<std::optional<live::CounterSnapshot>>();
+        return with_memory(
+            [this, taken]() -> Result<void> {
+              *taken = program_->snapshot();
+              return {};
+            },
+            [this, command, taken, with_stacks](Result<void> done) -> Result<Reply> {
+              TALLY_CHECK(std::move(done));
+              if (!*taken)
+                return fail(ErrorCode::io, "the program's counters cannot be read", command);
+              return with_stacks(std::make_shared<CounterMark>(
+                  CounterMark{program_->generation(), std::move(**taken), {}}));
+            });
+      });
+}
+
+// Returns the mark that `since` names; null if it is empty.
+Result<std::shared_ptr<const CounterMark>> CoverageGroup::before(const std::string &command,
+                                                                 std::string_view since) {
+  const auto refused = [&](std::string_view why) {
+    return fail(ErrorCode::no_data, std::string(why), command);
+  };
+  std::shared_ptr<const CounterMark> out;
+  if (since.empty())
+    return out;
+  out = since == "mark" ? mark : stop_before;
+  if (!out && since == "mark")
+    return refused("no mark in this process: coverage mark");
+  if (!out)
+    return refused(last_stop ? "there was only one stop since the program began"
+                             : "no stop was marked (auto-mark is off, or the counters could "
+                               "not be read)");
+  if (out->generation != program_->generation())
+    return refused("the mark is of no use: a module was loaded or unloaded since");
+  return out;
+}
+
 Result<Reply> CoverageGroup::with_coverage(const std::string &command, std::string since,
                                            Then then) {
-  return with_counters(
-      command,
-      [this, command, since = std::move(since),
-       then = std::move(then)](Result<std::shared_ptr<const CounterMark>> read) -> Result<Reply> {
-        TALLY_TRY(now, std::move(read));
-        TALLY_TRY(live, program(command));
-        std::shared_ptr<const CounterMark> before;
-        if (since == "mark") {
-          before = mark;
-          if (!before)
-            return fail(ErrorCode::no_data, "no mark in this process: coverage mark", command);
-        } else if (since == "stop") {
-          before = stop_before;
-          if (!before)
-            return fail(ErrorCode::no_data,
-                        last_stop ? "there was only one stop since the program began"
-                                  : "no stop was marked (auto-mark is off, or the counters could "
-                                    "not be read)",
-                        command);
-        }
-        if (before && before->generation != live->generation())
-          return fail(ErrorCode::no_data,
-                      "the mark is of no use: a module was loaded or unloaded since", command);
-        if (since == "stop")
-          now = last_stop;
-        TALLY_TRY(shown, count(*live, *now, before.get()));
-        if (shown.coverage.files.empty() && !before)
-          return fail(ErrorCode::no_data,
-                      shown.remarks.empty() ? "no source of the program has counts"
-                                            : one_line(shown.remarks),
-                      command);
-        return then(shown);
-      });
+  return with_counters(command,
+                       [this, command, since = std::move(since), then = std::move(then)](
+                           Result<std::shared_ptr<const CounterMark>> read) -> Result<Reply> {
+                         TALLY_TRY(now, std::move(read));
+                         TALLY_TRY(old, before(command, since));
+                         if (since == "stop")
+                           now = last_stop;
+                         auto shown = std::make_shared<std::optional<LiveCoverage>>();
+                         return with_memory(
+                             [this, now, old, shown]() -> Result<void> {
+                               TALLY_TRY(counted, count(*program_, *now, old.get()));
+                               *shown = std::move(counted);
+                               return {};
+                             },
+                             [command, old, shown, then](Result<void> done) -> Result<Reply> {
+                               TALLY_CHECK(std::move(done));
+                               if ((*shown)->coverage.files.empty() && !old)
+                                 return fail(ErrorCode::no_data,
+                                             (*shown)->remarks.empty()
+                                                 ? "no source of the program has counts"
+                                                 : one_line((*shown)->remarks),
+                                             command);
+                               return then(**shown);
+                             });
+                       });
 }
 
 Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const CounterMark &now,

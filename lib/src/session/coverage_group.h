@@ -46,8 +46,10 @@ public:
   std::vector<std::string> words_of(std::string_view kind) const;
 
   // Opens the program's memory, or finds what has changed in it. Fails if there is no program that
-  // is stopped, or if it has no counters. `command` is named in errors.
-  Result<live::LiveProgram *> program(const std::string &command);
+  // is stopped, or if it has no counters. `command` is named in errors. `then` is called once the
+  // front end has reported what only it knows.
+  using ThenProgram = std::function<Result<Reply>(Result<live::LiveProgram *> program)>;
+  Result<Reply> with_program(const std::string &command, ThenProgram then);
 
   // Reads the counters and the stacks. `then` receives them once the front end has answered, or the
   // reason why the stacks are not known.
@@ -65,11 +67,23 @@ public:
   std::vector<std::string> unloaded; // objects that were unloaded with their counters
 
 private:
+  using Step = std::function<Result<void>()>;
+  using ThenStep = std::function<Result<Reply>(Result<void> done)>;
+  // Calls `step` until it misses no memory that the front end has to report, then calls `then`.
+  Result<Reply> with_memory(Step step, ThenStep then, uint32_t rounds = 0);
+  Result<void> open_local();
+  Result<void> open_reported(const std::string &command, std::string_view modules);
+  Result<live::LiveProgram *> counted_program(const std::string &command);
+  Result<std::shared_ptr<const CounterMark>> before(const std::string &command,
+                                                    std::string_view since);
   Result<LiveCoverage> count(live::LiveProgram &program, const CounterMark &now,
                              const CounterMark *before);
   void make_stop_mark();
+  void forget_program();
 
   std::optional<live::LiveProgram> program_;
+  std::string opened_;                          // what program_ was opened for
+  live::DebuggerSource *by_debugger_ = nullptr; // of program_, if only the front end can read it
   live::NotesCache notes_;
   std::vector<std::string> functions_; // the names that the last report knew
 };

@@ -108,6 +108,8 @@ enum class RequestKind : uint8_t {
   region_end,
   disassemble,
   stacks,
+  modules,
+  memory,
 };
 
 // The groups of commands.

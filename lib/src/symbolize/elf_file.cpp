@@ -147,7 +147,8 @@ std::vector<Segment> ElfFile::loaded_segments() const {
     GElf_Phdr header;
     if (gelf_getphdr(elf(), static_cast<int>(i), &header) && header.p_type == PT_LOAD &&
         header.p_memsz <= UINT64_MAX - header.p_vaddr)
-      segments.push_back({header.p_offset, header.p_memsz, header.p_vaddr});
+      segments.push_back(
+          {header.p_offset, header.p_memsz, header.p_vaddr, (header.p_flags & PF_W) != 0});
   }
   return segments;
 }
@@ -201,6 +202,35 @@ std::vector<Segment> ElfFile::code_segments() const {
       segments.push_back({header.p_offset, header.p_filesz, header.p_vaddr});
   }
   return segments;
+}
+
+bool ElfFile::read_at(uint64_t offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const ssize_t got = offset > INT64_MAX ? 0
+                                           : ::pread64(fd_.get(), to.data(), to.size(),
+                                                       static_cast<off64_t>(offset));
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      return false;
+    to = to.subspan(static_cast<size_t>(got));
+    offset += static_cast<uint64_t>(got);
+  }
+  return true;
+}
+
+bool ElfFile::read_constants(uint64_t address, std::span<std::byte> to) const {
+  size_t count = 0;
+  if (elf_getphdrnum(elf(), &count) != 0)
+    return false;
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf(), static_cast<int>(i), &header) && header.p_type == PT_LOAD &&
+        !(header.p_flags & PF_W) && address >= header.p_vaddr && to.size() <= header.p_filesz &&
+        address - header.p_vaddr <= header.p_filesz - to.size() && header.p_offset <= INT64_MAX)
+      return read_at(header.p_offset + (address - header.p_vaddr), to);
+  }
+  return false;
 }
 
 std::string_view ElfFile::code(uint64_t low, uint64_t high) const {

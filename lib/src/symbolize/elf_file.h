@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,7 @@ struct Segment {
   uint64_t offset;
   uint64_t size;
   uint64_t address;
+  bool writable = false;
 };
 
 // A section that is loaded with the program.
@@ -82,6 +84,11 @@ public:
   uint16_t machine() const; // e_machine
   bool is_big_endian() const;
   uint32_t pointer_size() const; // in bytes, 4 or 8
+  // Copies bytes of the file that begin at a link-time address. Returns false unless one segment
+  // that is loaded and is not writable contains them all.
+  bool read_constants(uint64_t address, std::span<std::byte> to) const;
+  // Copies bytes of the file that begin at an offset. Returns false if it is shorter.
+  bool read_at(uint64_t offset, std::span<std::byte> to) const;
   // Returns all segments that are loaded, with their sizes in memory.
   std::vector<Segment> loaded_segments() const;
   std::vector<Section> loaded_sections() const;

@@ -304,7 +304,19 @@ enum tally_request_kind {
   /* Report the stacks of all threads of the stopped process. Answer with one text: a line for each
      thread, "TID PC PC …", with the pcs in hexadecimal, as tally_stack holds them; or the reason
      why they are not known, which does not begin with a digit. */
-  TALLY_REQUEST_STACKS = 14
+  TALLY_REQUEST_STACKS = 14,
+  /* The next two concern a program whose memory only the debugger can read. Its answers are one
+     text each. */
+
+  /* Report the files that are loaded, the program first: a line "module ADDRESS SECTION PATH" for
+     each, with the run-time address of one of its sections (hexadecimal) and its path on this
+     machine; or, for a core file, a line "core PATH", if its path is known. Any other answer is
+     the reason why they are not known. */
+  TALLY_REQUEST_MODULES = 15,
+  /* Report the content of memory. The addresses are pairs, each of which is a range [low, high).
+     Answer with a line for each range: its bytes in hexadecimal, or nothing if some cannot be
+     read. */
+  TALLY_REQUEST_MEMORY = 16
 };
 
 /* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is the enumerator's

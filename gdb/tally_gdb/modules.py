@@ -1,0 +1,53 @@
+"""Reports the modules and the memory of a program that only GDB can read."""
+
+import os
+import re
+from typing import Iterator, Sequence
+
+import gdb
+
+from .console import FAULTS
+
+# The lines of `info files`. GDB names no file beside the sections of the program itself.
+_CORE = re.compile(r"Local core dump file:\n\t`(.+)', file type ")
+_SECTION = re.compile(r"^\t(0x[0-9a-f]+) - 0x[0-9a-f]+ is (\S+)(?: in (.+))?$", re.MULTILINE)
+
+
+def _on_this_machine(path: str) -> str:
+    """Returns the path of a file that GDB reads from the target, if this machine has it, too."""
+    return path[len("target:") :] if path.startswith("target:") else path
+
+
+def _sections(text: str, program: str) -> Iterator[str]:
+    seen = set()
+    for address, section, path in _SECTION.findall(text):
+        path = path or program
+        if path in seen or not section.startswith(".") or "system-supplied" in path:
+            continue
+        seen.add(path)
+        yield f"module {int(address, 16):x} {section} {_on_this_machine(path)}\n"
+
+
+def listing() -> str:
+    """Returns the answer to REQUEST_MODULES."""
+    text = gdb.execute("info files", to_string=True) or ""
+    core = _CORE.search(text)
+    if core and os.path.isabs(core.group(1)):
+        return f"core {core.group(1)}\n"
+    program = gdb.selected_inferior().progspace.filename
+    if not program:
+        return "GDB has no executable file: use the command `file`"
+    executable = text.find("Local exec file:")
+    return "".join(_sections(text[max(executable, 0) :], program))
+
+
+def memory(ranges: Sequence[int]) -> str:
+    """Returns the answer to REQUEST_MEMORY."""
+    inferior = gdb.selected_inferior()
+    lines = []
+    for low, high in zip(ranges[::2], ranges[1::2]):
+        try:
+            lines.append(bytes(inferior.read_memory(low, high - low)).hex())
+        except FAULTS:
+            lines.append("")
+    return "\n".join(lines)
