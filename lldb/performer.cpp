@@ -81,6 +81,43 @@ std::optional<std::string> LldbPerformer::stacks() {
   return out;
 }
 
+std::string LldbPerformer::modules() {
+  lldb::SBTarget target = debugger_.GetSelectedTarget();
+  std::string out;
+  for (uint32_t i = 0; i < target.GetNumModules(); ++i) {
+    lldb::SBModule module = target.GetModuleAtIndex(i);
+    for (const char *name : {".text", ".data"}) {
+      lldb::SBSection section = module.FindSection(name);
+      const lldb::addr_t address = section.GetLoadAddress(target);
+      if (!section.IsValid() || address == LLDB_INVALID_ADDRESS)
+        continue;
+      char text[40];
+      std::snprintf(text, sizeof text, "module %" PRIx64 " %s ", address, name);
+      out += text + path_of(module.GetFileSpec()) + "\n";
+      break;
+    }
+  }
+  return out;
+}
+
+std::string LldbPerformer::memory(const std::vector<uint64_t> &ranges) {
+  lldb::SBProcess process = debugger_.GetSelectedTarget().GetProcess();
+  std::string out;
+  std::vector<unsigned char> bytes;
+  for (size_t i = 0; i + 1 < ranges.size(); i += 2) {
+    bytes.resize(ranges[i + 1] - ranges[i]);
+    lldb::SBError error;
+    const size_t got = process.ReadMemory(ranges[i], bytes.data(), bytes.size(), error);
+    if (error.Success() && got == bytes.size())
+      for (const unsigned char byte : bytes) {
+        out += "0123456789abcdef"[byte >> 4];
+        out += "0123456789abcdef"[byte & 15];
+      }
+    out += '\n';
+  }
+  return out;
+}
+
 std::optional<std::string> LldbPerformer::act(int request, const Words &words,
                                               const std::vector<int32_t> &signals) {
   if (request == TALLY_REQUEST_BREAK || request == TALLY_REQUEST_LIST) {

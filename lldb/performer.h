@@ -24,6 +24,8 @@ public:
   std::string symbol(uint64_t address) override;
   std::string instructions(const std::vector<uint64_t> &ranges) override;
   std::optional<std::string> stacks() override;
+  std::string modules() override;
+  std::string memory(const std::vector<uint64_t> &ranges) override;
   std::optional<std::string> act(int request, const Words &words,
                                  const std::vector<int32_t> &signals) override;
   // The output of LLDB's commands that have set breakpoints and listed source.
@@ -46,6 +48,8 @@ public:
   std::string symbol(uint64_t) override { return {}; }
   std::string instructions(const std::vector<uint64_t> &) override { return "LLDB is busy"; }
   std::optional<std::string> stacks() override { return std::nullopt; }
+  std::string modules() override { return "LLDB is busy"; }
+  std::string memory(const std::vector<uint64_t> &) override { return {}; }
   std::optional<std::string> act(int request, const Words &words,
                                  const std::vector<int32_t> &signals) override;
 

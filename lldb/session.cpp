@@ -69,6 +69,10 @@ Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &perf
     } else if (request == TALLY_REQUEST_STACKS) {
       if (std::optional<std::string> stacks = performer.stacks())
         answers.push_back(std::move(*stacks));
+    } else if (request == TALLY_REQUEST_MODULES) {
+      answers.push_back(performer.modules());
+    } else if (request == TALLY_REQUEST_MEMORY) {
+      answers.push_back(performer.memory(asked));
     } else {
       if (std::optional<std::string> answer = performer.act(request, words, signals))
         answers.push_back(std::move(*answer));

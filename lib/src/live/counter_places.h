@@ -14,6 +14,7 @@ struct AddressRange {
   bool contains(uint64_t address, uint64_t size) const {
     return address >= low && address < high && size <= high - address;
   }
+  friend bool operator==(const AddressRange &, const AddressRange &) = default;
 };
 
 // Addresses are those of the file, which differ from the process's by the module's bias. libgcov

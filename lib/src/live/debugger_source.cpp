@@ -37,6 +37,8 @@ public:
   }
 
   void set_areas(const std::vector<AddressRange> &areas) {
+    if (std::ranges::equal(areas, areas_, {}, {}, &Area::range))
+      return; // what is known about them stays
     areas_.clear();
     for (const AddressRange &area : areas)
       areas_.push_back({area, first_piece});
@@ -66,7 +68,7 @@ private:
     uint64_t next_piece; // bytes to request at once; doubles with each request; 0 for no more than
                          // what is missed
   };
-  static constexpr uint64_t first_piece = 1 << 14;
+  static constexpr uint64_t first_piece = 1 << 14, most_piece = 1 << 20;
 
   Area *area_of(const AddressRange &range) {
     const auto area = std::ranges::find_if(areas_, [&](const Area &each) {
@@ -77,12 +79,21 @@ private:
 
   void want(uint64_t low, uint64_t high) {
     AddressRange range{low, high};
-    if (Area *const area = area_of(range)) {
-      range.high = std::max(high, std::min(area->range.high, low + area->next_piece));
-      area->next_piece *= 2;
+    if (Area *const area = area_of(range); area && area->next_piece != 0) {
+      // GCC describes the functions of an object in either order, so that both sides are likely to
+      // be needed next.
+      const uint64_t piece = area->next_piece;
+      range.low = std::max(area->range.low, low - low % piece);
+      range.high = std::min(area->range.high, std::max(high, range.low + piece));
+      area->next_piece = std::min(piece * 2, most_piece);
     }
-    if (const auto next = pieces_.upper_bound(low); next != pieces_.end())
+    const auto next = pieces_.upper_bound(low);
+    if (next != pieces_.end())
       range.high = std::min(range.high, next->first);
+    if (next != pieces_.begin()) {
+      const auto &[start, bytes] = *std::prev(next);
+      range.low = std::max(range.low, start + bytes.size());
+    }
     if (std::ranges::none_of(wanted_, [&](const AddressRange &other) {
           return range.low < other.high && other.low < range.high;
         }))

@@ -122,16 +122,37 @@ Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std
   return {};
 }
 
+Error no_objects(const LiveProgram &program, std::string_view what, bool is_core) {
+  Error out;
+  out.code = ErrorCode::no_data;
+  out.message = fmt::format("nothing in {} was compiled with --coverage", what);
+  for (const LoadedModule &module : program.modules()) {
+    const std::string_view name = base_name(module.key.path);
+    if (module.places.source_based) {
+      out.code = ErrorCode::bad_state;
+      out.message = fmt::format("{} counts source-based (-fprofile-instr-generate), which is not "
+                                "read from memory",
+                                name);
+    } else if (is_core && module.places.has_counters()) {
+      out.message =
+          fmt::format("the core file holds no data of {} (bit 0 of its coredump_filter)", name);
+    } else {
+      continue;
+    }
+    break;
+  }
+  return out;
+}
+
 namespace {
 
-Result<std::vector<ObjectFiles>> objects_of(std::unique_ptr<ProgramSource> source,
+Result<std::vector<ObjectFiles>> objects_of(std::unique_ptr<ProgramSource> source, bool is_core,
                                             std::span<const StoppedThread> threads,
                                             const std::string &what, Diagnostics &diagnostics) {
   LiveProgram program(std::move(source));
   TALLY_CHECK(program.refresh(diagnostics));
   if (program.layout().objects.empty())
-    return fail(ErrorCode::no_data,
-                fmt::format("nothing in {} was compiled with --coverage", what));
+    return fail(no_objects(program, what, is_core));
   const auto snapshot = program.snapshot();
   if (!snapshot)
     return fail(ErrorCode::io, fmt::format("the counters of {} cannot be read", what));
@@ -143,14 +164,14 @@ Result<std::vector<ObjectFiles>> objects_of(std::unique_ptr<ProgramSource> sourc
 
 Result<std::vector<ObjectFiles>> objects_of_process(pid_t pid, Diagnostics &diagnostics) {
   TALLY_TRY(source, process_source(pid));
-  return objects_of(std::move(source), {}, fmt::format("process {}", pid), diagnostics);
+  return objects_of(std::move(source), false, {}, fmt::format("process {}", pid), diagnostics);
 }
 
 Result<std::vector<ObjectFiles>>
 objects_of_core(const std::string &core, const std::string &program, Diagnostics &diagnostics) {
   TALLY_TRY(source, core_source(core, program));
   TALLY_TRY(threads, threads_of_core(core, program));
-  return objects_of(std::move(source), threads, core, diagnostics);
+  return objects_of(std::move(source), true, threads, core, diagnostics);
 }
 
 } // namespace tally::live

@@ -89,6 +89,9 @@ private:
   std::unique_ptr<OpenFunctions> open_functions_; // of the newest notes
 };
 
+// Returns why a program has no objects. `what` names it: "process 7", or a core file if `is_core`.
+Error no_objects(const LiveProgram &program, std::string_view what, bool is_core);
+
 // Writes the counters of objects as .gcda files below a directory, where the program would write
 // them with GCOV_PREFIX.
 Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std::string &folder);

@@ -229,26 +229,10 @@ Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &co
   TALLY_CHECK(program_->refresh(findings));
   if (!program_->layout().objects.empty())
     return &*program_;
-  for (const live::LoadedModule &module : program_->modules())
-    if (module.places.source_based)
-      return fail(ErrorCode::bad_state,
-                  fmt::format("{} counts source-based (-fprofile-instr-generate), which is not "
-                              "read from memory",
-                              base_name(module.key.path)),
-                  command);
   const bool is_core = front.target.target == TargetKind::core;
-  for (const live::LoadedModule &module : program_->modules())
-    if (is_core && module.places.has_counters())
-      return fail(ErrorCode::no_data,
-                  fmt::format("the core file holds no data of {} (bit 0 of its coredump_filter)",
-                              base_name(module.key.path)),
-                  command);
-  if (!findings.findings().empty())
-    return fail(ErrorCode::no_data, findings.findings()[0].text(), command);
-  return fail(ErrorCode::no_data,
-              fmt::format("nothing in this {} was compiled with --coverage",
-                          is_core ? "core file" : "process"),
-              command);
+  Error why = live::no_objects(*program_, is_core ? "this core file" : "this process", is_core);
+  why.source = command;
+  return fail(std::move(why));
 }
 
 Result<Reply> CoverageGroup::with_program(const std::string &command, ThenProgram then) {
