@@ -336,6 +336,8 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   CollectedCoverage &collected = **result;
   if (given.has("demangle"))
     TALLY_CHECK(demangle_names(collected.coverage));
+  if (const std::string why = live::why_uncertain(collected.coverage, how.given); !why.empty())
+    say(fmt::format("tally: {}", why));
   if (!which_tests.empty()) {
     TALLY_TRY(location, source_location(which_tests));
     return print_tests(collected, location);

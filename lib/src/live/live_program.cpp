@@ -1,10 +1,12 @@
 #include "live/live_program.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <sys/stat.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <tally/file_io.h>
 
@@ -120,6 +122,38 @@ Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std
     TALLY_CHECK(write_file(path.string(), bytes));
   }
   return {};
+}
+
+namespace {
+
+std::string function_and_line(const ObjectFiles &object, const OpenFrame &frame) {
+  const CoverageGraph &graph = object.live->notes->graph;
+  return fmt::format("{} ({}:{})", graph.strings[graph.functions[frame.function].name],
+                     base_name(frame.file), frame.line);
+}
+
+} // namespace
+
+std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles> objects) {
+  size_t lines = 0;
+  for (const FileCoverage &file : coverage.files)
+    lines += static_cast<size_t>(std::ranges::count_if(
+        file.lines, [](const LineCoverage &line) { return line.uncertain != 0; }));
+  std::vector<std::string> places;
+  for (const ObjectFiles &object : objects)
+    for (const OpenFrame &frame : object.live->frames)
+      if (std::string text = function_and_line(object, frame);
+          std::ranges::find(places, text) == places.end())
+        places.push_back(std::move(text));
+  if (lines == 0 || places.empty())
+    return {};
+  constexpr size_t most = 3;
+  const size_t all = places.size();
+  places.resize(std::min(all, most));
+  return fmt::format("{} uncertain, because a thread is in {}{}",
+                     lines == 1 ? "1 line is" : fmt::format("{} lines are", lines),
+                     fmt::join(places, ", "),
+                     all > most ? fmt::format(" and {} more", all - most) : "");
 }
 
 Error no_objects(const LiveProgram &program, std::string_view what, bool is_core) {

@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include <tally/coverage.h>
 #include <tally/diagnostics.h>
 #include <tally/result.h>
 
@@ -88,6 +89,10 @@ private:
   uint64_t generation_ = 0;
   std::unique_ptr<OpenFunctions> open_functions_; // of the newest notes
 };
+
+// Says how many lines of the coverage are uncertain, and in which functions of the objects the
+// threads are for that reason; empty if none is.
+std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles> objects);
 
 // Returns why a program has no objects. `what` names it: "process 7", or a core file if `is_core`.
 Error no_objects(const LiveProgram &program, std::string_view what, bool is_core);

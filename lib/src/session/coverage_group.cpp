@@ -72,35 +72,6 @@ std::string common_directory(std::span<const ObjectFiles> objects) {
   return common && fs::is_directory(*common) ? common->string() : "/";
 }
 
-std::string function_and_line(const ObjectFiles &object, const OpenFrame &frame) {
-  const CoverageGraph &graph = object.live->notes->graph;
-  return fmt::format("{} ({}:{})", graph.strings[graph.functions[frame.function].name],
-                     base_name(frame.file), frame.line);
-}
-
-// Says which functions threads are in, and how many lines are uncertain for that reason.
-std::string uncertain_remark(const LiveCoverage &shown) {
-  size_t lines = 0;
-  for (const FileCoverage &file : shown.coverage.files)
-    lines += static_cast<size_t>(std::ranges::count_if(
-        file.lines, [](const LineCoverage &line) { return line.uncertain != 0; }));
-  std::vector<std::string> places;
-  for (const ObjectFiles &object : shown.objects)
-    for (const OpenFrame &frame : object.live->frames)
-      if (std::string text = function_and_line(object, frame);
-          std::ranges::find(places, text) == places.end())
-        places.push_back(std::move(text));
-  if (lines == 0 || places.empty())
-    return {};
-  constexpr size_t most = 3;
-  const size_t all = places.size();
-  places.resize(std::min(all, most));
-  return fmt::format("({} uncertain, because a thread is in {}{})\n",
-                     lines == 1 ? "1 line is" : fmt::format("{} lines are", lines),
-                     fmt::join(places, ", "),
-                     all > most ? fmt::format(" and {} more", all - most) : "");
-}
-
 std::string warning_lines(const Diagnostics &findings) {
   std::string out;
   for (const Finding &finding : findings.findings())
@@ -415,7 +386,9 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   for (const FileCoverage &file : out.coverage.files)
     for (const FunctionCoverage &function : file.functions)
       functions_.push_back(function.name);
-  out.remarks += uncertain_remark(out) + warning_lines(findings);
+  if (const std::string why = live::why_uncertain(out.coverage, out.objects); !why.empty())
+    out.remarks += fmt::format("({})\n", why);
+  out.remarks += warning_lines(findings);
   return out;
 }
 
