@@ -1,0 +1,222 @@
+#include <cstring>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include <link.h>
+
+#include "live/program_source.h"
+#include "symbolize/core_file.h"
+#include "symbolize/elf_file.h"
+#include "temporary.h"
+
+namespace tally::live {
+namespace {
+
+const std::string self = "/proc/self/exe";
+
+uint64_t own_bias() {
+  uint64_t bias = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info *info, size_t, void *to) {
+        *static_cast<uint64_t *>(to) = info->dlpi_addr;
+        return 1; // the program is the first
+      },
+      &bias);
+  return bias;
+}
+
+// This program, as a debugger shows it that cannot read one range.
+class OwnProgram {
+public:
+  OwnProgram() {
+    const auto file = symbolize::ElfFile::open(self);
+    for (const symbolize::Section &section : file->loaded_sections())
+      if (section.name == ".text")
+        source_->set_modules("module " + hex(section.address + own_bias()) + " .text " + self +
+                             "\nmodule 1 .text /no/such/file\nmodule x\n");
+  }
+
+  // Reads until nothing more is wanted. Returns whether all bytes could be read.
+  bool read(uint64_t address, std::span<std::byte> to) {
+    for (int round = 0; round < 100; ++round) {
+      const bool done = source_->memory().read(address, to);
+      const auto wanted = source_->take_wanted();
+      if (wanted.empty())
+        return done;
+      EXPECT_FALSE(done);
+      for (const AddressRange &range : wanted) {
+        ++requests;
+        bytes += range.high - range.low;
+        const bool is_hidden = range.low < hidden.high && hidden.low < range.high;
+        source_->give(
+            range, is_hidden ? std::nullopt
+                             : std::optional(std::string(reinterpret_cast<const char *>(range.low),
+                                                         range.high - range.low)));
+      }
+    }
+    ADD_FAILURE() << "the reads do not end";
+    return false;
+  }
+
+  static std::string hex(uint64_t number) {
+    char text[20];
+    std::snprintf(text, sizeof text, "%lx", static_cast<unsigned long>(number));
+    return text;
+  }
+
+  std::unique_ptr<DebuggerSource> source_ = debugger_source();
+  AddressRange hidden;
+  size_t requests = 0;
+  uint64_t bytes = 0;
+};
+
+alignas(64) char variables[1 << 18] = {1};
+
+TEST(DebuggerSource, AsksForWhatReadsMiss) {
+  std::mt19937 random(1);
+  for (char &each : variables)
+    each = static_cast<char>(random());
+  const auto start = reinterpret_cast<uint64_t>(variables);
+  for (int run = 0; run < 20; ++run) {
+    OwnProgram program;
+    Diagnostics diagnostics;
+    ASSERT_EQ(program.source_->modules(diagnostics).size(), 1u);
+    EXPECT_EQ(diagnostics.findings().size(), 1u); // a file that is not on this machine
+    if (run % 2 == 1)
+      program.hidden.low = start + random() % sizeof variables;
+    program.hidden.high = program.hidden.low == 0 ? 0 : program.hidden.low + 1 + random() % 64;
+    for (int i = 0; i < 2000; ++i) {
+      const uint64_t offset = random() % sizeof variables;
+      std::vector<std::byte> copy(std::min<size_t>(1 + random() % 300, sizeof variables - offset));
+      const uint64_t at = start + offset;
+      const bool is_hidden = at < program.hidden.high && program.hidden.low < at + copy.size();
+      ASSERT_EQ(program.read(at, copy), !is_hidden);
+      if (!is_hidden) {
+        ASSERT_EQ(std::memcmp(copy.data(), variables + offset, copy.size()), 0);
+      }
+    }
+    if (run % 2 == 0) {
+      EXPECT_LT(program.requests, 100u); // one request for each piece, and pieces grow
+      EXPECT_LT(program.bytes, 16 * sizeof variables);
+    }
+  }
+}
+
+TEST(DebuggerSource, ReadsConstantsFromTheFile) {
+  static const char constant[] = "a text in the constant part of this program";
+  OwnProgram program;
+  Diagnostics diagnostics;
+  program.source_->modules(diagnostics);
+  EXPECT_TRUE(program.source_->take_wanted().size() <= 1); // the build ID
+  char copy[sizeof constant];
+  EXPECT_TRUE(program.source_->memory().read(reinterpret_cast<uint64_t>(constant),
+                                             std::as_writable_bytes(std::span(copy))));
+  EXPECT_STREQ(copy, constant);
+  EXPECT_TRUE(program.source_->take_wanted().empty());
+}
+
+TEST(DebuggerSource, ForgetsWhatThePauseShowed) {
+  OwnProgram program;
+  char copy[8];
+  const auto start = reinterpret_cast<uint64_t>(variables);
+  ASSERT_TRUE(program.read(start, std::as_writable_bytes(std::span(copy))));
+  variables[0] = static_cast<char>(~variables[0]);
+  program.source_->forget();
+  ASSERT_TRUE(program.read(start, std::as_writable_bytes(std::span(copy))));
+  EXPECT_EQ(copy[0], variables[0]);
+}
+
+// A core file with one segment of memory, and the note of mappings.
+std::string small_core() {
+  std::string text(0x400, '\0');
+  const auto put = [&](size_t at, uint64_t value, size_t size) {
+    std::memcpy(text.data() + at, &value, size);
+  };
+  std::memcpy(text.data(),
+              "\x7f"
+              "ELF\2\1\1",
+              7);
+  put(16, ET_CORE, 2);
+  put(18, EM_X86_64, 2);
+  put(20, 1, 4);
+  put(32, 64, 8); // program headers
+  put(52, 64, 2);
+  put(54, 56, 2);
+  put(56, 2, 2);
+  put(64, PT_LOAD, 4);
+  put(64 + 8, 0x300, 8);
+  put(64 + 16, 0x5000, 8);
+  put(64 + 32, 0x80, 8);  // in the file
+  put(64 + 40, 0x100, 8); // in memory
+  put(120, PT_NOTE, 4);
+  put(120 + 8, 0x200, 8);
+  put(120 + 32, 20 + 5 * 8 + 8, 8);
+  put(120 + 48, 4, 8);
+  put(0x200, 5, 4); // "CORE"
+  put(0x204, 5 * 8 + 8, 4);
+  put(0x208, NT_FILE, 4);
+  std::memcpy(text.data() + 0x20c, "CORE", 4);
+  put(0x214, 1, 8);
+  put(0x21c, 4096, 8);
+  put(0x224, 0x5000, 8);
+  put(0x22c, 0x6000, 8);
+  put(0x234, 3, 8);
+  std::memcpy(text.data() + 0x23c, "/bin/x", 6);
+  for (size_t i = 0; i < 0x80; ++i)
+    text[0x300 + i] = static_cast<char>(i);
+  return text;
+}
+
+class CoreFileTest : public testing::Test {
+protected:
+  std::string write(const std::string &bytes) { return folder_.put("core", bytes); }
+  TemporaryFolder folder_;
+};
+
+TEST_F(CoreFileTest, HoldsMemoryAndMappings) {
+  const auto core = symbolize::CoreFile::open(write(small_core()));
+  ASSERT_TRUE(core) << core.error().text();
+  ASSERT_EQ(core->mappings().size(), 1u);
+  EXPECT_EQ(core->mappings()[0].path, "/bin/x");
+  EXPECT_EQ(core->mappings()[0].start, 0x5000u);
+  EXPECT_EQ(core->mappings()[0].file_offset, 3 * 4096u);
+  char bytes[16];
+  const auto read = [&](uint64_t address) {
+    return core->read(address, std::as_writable_bytes(std::span(bytes)));
+  };
+  EXPECT_TRUE(read(0x5010));
+  EXPECT_EQ(bytes[1], 0x11);
+  EXPECT_TRUE(read(0x5070));
+  EXPECT_FALSE(read(0x5071)); // the file ends before the memory does
+  EXPECT_FALSE(read(0x50f0));
+  EXPECT_FALSE(read(0x4ff8));
+  EXPECT_FALSE(read(UINT64_MAX - 8));
+}
+
+TEST_F(CoreFileTest, SurvivesDamage) {
+  std::mt19937 random(5);
+  const std::string whole = small_core();
+  for (int i = 0; i < 2000; ++i) {
+    std::string bytes = whole;
+    for (size_t changes = random() % 6; changes > 0; --changes)
+      bytes[random() % 0x260] = static_cast<char>(random() % 3 == 0 ? 0xff : random());
+    if (random() % 4 == 0)
+      bytes.resize(random() % bytes.size());
+    const auto core = symbolize::CoreFile::open(write(bytes));
+    if (!core)
+      continue;
+    char copy[64];
+    for (int k = 0; k < 10; ++k)
+      core->read(random() % 2 ? 0x5000 + random() % 0x100 : uint64_t{random()} << random() % 33,
+                 std::as_writable_bytes(std::span(copy)));
+    core->threads("");
+    if (auto source = core_source(core->path(), "")) {
+      Diagnostics diagnostics;
+      (*source)->modules(diagnostics);
+    }
+  }
+}
+
+} // namespace
+} // namespace tally::live
