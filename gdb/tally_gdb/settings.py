@@ -43,6 +43,8 @@ class _Setting(gdb.Parameter):
         except TallyError as error:
             self.refresh()
             raise gdb.GdbError(printable(str(error)))
+        if self._group == "profile" and self._session.sampled_pid:
+            return "The next `profile start` uses the new value; sampling goes on as it began."
         return ""
 
     def get_show_string(self, value: str) -> str:

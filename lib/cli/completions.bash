@@ -12,10 +12,25 @@ _tally_options() {
     grep -oE -- '(^|[ ,])--?[[:alnum:]][-[:alnum:]]*' | tr -d ' ,'
 }
 
-# Prints the values of an option whose help reads "--option this|that".
+# Prints the names of the paragraph of a command's help that reads "FORMAT is one of this, that."
+_tally_formats() {
+  "$@" --help 2>/dev/null | awk '/(FORMAT|FMT) is one of / { on = 1; sub(/.* is one of /, "") }
+    on {
+      names = $0
+      last = sub(/[.].*/, "", names)
+      gsub(/[ ,]+/, "\n", names)
+      print names
+      if (last) exit
+    }'
+}
+
+# Prints the values of an option whose help reads "--option this|that", or "--option FORMAT".
 _tally_values() {
   local option=$1
   shift
+  if "$@" --help 2>/dev/null | grep -qE -- "^ +(-., )?$option (FORMAT|FMT)"; then
+    _tally_formats "$@"
+  fi
   "$@" --help 2>/dev/null | awk -v option="$option" '/^ +-/ {
     n = split($1, names, ",")
     for (i = 1; i <= n; ++i)

@@ -41,13 +41,32 @@ function __tally_options
         END { show() }'
 end
 
-# Prints the alternatives of an option whose help reads "--option this|that".
+# Prints the names of the paragraph of a command's help that reads "FORMAT is one of this, that."
+function __tally_formats
+    command $argv --help 2>/dev/null | awk '
+        /(FORMAT|FMT) is one of / { on = 1; sub(/.* is one of /, "") }
+        on {
+            names = $0
+            last = sub(/[.].*/, "", names)
+            count = split(names, each, /[ ,]+/)
+            for (i = 1; i <= count; ++i)
+                if (each[i] != "")
+                    print each[i]
+            if (last) exit
+        }'
+end
+
+# Prints the values of an option whose help reads "--option this|that", or "--option FORMAT".
 function __tally_values
     set -l option $argv[1]
     for line in (__tally_options $argv[2..-1])
         set -l fields (string split \t -- $line)
         if test "$fields[1]" = $option; and string match -q '*|*' -- $fields[2]
             string split '|' -- $fields[2]
+            return
+        end
+        if test "$fields[1]" = $option; and string match -qr '^(FORMAT|FMT)' -- $fields[2]
+            __tally_formats $argv[2..-1]
             return
         end
     end

@@ -48,6 +48,19 @@ _tally_options() {
     END { show() }'
 }
 
+# Prints the names of the paragraph of a command's help that reads "FORMAT is one of this, that."
+_tally_formats() {
+  _tally_help "$@" | awk '
+    /(FORMAT|FMT) is one of / { on = 1; sub(/.* is one of /, "") }
+    on {
+      names = $0
+      last = sub(/[.].*/, "", names)
+      gsub(/[ ,]+/, "\n", names)
+      print names
+      if (last) exit
+    }'
+}
+
 # Prints the values of an argument whose help reads "this|that".
 _tally_choices() {
   _tally_help "$@" |
@@ -97,6 +110,10 @@ _tally() {
       fields=("${(@ps:\t:)line}")
       if [[ $fields[1] == $option && $fields[2] == *'|'* ]]; then
         compadd -- ${(s:|:)fields[2]}
+        return
+      fi
+      if [[ $fields[1] == $option && $fields[2] == (FORMAT|FMT)* ]]; then
+        compadd -- ${(f)"$(_tally_formats $program $command)"}
         return
       fi
     done

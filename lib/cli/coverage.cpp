@@ -304,8 +304,11 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
                 "prints the names of tests: it cannot be used with reports or thresholds",
                 "--which-tests");
   std::vector<CoverageReport> requests;
+  std::set<std::string> named_here; // paths that the command line does not name
   for (const std::string &word : given.values("report")) {
     TALLY_TRY(request, coverage_report_of(word));
+    if (word.find(':') == word.npos && request.path != "-" && request.format != "html")
+      named_here.insert(request.path);
     if (std::ranges::find(requests, request.path, &CoverageReport::path) != requests.end())
       return fail(ErrorCode::invalid_argument,
                   fmt::format("two reports would be written to {}", request.path), "--report");
@@ -363,6 +366,8 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   for (const CoverageReport &request : requests)
     if (auto written = write(collected, request, gcovr_version, settings, of_reports); !written)
       outcome.end(written);
+    else if (named_here.contains(request.path))
+      say(fmt::format("tally: wrote {}", request.path));
   if (!how.runs.empty() && requests.front().format == "text" && requests.front().path == "-")
     TALLY_CHECK(print_table_of_tests(collected, settings.text));
   show_some(of_reports, verbose);

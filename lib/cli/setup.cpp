@@ -112,7 +112,12 @@ const std::string &file_to_use(const InitFiles &files) {
   return ::stat(files[0].c_str(), &info) == 0 ? files[0] : files[1];
 }
 
-Result<void> write_init_file(const std::string &path, const std::string &text) {
+// `before` is what the file held when `text` was made of it. An editor may have written it since.
+Result<void> write_init_file(const std::string &path, const std::optional<std::string> &before,
+                             const std::string &text) {
+  TALLY_TRY(now, init_text(path));
+  if (now != before)
+    return fail(ErrorCode::bad_state, "was changed by another program just now; try again", path);
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0 && ::lstat(path.c_str(), &info) == 0)
     return fail(ErrorCode::not_found, "is a symbolic link to a file that does not exist", path);
@@ -189,14 +194,14 @@ Result<void> set_up(const DebuggerFacts &debugger, const InitFiles &files) {
     }
     std::string changed = before;
     changed.replace(lines.command_begin, old.size(), command);
-    TALLY_CHECK(write_init_file(file, changed));
+    TALLY_CHECK(write_init_file(file, text, changed));
     print_lines(fmt::format("Replaced in {}:\n  {}\nby:\n  {}", file, old, command));
     return {};
   }
   for (const OwnLine &line : own_lines(debugger.kind, before))
     if (is_loaded_by_user(file, line, plugin))
       return {};
-  TALLY_CHECK(write_init_file(file, with_command(text, command)));
+  TALLY_CHECK(write_init_file(file, text, with_command(text, command)));
   print_lines(fmt::format("{} {}:\n  {}\nThe next {} that starts has the command `profile`; "
                           "`help profile` explains it.\nTo undo this: tally setup {} --undo",
                           text ? "Added to" : "Created", file, command, debugger.title,
@@ -238,7 +243,7 @@ Result<bool> undo_in(const DebuggerFacts &debugger, const std::string &file) {
     print_lines(fmt::format("Removed {}, which held only:{}", file, removed));
     return true;
   }
-  TALLY_CHECK(write_init_file(file, rest));
+  TALLY_CHECK(write_init_file(file, text, rest));
   print_lines(fmt::format("Removed from {}:{}", file, removed));
   return true;
 }

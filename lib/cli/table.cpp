@@ -6,6 +6,7 @@
 
 #include <tally/coverage_output.h>
 #include <tally/coverage_report.h>
+#include <tally/formats.h>
 
 #include "session/command_help.h"
 #include "session/common_options.h"
@@ -318,8 +319,29 @@ constexpr std::array<ArgumentSpec, 1> coverage_arguments{
       "gcovr's JSON) (default: .)",
       check_file_name}}};
 
-std::string report_formats() {
-  return fmt::format("\nFORMAT is one of {}\n", coverage_report_names());
+// The completions of the shells read the names from this paragraph.
+std::string format_paragraph(std::string_view names) {
+  constexpr size_t width = 78;
+  std::string out = "\nFORMAT is one of";
+  size_t column = out.size() - 1;
+  while (!names.empty()) {
+    const size_t end = std::min(names.find(' '), names.size());
+    const std::string_view name = names.substr(0, end);
+    names.remove_prefix(std::min(end + 1, names.size()));
+    const bool fits = column + 1 + name.size() < width;
+    out.append(fits ? " " : "\n").append(name);
+    column = fits ? column + 1 + name.size() : name.size();
+  }
+  return out + ".\n";
+}
+
+std::string report_formats() { return format_paragraph(coverage_report_names()); }
+
+std::string any_formats() {
+  std::string names;
+  for (const Format &format : formats())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", format.name);
+  return format_paragraph(names);
 }
 
 constexpr CommandSpec commands[] = {
@@ -327,20 +349,20 @@ constexpr CommandSpec commands[] = {
      "All its threads are sampled, but no forked processes.",
      "tally record -o out.folded -F 4000 -- xz -9 --keep file", record_arguments, nullptr, true},
     {"report", "FILE", report_specs, "print the flat table of a profile", "",
-     "tally report out.folded --sort inclusive --limit 10", file_argument},
+     "tally report out.folded --sort inclusive --limit 10", file_argument, any_formats},
     {"tree", "FILE [FUNCTION]", tree_specs, "print the call tree, the heaviest path first", "",
-     "tally tree callgrind.out.4711 main --limit 20", tree_arguments},
+     "tally tree callgrind.out.4711 main --limit 20", tree_arguments, any_formats},
     {"annotate", "FILE WHAT", annotate_specs, "print source text with costs and calls beside it",
      "", "tally annotate callgrind.out.4711 parse.c:120 --source-dir ~/src/parse",
-     annotate_arguments},
+     annotate_arguments, any_formats},
     {"histogram", "FILE [RANGE]", histogram_specs, "print ticks by address, bin by bin, with bars",
-     "", "tally histogram gmon.out --program ./words read_words", histogram_arguments},
+     "", "tally histogram gmon.out --program ./words read_words", histogram_arguments, any_formats},
     {"diff", "BEFORE AFTER", diff_specs, "print what changed from one profile to another", "",
-     "tally diff before.callgrind after.callgrind", diff_arguments},
+     "tally diff before.callgrind after.callgrind", diff_arguments, any_formats},
     {"convert", "IN...", convert_specs, "write the sum of profiles in another format", "",
-     "tally convert a.folded b.folded.gz -o sum.callgrind", in_arguments},
+     "tally convert a.folded b.folded.gz -o sum.callgrind", in_arguments, any_formats},
     {"merge", "IN...", merge_specs, "add up profiles, counters or coverage of one format", "",
-     "tally merge callgrind.out.* -o all.callgrind", in_arguments},
+     "tally merge callgrind.out.* -o all.callgrind", in_arguments, any_formats},
     {"coverage", "[PATH...]", all_coverage_specs, "print which lines, functions and branches ran",
      "", "tally coverage build --report html --report lcov:all.info --fail-under 80",
      coverage_arguments, report_formats},

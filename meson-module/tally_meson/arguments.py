@@ -29,8 +29,8 @@ FLAGS: T.Tuple[_Flag, ...] = (
         "--coverage-report",
         "list",
         "FMT[:FILE]",
-        "Also write a report: html, lcov, gcovr, cobertura, sonarqube, markdown, github, "
-        "callgrind or text. FILE is relative to the current directory; the default "
+        "Also write a report. FMT is one of html, lcov, gcovr, cobertura, sonarqube, markdown, "
+        "github, callgrind, text. FILE is relative to the current directory; the default "
         "is meson-logs/coverage.* in the build directory. May be repeated.",
         _REPORTING,
     ),

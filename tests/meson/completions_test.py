@@ -107,6 +107,15 @@ class Completed(unittest.TestCase):
         self.assertEqual(self.completed("tally", "report", "--sort", ""), ["inclusive", "self"])
         self.assertEqual(self.completed("tally", "report", "--sort", "s"), ["self"])
 
+    def test_formats(self) -> None:
+        reports = self.completed("tally", "coverage", "--report", "")
+        self.assertLessEqual({"html", "lcov", "text", "sonarqube"}, set(reports))
+        self.assertEqual(self.completed("tally", "coverage", "--report", "co"), ["cobertura"])
+        self.assertEqual(self.completed("tally", "convert", "--to", "fo"), ["folded"])
+        self.assertIn("speedscope", self.completed("tally", "convert", "--to", ""))
+        self.assertEqual(self.completed("tally", "report", "--from", "perf-s"), ["perf-script"])
+        self.assertEqual(self.completed("tally-meson", "test", "--coverage-report", ""), reports)
+
     def test_values_of_orders(self) -> None:
         wanted = ["branches", "file", "functions", "lines", "missed"]
         self.assertEqual(self.completed("tally", "coverage", "--sort", ""), wanted)

@@ -187,7 +187,8 @@ int main(int argc, char **argv) {
     counts_itself.push_back(line.find("C()") != line.npos);
   Tracee tracee(argv + 4);
   Diagnostics diagnostics;
-  auto program = live::LiveProgram::open(tracee.pid());
+  auto opened = live::process_source(tracee.pid());
+  auto program = opened ? std::optional<live::LiveProgram>(std::move(*opened)) : std::nullopt;
   if (!program || !program->refresh(diagnostics))
     give_up("the program cannot be read");
   uint64_t self_count = 0;

@@ -43,6 +43,8 @@ TEST(Demangle, DemanglesCppNames) {
   EXPECT_EQ(demangle("main"), "main");
   EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
   EXPECT_EQ(demangle(""), "");
+  EXPECT_EQ(demangled("_ZN2ns1fEi@plt"), "ns::f(int)@plt");
+  EXPECT_EQ(demangled("write@plt"), "write@plt");
 }
 
 } // namespace

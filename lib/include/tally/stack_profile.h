@@ -105,6 +105,7 @@ public:
 
   uint32_t location_count() const { return location_address_.size(); }
   Location location(LocationId id) const;
+  bool has_places() const; // whether the address or the line of any location is known
 
   uint32_t stack_count() const { return stack_location_.size(); } // the nodes of the trie
   LocationId stack_location(StackId id) const { return stack_location_[id]; }

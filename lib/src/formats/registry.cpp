@@ -173,6 +173,10 @@ Result<const Format *> format_for_output(std::string_view path, std::string_view
   }
   if (const Format *format = format_by_file_name(path))
     return format;
+  if (path.ends_with(".html"))
+    return fail(ErrorCode::unsupported,
+                "HTML is a report of coverage: `tally coverage --report html` writes it",
+                std::string(path));
   return fail(ErrorCode::invalid_argument,
               fmt::format("the file's name does not imply a format: add {} callgrind, or another "
                           "format",

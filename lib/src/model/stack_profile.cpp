@@ -57,6 +57,12 @@ uint64_t hash_of(StackId stack, ThreadId thread, PartId part) {
 
 } // namespace
 
+bool StackProfile::has_places() const {
+  if (std::ranges::any_of(location_address_, [](uint64_t address) { return address != 0; }))
+    return true;
+  return std::ranges::any_of(lines_, [](const SourceLine &line) { return line.line != 0; });
+}
+
 Location StackProfile::location(LocationId id) const {
   const uint32_t first = location_first_line_[id];
   const uint32_t next = index_of(id) + 1 < location_first_line_.size()

@@ -16,6 +16,9 @@ std::string demangle(std::string_view name) {
 }
 
 std::string demangled(std::string_view name) {
+  constexpr std::string_view stub = "@plt"; // of the procedure linkage table
+  if (name.ends_with(stub) && name.starts_with('_'))
+    return demangled(name.substr(0, name.size() - stub.size())).append(stub);
   const bool mangled =
       name.starts_with("_Z") || name.starts_with("___Z") || name.starts_with("_GLOBAL_");
   return mangled ? demangle(name) : std::string(name);

@@ -6,7 +6,7 @@
 
 namespace tally {
 
-// Returns "ns::f(int)" for "_ZN2ns1fEi". A name that is not of the Itanium ABI is returned
+// Returns "ns::f(int)" for "_ZN2ns1fEi", and "ns::f(int)@plt" for its stub. A name that is not of the Itanium ABI is returned
 // unchanged.
 std::string demangled(std::string_view name);
 

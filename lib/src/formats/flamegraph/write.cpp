@@ -302,7 +302,8 @@ void Picture::write() {
 
 std::vector<std::string> Picture::lost() const {
   std::vector<std::string> lost = notes();
-  lost.emplace_back("addresses, and all lines except those of functions");
+  if (profile_.has_places())
+    lost.emplace_back("addresses, and all lines except those of functions");
   if (profile_.threads().size() > 1)
     lost.emplace_back("the thread of each sample");
   if (profile_.parts().size() > 1)

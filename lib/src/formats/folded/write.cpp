@@ -123,7 +123,8 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
     out.bytes = text_of(again, values);
     changed = true;
   }
-  out.lost.push_back("addresses, files and lines");
+  if (profile.has_places())
+    out.lost.push_back("addresses, files and lines");
   if (profile.threads().size() > 1)
     out.lost.push_back("the thread of each sample");
   if (profile.parts().size() > 1)

@@ -192,7 +192,8 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   Written out;
   Writer writer(profile, tree, unit, out.bytes);
   writer.write(threads);
-  out.lost.emplace_back("addresses, and all lines except those of functions");
+  if (profile.has_places())
+    out.lost.emplace_back("addresses, and all lines except those of functions");
   if (std::ranges::any_of(tree.frames(), [](const TreeFrame &frame) {
         return !frame.file.empty() && !frame.object.empty();
       }))
