@@ -136,7 +136,8 @@ class LiveCountersTest(unittest.TestCase):
 
     def test_core_files(self) -> None:
         need_tools("gcore")
-        for link in ([], ["-static"], ["-s", "-no-pie"]):
+        links: list[list[str]] = [[], ["-static"], ["-s", "-no-pie"]]
+        for link in links:
             with self.subTest(link=link):
                 self.setUp()
                 self.build("threads.cpp", ["-O1", "-fprofile-update=atomic"], link)

@@ -6,8 +6,8 @@
 
 namespace tally {
 
-// Returns "ns::f(int)" for "_ZN2ns1fEi", and "ns::f(int)@plt" for its stub. A name that is not of the Itanium ABI is returned
-// unchanged.
+// Returns "ns::f(int)" for "_ZN2ns1fEi", and "ns::f(int)@plt" for its stub. A name that is not of
+// the Itanium ABI is returned unchanged.
 std::string demangled(std::string_view name);
 
 // Does the same without a check of the prefix, so that "i" becomes the type "int".
