@@ -182,6 +182,8 @@ std::vector<uint64_t> pcs_of(lldb::SBThread thread, uint32_t most) {
     if (most > 1 && frame.IsInlined())
       continue; // the library finds inlined frames itself
     const bool is_signal = is_signal_frame(frame);
+    if (returned_to && frame.GetPC() == 0)
+      break; // a guess in code without unwind information
     out.push_back(frame.GetPC() - (returned_to && !is_signal ? 1 : 0));
     returned_to = !is_signal;
   }

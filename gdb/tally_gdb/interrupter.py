@@ -41,6 +41,8 @@ def _pcs(with_callers: bool) -> List[int]:
             kind = frame.type()
             if kind != gdb.INLINE_FRAME:  # the library finds inlined frames itself
                 called = returned_to and kind != gdb.SIGTRAMP_FRAME
+                if called and frame.pc() == 0:
+                    break  # a guess of GDB's in code without unwind information
                 pcs.append(frame.pc() - 1 if called else frame.pc())
                 returned_to = kind != gdb.SIGTRAMP_FRAME
             frame = frame.older()

@@ -53,7 +53,11 @@ class CoverageTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.built)
         (cls.built / "x.c").write_text(SOURCE, encoding="utf-8")
         run(["gcc", "--coverage", "-O0", "-g", "-c", "x.c"], cls.built)
-        run(["gcc", "--coverage", "x.o", "-o", "x"], cls.built)
+        run(["gcc", "--coverage", "-Wl,--build-id", "x.o", "-o", "x"], cls.built)
+
+    def setUp(self) -> None:
+        for path in self.built.glob("*.gcda"):  # the next exit would add to it
+            path.unlink()
 
     def play(self, *commands: str) -> Play:
         return play_gdb(list(commands), str(self.built / "x"))
@@ -126,6 +130,44 @@ class CoverageTest(unittest.TestCase):
         counted = run([command_line(), "coverage", "."], self.built).stdout
         self.assertIn("x.c", counted)
 
+    def test_remote(self) -> None:
+        """The counters are those of the exit for a program that runs under gdbserver, too."""
+        need_tools("gdbserver")
+        since = "coverage report --by function --since mark --json"
+        dump = f"coverage dump {self.built}/remote/"
+        play = self.play(
+            f"target remote | gdbserver --once - {self.built}/x",
+            "break checkpoint",
+            "continue",
+            "coverage mark",
+            "continue",
+            since,
+            "break __gcov_exit",
+            "delete 1",
+            "continue",
+            dump,
+            "continue",
+        )
+        self.assertEqual(
+            self.calls(play, since), {"square": 4, "handle": 1, "checkpoint": 1, "main": 0}
+        )
+        self.assertIn("Wrote the counters of 1 objects", play.text(dump))
+        written = self.built / "x.gcda"
+        copy = Path(f"{self.built}/remote{written}")
+        self.assertEqual(copy.read_bytes(), written.read_bytes())
+
+    def test_another_build_of_the_program(self) -> None:
+        """A core file is not read with the executable of another build."""
+        other = self.built / "other"
+        other.mkdir(exist_ok=True)
+        core = self.built / "core.x"
+        self.play("break checkpoint", "run", f"generate-core-file {core}", "kill")
+        (other / "x.c").write_text(SOURCE + "int more;\n", encoding="utf-8")
+        run(["gcc", "--coverage", "-O0", "-g", "-Wl,--build-id", "x.c", "-o", "x"], other)
+        done = run([command_line(), "coverage", "--core", str(core), str(other / "x")], other, None)
+        self.assertIn("is of another build", done.stderr)
+        self.assertEqual(done.stdout, "")
+
     def test_reports(self) -> None:
         for name, text in (
             ("out.info", "DA:7,3"),
@@ -153,13 +195,13 @@ class CoverageTest(unittest.TestCase):
         )
         lines = play.stderr.splitlines()
         expected = (
-            "coverage report: no process: run the program, and stop it",
+            "coverage report: no process: run the program, or open a core file",
             "coverage report: no mark in this process: coverage mark",
             "coverage report: there was only one stop since the program began",
             "nothing: there is no function or file of this name that has counters",
             "x.unknown: the file name does not imply a format",
             "there is no command 'nothing'",
-            "coverage report: no process: run the program, and stop it",
+            "coverage report: no process: run the program, or open a core file",
         )
         self.assertEqual(len(lines), len(expected), lines)
         for line, pattern in zip(lines, expected):

@@ -156,10 +156,13 @@ std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles>
                      all > most ? fmt::format(" and {} more", all - most) : "");
 }
 
-Error no_objects(const LiveProgram &program, std::string_view what, bool is_core) {
+Error no_objects(const LiveProgram &program, std::string_view what, bool is_core,
+                 const Diagnostics &findings) {
   Error out;
   out.code = ErrorCode::no_data;
-  out.message = fmt::format("nothing in {} was compiled with --coverage", what);
+  out.message = findings.findings().empty()
+                    ? fmt::format("nothing in {} was compiled with --coverage", what)
+                    : findings.findings()[0].text();
   for (const LoadedModule &module : program.modules()) {
     const std::string_view name = base_name(module.key.path);
     if (module.places.source_based) {
@@ -186,7 +189,7 @@ Result<std::vector<ObjectFiles>> objects_of(std::unique_ptr<ProgramSource> sourc
   LiveProgram program(std::move(source));
   TALLY_CHECK(program.refresh(diagnostics));
   if (program.layout().objects.empty())
-    return fail(no_objects(program, what, is_core));
+    return fail(no_objects(program, what, is_core, diagnostics));
   const auto snapshot = program.snapshot();
   if (!snapshot)
     return fail(ErrorCode::io, fmt::format("the counters of {} cannot be read", what));

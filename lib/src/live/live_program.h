@@ -95,7 +95,9 @@ private:
 std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles> objects);
 
 // Returns why a program has no objects. `what` names it: "process 7", or a core file if `is_core`.
-Error no_objects(const LiveProgram &program, std::string_view what, bool is_core);
+// `findings` are those of refresh().
+Error no_objects(const LiveProgram &program, std::string_view what, bool is_core,
+                 const Diagnostics &findings);
 
 // Writes the counters of objects as .gcda files below a directory, where the program would write
 // them with GCOV_PREFIX.

@@ -201,7 +201,8 @@ Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &co
   if (!program_->layout().objects.empty())
     return &*program_;
   const bool is_core = front.target.target == TargetKind::core;
-  Error why = live::no_objects(*program_, is_core ? "this core file" : "this process", is_core);
+  Error why =
+      live::no_objects(*program_, is_core ? "this core file" : "this process", is_core, findings);
   why.source = command;
   return fail(std::move(why));
 }
