@@ -41,6 +41,20 @@ int main(int argc, char **argv) {
   return 0;
 }
 """
+HOST = """\
+#include <dlfcn.h>
+void stop(int number) { (void)number; }
+int main(int argc, char **argv) {
+  for (int i = 0; i < 3; ++i) {
+    void *plug = dlopen(argv[1], RTLD_NOW);
+    ((int (*)(int))dlsym(plug, "work"))(i);
+    stop(1);
+    dlclose(plug);
+    stop(2);
+  }
+  return 0;
+}
+"""
 
 
 class CoverageTest(unittest.TestCase):
@@ -129,6 +143,25 @@ class CoverageTest(unittest.TestCase):
         self.assertEqual(copy.read_bytes(), written.read_bytes())
         counted = run([command_line(), "coverage", "."], self.built).stdout
         self.assertIn("x.c", counted)
+
+    def test_modules_that_come_and_go(self) -> None:
+        """A mark stays of use, and a module that is loaded again counts from 0."""
+        (self.built / "host.c").write_text(HOST, encoding="utf-8")
+        (self.built / "plug.c").write_text("int work(int n) { return 2 * n; }\n", encoding="utf-8")
+        run(["gcc", "--coverage", "-g", "-shared", "-fPIC", "plug.c", "-o", "plug.so"], self.built)
+        run(["gcc", "--coverage", "-g", "host.c", "-o", "host"], self.built)
+        since = "coverage report --by function --since mark"
+        play = play_gdb(
+            ["break stop", "run", "coverage mark", "continue", since, "continue", since + " --json"]
+            + ["kill"],
+            str(self.built / "host"),
+            [str(self.built / "plug.so")],
+        )
+        self.assertEqual(play.stderr, "", play)
+        self.assertIn("plug.so was unloaded: what it counted", play.text(since))
+        self.assertNotIn(" work ", play.text(since))
+        rows = json.loads(play.text(since + " --json"))["functions"]
+        self.assertEqual({row["name"]: row["calls"]["count"] for row in rows}["work"], 1, rows)
 
     def test_remote(self) -> None:
         """The counters are those of the exit for a program that runs under gdbserver, too."""

@@ -56,11 +56,21 @@ struct CounterLayout {
   }
 };
 
+// Distinguishes the modules that a program loads one after another.
+struct ModuleIdentity {
+  std::string path;
+  uint64_t bias = 0;
+  uint64_t since = 0; // the generation of LiveProgram in which it was first seen
+  friend bool operator==(const ModuleIdentity &, const ModuleIdentity &) = default;
+};
+
 // A loaded module.
 struct LoadedModule {
   ModuleKey key;     // its path, which messages name
   uint64_t bias = 0; // run-time address minus link-time address
   CounterPlaces places;
+  uint64_t since = 0; // see ModuleIdentity
+  ModuleIdentity identity() const { return {key.path, bias, since}; }
 };
 
 // Reads the descriptions of a module's objects, and adds them. It searches the list that libgcov

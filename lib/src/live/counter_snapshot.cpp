@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "support/byte_cursor.h"
 
@@ -118,39 +119,74 @@ private:
 
 } // namespace
 
-std::optional<CounterSnapshot> CounterSnapshot::take(const CounterLayout &layout, Memory &memory) {
+std::optional<CounterSnapshot> CounterSnapshot::zeros(const CounterLayout &layout) {
   std::vector<AddressRange> ranges;
   for (const CounterArray &array : layout.arrays)
     if (array.count > 0)
       ranges.push_back({array.address, array.address + uint64_t{array.count} * 8});
   std::ranges::sort(ranges, {}, &AddressRange::low);
   std::vector<AddressRange> merged;
+  uint64_t total = 0;
   for (const AddressRange &range : ranges)
     if (!merged.empty() && range.low <= merged.back().high + most_gap)
       merged.back().high = std::max(merged.back().high, range.high);
     else
       merged.push_back(range);
   CounterSnapshot out;
-  bool complete = true; // a debugger's memory learns from a failed read what to request
-  uint64_t total = 0;
   for (const AddressRange &range : merged) {
     total += range.high - range.low;
     if (total > most_bytes)
       return std::nullopt;
-    Piece &piece = out.pieces_.emplace_back(Piece{range.low, {}});
-    piece.bytes.resize(range.high - range.low);
-    complete &= memory.read(range.low, std::as_writable_bytes(std::span(piece.bytes)));
+    out.pieces_.push_back({range.low, std::vector<char>(range.high - range.low)});
   }
-  return complete ? std::optional(std::move(out)) : std::nullopt;
+  return out;
+}
+
+std::optional<CounterSnapshot> CounterSnapshot::take(const CounterLayout &layout, Memory &memory) {
+  std::optional<CounterSnapshot> out = zeros(layout);
+  bool complete = out.has_value(); // a debugger's memory learns from a failed read what to request
+  if (out)
+    for (Piece &piece : out->pieces_)
+      complete &= memory.read(piece.address, std::as_writable_bytes(std::span(piece.bytes)));
+  return complete ? std::move(out) : std::nullopt;
+}
+
+CounterSnapshot
+CounterSnapshot::carried_to(const CounterLayout &layout,
+                            const std::function<bool(uint32_t module)> &was_loaded) const {
+  CounterSnapshot out = zeros(layout).value_or(CounterSnapshot());
+  for (const CountedModuleObject &object : layout.objects) {
+    if (!was_loaded(object.module))
+      continue;
+    for (const CountedFunction &function : layout.functions_of(object))
+      for (const CounterArray &array : layout.arrays_of(function)) {
+        const std::string_view bytes = bytes_of(array);
+        if (Piece *const piece = out.piece_with(array); piece && !bytes.empty())
+          std::ranges::copy(bytes, piece->bytes.begin() +
+                                       static_cast<ptrdiff_t>(array.address - piece->address));
+      }
+  }
+  return out;
+}
+
+CounterSnapshot::Piece *CounterSnapshot::piece_with(const CounterArray &array) {
+  return const_cast<Piece *>(std::as_const(*this).piece_with(array));
+}
+
+const CounterSnapshot::Piece *CounterSnapshot::piece_with(const CounterArray &array) const {
+  auto piece = std::ranges::upper_bound(pieces_, array.address, {}, &Piece::address);
+  if (array.count == 0 || piece == pieces_.begin())
+    return nullptr;
+  --piece;
+  const AddressRange range{piece->address, piece->address + piece->bytes.size()};
+  return range.contains(array.address, uint64_t{array.count} * 8) ? &*piece : nullptr;
 }
 
 std::string_view CounterSnapshot::bytes_of(const CounterArray &array) const {
-  auto piece = std::ranges::upper_bound(pieces_, array.address, {}, &Piece::address);
-  if (array.count == 0 || piece == pieces_.begin())
-    return {};
-  --piece;
-  return std::string_view(piece->bytes.data(), piece->bytes.size())
-      .substr(array.address - piece->address, size_t{array.count} * 8);
+  const Piece *const piece = piece_with(array);
+  return piece ? std::string_view(piece->bytes.data(), piece->bytes.size())
+                     .substr(array.address - piece->address, size_t{array.count} * 8)
+               : std::string_view();
 }
 
 size_t CounterSnapshot::size() const {

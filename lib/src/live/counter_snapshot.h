@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -22,7 +23,12 @@ public:
   // cannot be read.
   static std::optional<CounterSnapshot> take(const CounterLayout &layout, Memory &memory);
 
-  // Returns the bytes of an array, in the program's byte order.
+  // Returns the snapshot as one of another layout. The counters of modules that were not loaded
+  // when it was taken are 0.
+  CounterSnapshot carried_to(const CounterLayout &layout,
+                             const std::function<bool(uint32_t module)> &was_loaded) const;
+
+  // Returns the bytes of an array, in the program's byte order; nothing if it is not of the layout.
   std::string_view bytes_of(const CounterArray &array) const;
   size_t size() const; // of all bytes
 
@@ -31,6 +37,12 @@ private:
     uint64_t address = 0;
     std::vector<char> bytes;
   };
+  // Returns a snapshot in which all counters are 0; nothing if they are more than can be.
+  static std::optional<CounterSnapshot> zeros(const CounterLayout &layout);
+  // Return the piece that holds an array, or null.
+  Piece *piece_with(const CounterArray &array);
+  const Piece *piece_with(const CounterArray &array) const;
+
   std::vector<Piece> pieces_; // sorted by address, disjoint
 };
 

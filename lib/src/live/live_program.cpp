@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include <sys/stat.h>
 
@@ -48,9 +49,18 @@ Result<void> LiveProgram::refresh(Diagnostics &diagnostics) {
   if (state == state_)
     return {};
   Diagnostics findings;
-  modules_ = source_->modules(findings);
-  layout_ = {};
+  std::vector<LoadedModule> before = std::exchange(modules_, source_->modules(findings));
+  const CounterLayout old_layout = std::exchange(layout_, {});
   ++generation_;
+  for (LoadedModule &module : modules_) {
+    const auto old = std::ranges::find_if(before, [&](const LoadedModule &each) {
+      return each.key.path == module.key.path && each.bias == module.bias;
+    });
+    module.since = old == before.end() ? generation_ : old->since;
+  }
+  for (const CountedModuleObject &object : old_layout.objects)
+    if (!is_loaded(before[object.module].identity()))
+      unloaded_.insert(before[object.module].key.path);
   open_functions_.reset();
   for (uint32_t i = 0; i < modules_.size(); ++i)
     add_module(layout_, modules_[i], i, source_->memory(), findings);
@@ -59,6 +69,23 @@ Result<void> LiveProgram::refresh(Diagnostics &diagnostics) {
   state_ = std::move(state);
   diagnostics.append(findings);
   return {};
+}
+
+bool LiveProgram::is_loaded(const ModuleIdentity &identity) const {
+  return std::ranges::find(modules_, identity, &LoadedModule::identity) != modules_.end();
+}
+
+std::vector<ModuleIdentity> LiveProgram::loaded() const {
+  std::vector<ModuleIdentity> out;
+  std::ranges::transform(modules_, std::back_inserter(out), &LoadedModule::identity);
+  return out;
+}
+
+CounterSnapshot LiveProgram::carried(const CounterSnapshot &snapshot,
+                                     std::span<const ModuleIdentity> loaded_then) const {
+  return snapshot.carried_to(layout_, [&](uint32_t module) {
+    return std::ranges::find(loaded_then, modules_[module].identity()) != loaded_then.end();
+  });
 }
 
 Notes LiveProgram::notes_of_objects(NotesCache &cache) const {

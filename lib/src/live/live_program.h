@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -61,6 +62,14 @@ public:
   Result<void> refresh(Diagnostics &diagnostics);
   const CounterLayout &layout() const { return layout_; }
   const std::vector<LoadedModule> &modules() const { return modules_; }
+  // Returns the paths of modules with counters that were unloaded since the program was opened.
+  // When libgcov's destructor runs, it writes their files.
+  const std::set<std::string> &unloaded() const { return unloaded_; }
+  std::vector<ModuleIdentity> loaded() const;
+  // Returns a snapshot of an earlier layout as one of the present layout. `loaded_then` are the
+  // modules of that layout: the counters of others were 0.
+  CounterSnapshot carried(const CounterSnapshot &snapshot,
+                          std::span<const ModuleIdentity> loaded_then) const;
   // Changes when the layout does.
   uint64_t generation() const { return generation_; }
 
@@ -77,6 +86,7 @@ public:
 
 private:
   using Frames = std::vector<std::vector<OpenFrame>>; // by object
+  bool is_loaded(const ModuleIdentity &identity) const;
   Notes notes_of_objects(NotesCache &cache) const;
   OpenFunctions &open_functions(const Notes &notes);
   std::vector<ObjectFiles> wanted_objects(const Reading &reading, const Notes &notes, Frames frames,
@@ -85,6 +95,7 @@ private:
   std::unique_ptr<ProgramSource> source_;
   std::optional<std::string> state_; // of the modules, when modules_ and layout_ were read
   std::vector<LoadedModule> modules_;
+  std::set<std::string> unloaded_;
   CounterLayout layout_;
   uint64_t generation_ = 0;
   std::unique_ptr<OpenFunctions> open_functions_; // of the newest notes

@@ -194,7 +194,7 @@ Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view 
       line = 0;
   }
   for (const FileCoverage &file : coverage.files)
-    if (ends_with_part(file.path, path, "/")) {
+    if (ends_with_part(file.path, path, "/") && !file.lines.empty()) {
       constexpr uint32_t lines_around = 5;
       out = {&file, 1, UINT32_MAX};
       if (line > 0)
@@ -202,6 +202,8 @@ Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view 
                saturated_sum(line, lines_around)};
       ++found;
     }
+  if (found == 1 && line > 0 && out.first > out.file->lines.back().line)
+    return fail(ErrorCode::not_found, "the line lies behind all code that has counters", source);
   if (found == 1)
     return out;
   return found > 1 ? fail(ErrorCode::invalid_argument,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -73,11 +75,27 @@ std::string common_directory(std::span<const ObjectFiles> objects) {
 }
 
 std::string warning_lines(const Diagnostics &findings) {
+  constexpr size_t most = 3;
   std::string out;
+  size_t count = 0;
   for (const Finding &finding : findings.findings())
-    if (finding.severity != Severity::note)
+    if (finding.severity != Severity::note && ++count <= most)
       out += finding.text() + "\n";
+  if (count > most)
+    out += fmt::format("(and {} more warnings)\n", count - most);
   return out;
+}
+
+bool has_notes(const ObjectFiles &object) { return object.live->notes != nullptr; }
+
+// Says which notes cannot be read; empty if all can.
+std::string missing_notes(std::span<const ObjectFiles> objects) {
+  const auto first = std::ranges::find_if_not(objects, has_notes);
+  const auto count = std::ranges::count_if(objects, std::not_fn(has_notes));
+  if (count == 0)
+    return {};
+  return fmt::format("{} cannot be read{}: `coverage config notes` sets where the notes are\n",
+                     first->notes, count == 1 ? "" : fmt::format(", nor can {} others", count - 1));
 }
 
 // Returns what distinguishes the program that an event is about from another.
@@ -291,7 +309,7 @@ Result<Reply> CoverageGroup::with_counters(const std::string &command, ThenMark 
               if (!*taken)
                 return fail(ErrorCode::io, "the program's counters cannot be read", command);
               return with_stacks(std::make_shared<CounterMark>(
-                  CounterMark{program_->generation(), std::move(**taken), {}}));
+                  CounterMark{program_->generation(), program_->loaded(), std::move(**taken), {}}));
             });
       });
 }
@@ -312,38 +330,42 @@ Result<std::shared_ptr<const CounterMark>> CoverageGroup::before(const std::stri
     return refused(last_stop ? "there was only one stop since the program began"
                              : "no stop was marked (auto-mark is off, or the counters could "
                                "not be read)");
-  if (out->generation != program_->generation())
-    return refused("the mark is of no use: a module was loaded or unloaded since");
-  return out;
+  if (out->generation == program_->generation())
+    return out;
+  // A module was loaded or unloaded since.
+  return std::make_shared<const CounterMark>(
+      CounterMark{program_->generation(), out->loaded,
+                  program_->carried(out->snapshot, out->loaded), out->threads});
 }
 
 Result<Reply> CoverageGroup::with_coverage(const std::string &command, std::string since,
                                            Then then) {
-  return with_counters(command,
-                       [this, command, since = std::move(since), then = std::move(then)](
-                           Result<std::shared_ptr<const CounterMark>> read) -> Result<Reply> {
-                         TALLY_TRY(now, std::move(read));
-                         TALLY_TRY(old, before(command, since));
-                         if (since == "stop")
-                           now = last_stop;
-                         auto shown = std::make_shared<std::optional<LiveCoverage>>();
-                         return with_memory(
-                             [this, now, old, shown]() -> Result<void> {
-                               TALLY_TRY(counted, count(*program_, *now, old.get()));
-                               *shown = std::move(counted);
-                               return {};
-                             },
-                             [command, old, shown, then](Result<void> done) -> Result<Reply> {
-                               TALLY_CHECK(std::move(done));
-                               if ((*shown)->coverage.files.empty() && !old)
-                                 return fail(ErrorCode::no_data,
-                                             (*shown)->remarks.empty()
-                                                 ? "no source of the program has counts"
-                                                 : one_line((*shown)->remarks),
-                                             command);
-                               return then(**shown);
-                             });
-                       });
+  return with_counters(
+      command,
+      [this, command, since = std::move(since),
+       then = std::move(then)](Result<std::shared_ptr<const CounterMark>> read) -> Result<Reply> {
+        TALLY_TRY(now, std::move(read));
+        TALLY_TRY(old, before(command, since));
+        if (since == "stop")
+          now = last_stop;
+        auto shown = std::make_shared<std::optional<LiveCoverage>>();
+        return with_memory(
+            [this, now, old, shown]() -> Result<void> {
+              TALLY_TRY(counted, count(*program_, *now, old.get()));
+              *shown = std::move(counted);
+              return {};
+            },
+            [command, old, shown, then](Result<void> done) -> Result<Reply> {
+              TALLY_CHECK(std::move(done));
+              if ((*shown)->coverage.files.empty() && !old)
+                return fail(ErrorCode::no_data,
+                            (*shown)->remarks.empty()
+                                ? "no source of the program has counts"
+                                : (*shown)->remarks.substr(0, (*shown)->remarks.find('\n')),
+                            command);
+              return then(**shown);
+            });
+      });
 }
 
 Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const CounterMark &now,
@@ -368,11 +390,19 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   CollectOptions options;
   options.root = out.root;
   options.threads = std::max(1u, std::thread::hardware_concurrency());
-  options.given = out.objects;
+  std::ranges::copy_if(out.objects, std::back_inserter(options.given), has_notes);
+  out.remarks += missing_notes(out.objects);
+  if (!program.unloaded().empty())
+    out.remarks += fmt::format("({} was unloaded: what it counted until then is in the .gcda files "
+                               "that it wrote)\n",
+                               fmt::join(program.unloaded(), ", "));
+  if (options.given.empty())
+    return out;
   TALLY_TRY(collected, collect_coverage(options, findings));
   out.coverage = std::move(collected.coverage);
   if (before) {
     Diagnostics ignored; // they are the same
+    std::erase_if(old, std::not_fn(has_notes));
     options.given = old;
     TALLY_TRY(earlier, collect_coverage(options, ignored));
     out.coverage = coverage_since(std::move(out.coverage), earlier.coverage);

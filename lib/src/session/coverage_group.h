@@ -22,7 +22,8 @@ namespace tally {
 
 // The counters at one stop, with the stacks of all threads.
 struct CounterMark {
-  uint64_t generation = 0; // of LiveProgram: the marks of an older layout are of no use
+  uint64_t generation = 0; // of LiveProgram
+  std::vector<live::ModuleIdentity> loaded;
   live::CounterSnapshot snapshot;
   std::vector<live::StoppedThread> threads;
 };
@@ -64,7 +65,6 @@ public:
   std::shared_ptr<const CounterMark> mark;      // null if there is none
   std::shared_ptr<const CounterMark> last_stop; // of the newest stop
   std::shared_ptr<const CounterMark> stop_before;
-  std::vector<std::string> unloaded; // objects that were unloaded with their counters
 
 private:
   using Step = std::function<Result<void>()>;
