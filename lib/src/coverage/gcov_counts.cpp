@@ -427,6 +427,7 @@ bool Counting::add_combinations(GraphFunctionId id,
                                 GcovFunction &row) {
   constexpr size_t most = 4096;
   const size_t rows = rows_.size(), branches = out_.branches.size();
+  const auto is_negative = [](int64_t count) { return count < 0; };
   bool any = false;
   std::vector<uint32_t> inside;
   for_each_combination(choices, most, [&](std::span<const OpenBlock> chosen) {
@@ -438,7 +439,8 @@ bool Counting::add_combinations(GraphFunctionId id,
         graph_, graph_.functions[id],
         counters_.none ? std::span<const int64_t>() : counters_.values_of(id), inside);
     if (flow.negative || flow.unsolved > 0 || flow.overflow ||
-        std::ranges::any_of(flow.blocks, [](int64_t count) { return count < 0; }))
+        std::ranges::any_of(flow.blocks, is_negative) ||
+        std::ranges::any_of(flow.arcs, is_negative)) // fake ones, which `negative` leaves out
       return;
     now_.open = chosen;
     const size_t last_rows = rows_.size(), last_branches = out_.branches.size(),

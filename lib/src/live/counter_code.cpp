@@ -12,8 +12,7 @@ namespace {
 constexpr uint64_t bytes_before = 40, bytes_after = 40;
 } // namespace
 
-std::optional<std::vector<uint32_t>> counters_near(uint64_t pc, const CounterArray &array,
-                                                   Memory &memory) {
+std::optional<std::vector<uint64_t>> operands_near(uint64_t pc, Memory &memory) {
   std::array<std::byte, bytes_before + bytes_after> code{};
   uint64_t begin = pc - bytes_before;
   std::span<std::byte> bytes(code);
@@ -23,19 +22,27 @@ std::optional<std::vector<uint32_t>> counters_near(uint64_t pc, const CounterArr
     if (!memory.read(begin, bytes))
       return std::nullopt;
   }
-  std::vector<uint32_t> out;
+  std::vector<uint64_t> out;
   for (size_t at = 0; at + 4 <= bytes.size(); ++at) {
     int32_t distance = 0;
     std::memcpy(&distance, bytes.data() + at, sizeof distance);
-    for (const uint64_t immediate : {uint64_t{0}, uint64_t{1}, uint64_t{4}}) {
-      const uint64_t offset =
-          begin + at + 4 + immediate + static_cast<uint64_t>(int64_t{distance}) - array.address;
-      if (offset % 8 == 0 && offset / 8 < array.count)
-        out.push_back(static_cast<uint32_t>(offset / 8));
-    }
+    for (const uint64_t immediate : {uint64_t{0}, uint64_t{1}, uint64_t{4}})
+      out.push_back(begin + at + 4 + immediate + static_cast<uint64_t>(int64_t{distance}));
   }
   std::ranges::sort(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::vector<uint32_t> counters_among(std::span<const uint64_t> operands,
+                                     const CounterArray &array) {
+  std::vector<uint32_t> out;
+  for (auto at = std::ranges::lower_bound(operands, array.address); at != operands.end(); ++at) {
+    const uint64_t offset = *at - array.address;
+    if (offset / 8 >= array.count)
+      break;
+    if (offset % 8 == 0 && (out.empty() || out.back() != offset / 8))
+      out.push_back(static_cast<uint32_t>(offset / 8));
+  }
   return out;
 }
 

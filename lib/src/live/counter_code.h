@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "live/counter_layout.h"
@@ -9,12 +11,13 @@
 
 namespace tally::live {
 
-// Returns the indexes of the counters of an array that the code around a pc updates, in ascending
-// order. This is for x86-64, where an operand relative to the next instruction ("mov 0x97bc(%rip)")
-// ends with four bytes of its distance, and is followed by an immediate operand of 0, 1 or 4 bytes.
-// Bytes that look like such an operand by chance only add a counter. Returns nothing if the code
-// cannot be read.
-std::optional<std::vector<uint32_t>> counters_near(uint64_t pc, const CounterArray &array,
-                                                   Memory &memory);
+// Returns the addresses of the operands that instructions around a pc can have, sorted; nothing if
+// the code cannot be read. This is for x86-64, where an operand relative to the next instruction
+// ("mov 0x97bc(%rip)") ends with four bytes of its distance, and is followed by an immediate
+// operand of 0, 1 or 4 bytes. Bytes that look like such an operand by chance only add an address.
+std::optional<std::vector<uint64_t>> operands_near(uint64_t pc, Memory &memory);
+
+// Returns the indices of an array's counters that some of the operands address.
+std::vector<uint32_t> counters_among(std::span<const uint64_t> operands, const CounterArray &array);
 
 } // namespace tally::live

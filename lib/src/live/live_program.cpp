@@ -166,20 +166,22 @@ std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles>
   for (const FileCoverage &file : coverage.files)
     lines += static_cast<size_t>(std::ranges::count_if(
         file.lines, [](const LineCoverage &line) { return line.uncertain != 0; }));
+  const std::string what = lines == 1 ? "1 line is" : fmt::format("{} lines are", lines);
   std::vector<std::string> places;
   for (const ObjectFiles &object : objects)
-    for (const OpenFrame &frame : object.live->frames)
+    for (const OpenFrame &frame : object.live->frames) {
+      if (lines > 0 && frame.file.empty()) // as OpenFunctions::frames() describes
+        return what + " uncertain, because no symbols show which function a thread is in";
       if (std::string text = function_and_line(object, frame);
           std::ranges::find(places, text) == places.end())
         places.push_back(std::move(text));
+    }
   if (lines == 0 || places.empty())
     return {};
   constexpr size_t most = 3;
   const size_t all = places.size();
   places.resize(std::min(all, most));
-  return fmt::format("{} uncertain, because a thread is in {}{}",
-                     lines == 1 ? "1 line is" : fmt::format("{} lines are", lines),
-                     fmt::join(places, ", "),
+  return fmt::format("{} uncertain, because a thread is in {}{}", what, fmt::join(places, ", "),
                      all > most ? fmt::format(" and {} more", all - most) : "");
 }
 

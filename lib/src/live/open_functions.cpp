@@ -85,6 +85,8 @@ bool OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory &memory, Frames
     return false;
   if (frames.empty())
     return add_all(*module, in_call, out);
+  const auto operands = !in_call && module->places.x86_64 ? operands_near(pc, memory)
+                                                          : std::optional<std::vector<uint64_t>>();
   bool found = false;
   for (const SourceFrame &frame : frames) {
     const auto [first, last] =
@@ -105,10 +107,9 @@ bool OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory &memory, Frames
                      .in_call = in_call};
       if (!in_call) {
         const CounterArray *const array = arcs_of(place);
-        auto near = array && module->places.x86_64 ? counters_near(pc, *array, memory)
-                                                   : std::optional<std::vector<uint32_t>>();
-        open.optimized |= !near;
-        open.near_counters = std::move(near).value_or(std::vector<uint32_t>());
+        open.optimized |= !array || !operands;
+        if (array && operands)
+          open.near_counters = counters_among(*operands, *array);
         const std::vector<SourceFrame> before = source_frames(pc - 1);
         open.at_line_start = before.size() != frames.size() || before[0].line != open.line ||
                              before[0].function != frames[0].function;
@@ -117,7 +118,33 @@ bool OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory &memory, Frames
     }
     found |= first != last;
   }
+  if (found && operands && compilation_at(pc, *module).optimized)
+    add_counted_near(*operands, frames[0], out);
   return found;
+}
+
+// Adds the functions whose counters the code around the pc updates. They are inlined there, even if
+// the debug information attributes none of that code to them.
+void OpenFunctions::add_counted_near(std::span<const uint64_t> operands, const SourceFrame &at_pc,
+                                     Frames &out) {
+  if (by_counters_.empty())
+    for (const auto &[name, place] : functions_)
+      if (const CounterArray *const array = arcs_of(place))
+        by_counters_.emplace(array->address, std::pair(place, array));
+  for (const uint64_t operand : operands) {
+    auto at = by_counters_.upper_bound(operand);
+    if (at == by_counters_.begin())
+      continue;
+    const auto &[place, array] = std::prev(at)->second;
+    std::vector<OpenFrame> &frames = out[place.object];
+    if (operand - array->address < uint64_t{array->count} * 8 && operand % 8 == 0 &&
+        std::ranges::find(frames, place.function, &OpenFrame::function) == frames.end())
+      frames.push_back({.function = place.function,
+                        .file = std::string(at_pc.file),
+                        .line = at_pc.line,
+                        .near_counters = counters_among(operands, *array),
+                        .optimized = true});
+  }
 }
 
 bool OpenFunctions::add_all(const LoadedModule &module, bool in_call, Frames &out) const {

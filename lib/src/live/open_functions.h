@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <tally/diagnostics.h>
@@ -56,6 +58,7 @@ private:
   const Compilation &compilation_at(uint64_t pc, const LoadedModule &module);
   static Compilation how_compiled(std::string_view producer);
   bool add_frames(uint64_t pc, bool in_call, Memory &memory, Frames &out);
+  void add_counted_near(std::span<const uint64_t> operands, const SourceFrame &at_pc, Frames &out);
   bool add_all(const LoadedModule &module, bool in_call, Frames &out) const;
   const CounterArray *arcs_of(const Place &place) const;
   bool has_line(const Place &place, uint32_t line) const;
@@ -66,7 +69,8 @@ private:
   const CounterLayout &layout_;
   std::span<const LoadedModule> modules_;
   Notes notes_;
-  std::unordered_multimap<std::string_view, Place> functions_; // by linkage name
+  std::unordered_multimap<std::string_view, Place> functions_;             // by linkage name
+  std::map<uint64_t, std::pair<Place, const CounterArray *>> by_counters_; // by address
   std::unique_ptr<Symbolizer> symbolizer_;
   Diagnostics findings_;                                   // of the symbolizer
   std::vector<ModuleId> module_ids_;                       // by module
