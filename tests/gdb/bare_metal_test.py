@@ -1,0 +1,180 @@
+"""Tests `coverage …` on a Cortex-M3 without an operating system, which QEMU emulates.
+
+The firmware (tests/programs/firmware/) has a counter of its own in each line with "RAN". GDB prints
+these counters, and the counts of coverage must equal them.
+"""
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import Play, play_gdb
+from support.gcov_counts import counts_of_json
+from support.gcov_programs import run
+from support.programs import SOURCE_ROOT
+from support.skips import need_tools, run_unittests
+
+SOURCES = SOURCE_ROOT / "tests" / "programs" / "firmware"
+COUNTED = ("main", "frames")
+COMPILER = "arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -g -ffreestanding -Wall -Wextra -Werror"
+SECTION = ("--coverage", "-fprofile-info-section")
+# -icount lets the timer depend on the instructions, and not on how fast QEMU runs.
+QEMU = "qemu-system-arm -M mps2-an385 -icount shift=3 -nographic -monitor none -serial none"
+CONNECT = f"target extended-remote | exec {QEMU} -kernel firmware.elf -S -gdb stdio"
+KILLED = re.compile(r"Terminated via GDBstub|Broken pipe\.$")  # what `kill` may print
+FUNCTIONS = "coverage report --by function --limit 0 --json"
+PRINT = "print -elements unlimited -repeats unlimited -- "
+
+Counts = dict[tuple[str, int], int]  # (name of the source without .c, line) -> count
+
+
+def own_lines() -> set[tuple[str, int]]:
+    """Returns the lines that count themselves."""
+    return {
+        (name, number)
+        for name in COUNTED
+        for number, text in enumerate((SOURCES / f"{name}.c").read_text("utf-8").splitlines(), 1)
+        if re.fullmatch(r" +RAN;", text)
+    }
+
+
+class BareMetalTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        need_tools("gdb-multiarch", "arm-none-eabi-gcc", "qemu-system-arm")
+        patch = mock.patch.dict(os.environ, {"TALLY_TEST_GDB": "gdb-multiarch"})
+        patch.start()
+        cls.addClassCleanup(patch.stop)
+        cls.lines = own_lines()
+
+    def build(self, *options: str) -> None:
+        self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="firmware-")))
+        self.addCleanup(shutil.rmtree, self.folder)
+        shutil.copytree(SOURCES, self.folder, dirs_exist_ok=True)
+        compiler = COMPILER.split()
+        run([*compiler, "-Og", "-c", "startup.c", "gcov_stub.c"], self.folder)
+        run([*compiler, *options, "-c", *(f"{name}.c" for name in COUNTED)], self.folder)
+        objects = [f"{name}.o" for name in ("startup", "gcov_stub", *COUNTED)]
+        link = ["-nostdlib", "-Wl,--gc-sections", "-T", "firmware.ld"]
+        run([*compiler, *link, *objects, "-o", "firmware.elf"], self.folder)
+
+    def play(self, *commands: str) -> Play:
+        # QEMU would continue after a detach, and GDB waits some seconds for the end of a pipe's child.
+        words = ["file firmware.elf", CONNECT, *commands, "kill"]
+        play = play_gdb(words, cwd=str(self.folder))
+        self.assertEqual([x for x in play.stderr.splitlines() if not KILLED.search(x)], [], play)
+        return play
+
+    def truth(self, play: Play, which: int = 0) -> Counts:
+        """Returns what the firmware has counted, as GDB printed it."""
+        counts: Counts = {}
+        for name in COUNTED:
+            words = play.text(f"{PRINT}{name}_ran", which).partition(" = ")[2].strip("{} \n")
+            for line, count in enumerate(words.split(", ")):
+                counts[name, line] = int(count)
+        return {place: counts[place] for place in self.lines}
+
+    def calls(self, truth: Counts, rows: list[dict]) -> dict[str, int]:
+        """Returns the true number of calls of the functions of a table: the count of the first line
+        that counts itself."""
+        out = {}
+        for row in rows:
+            name = Path(row["file"]).stem
+            out[row["name"]] = truth[
+                min(place for place in self.lines if place > (name, row["line"]))
+            ]
+        return out
+
+    def assert_calls(self, truth: Counts, text: str) -> None:
+        rows = json.loads(text)["functions"]
+        shown = {row["name"]: row["calls"]["count"] for row in rows}
+        self.assertEqual(shown, self.calls(truth, rows))
+        self.assertTrue(all(row["calls"]["exact"] for row in rows), rows)
+
+    def shown(self, play: Play, options: str = "", which: int = 0) -> dict[tuple[str, int], dict]:
+        """Returns the counts that `coverage annotate` shows."""
+        return {
+            (name, line["line"]): line["count"]
+            for name in COUNTED
+            for line in json.loads(play.text(f"coverage annotate {name}.c{options} --json", which))[
+                "lines"
+            ]
+            if line.get("count")
+        }
+
+    def assert_lines(self, truth: Counts, shown: dict[tuple[str, int], dict]) -> None:
+        exact = {place: count["count"] for place, count in shown.items() if count["exact"]}
+        self.assertEqual({place: exact.get(place) for place in self.lines}, truth)
+
+    show = tuple(f"{PRINT}{name}_ran" for name in COUNTED)
+    annotate = tuple(f"coverage annotate {name}.c --json" for name in COUNTED)
+
+    def test_counts(self) -> None:
+        """The counters are found by the section .gcov_info, or by the symbols of functions."""
+        for options in (
+            ("-Og", *SECTION),
+            ("-O0", *SECTION),
+            ("-O0", "--coverage"),
+            ("-Og", "--coverage"),
+        ):
+            with self.subTest(options=options):
+                self.build(*options)
+                play = self.play(
+                    "break checkpoint",
+                    "continue",
+                    "continue",
+                    *self.show,
+                    *self.annotate,
+                    FUNCTIONS,
+                )
+                truth = self.truth(play)
+                self.assertEqual(truth["main", 54], 300)  # the second checkpoint
+                self.assert_lines(truth, self.shown(play))
+                self.assert_calls(truth, play.text(FUNCTIONS))
+
+    def test_since_a_mark(self) -> None:
+        self.build("-Og", *SECTION)
+        since = FUNCTIONS + " --since mark"
+        play = self.play(
+            "break checkpoint",
+            "continue",
+            *self.show,
+            "coverage mark",
+            "continue",
+            *self.show,
+            since,
+            *(f"coverage annotate {name}.c --since mark --json" for name in COUNTED),
+        )
+        before, after = self.truth(play, 0), self.truth(play, 1)
+        difference = {place: after[place] - before[place] for place in after}
+        self.assertGreater(difference["frames", 29], 1000)
+        self.assert_calls(difference, play.text(since))
+        self.assert_lines(difference, self.shown(play, " --since mark"))
+
+    def test_files(self) -> None:
+        """The compiler's own gcov reads what is written."""
+        need_tools("arm-none-eabi-gcov")
+        for options in (("-Og", *SECTION), ("-O0", "--coverage")):
+            with self.subTest(options=options):
+                self.build(*options)
+                play = self.play(
+                    "break finished", "continue", *self.show, f"coverage dump {self.folder}/out/"
+                )
+                truth, counted = self.truth(play), {}
+                for name in COUNTED:
+                    shutil.copy(f"{self.folder}/out{self.folder}/{name}.gcda", self.folder)
+                    text = run(["arm-none-eabi-gcov", "-jt", f"{name}.gcda"], self.folder).stdout
+                    counted.update(counts_of_json(json.loads(text)))
+                self.assertEqual({(n, line): counted[f"{n}.c", line] for n, line in truth}, truth)
+
+
+if __name__ == "__main__":
+    run_unittests()
