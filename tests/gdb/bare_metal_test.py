@@ -66,11 +66,12 @@ class BareMetalTest(unittest.TestCase):
         link = ["-nostdlib", "-Wl,--gc-sections", "-T", "firmware.ld"]
         run([*compiler, *link, *objects, "-o", "firmware.elf"], self.folder)
 
-    def play(self, *commands: str) -> Play:
+    def play(self, *commands: str, refusals: int = 0) -> Play:
         # QEMU would continue after a detach, and GDB waits some seconds for the end of a pipe's child.
         words = ["file firmware.elf", CONNECT, *commands, "kill"]
         play = play_gdb(words, cwd=str(self.folder))
-        self.assertEqual([x for x in play.stderr.splitlines() if not KILLED.search(x)], [], play)
+        said = [line for line in play.stderr.splitlines() if not KILLED.search(line)]
+        self.assertEqual(len(said), refusals, play)
         return play
 
     def truth(self, play: Play, which: int = 0) -> Counts:
@@ -174,6 +175,25 @@ class BareMetalTest(unittest.TestCase):
                     text = run(["arm-none-eabi-gcov", "-jt", f"{name}.gcda"], self.folder).stdout
                     counted.update(counts_of_json(json.loads(text)))
                 self.assertEqual({(n, line): counted[f"{n}.c", line] for n, line in truth}, truth)
+
+    def test_before_the_startup_code(self) -> None:
+        """At reset, the variables have no values: neither the counters nor their descriptions."""
+        for options in (SECTION, ("--coverage",)):
+            with self.subTest(options=options):
+                self.build("-Og", *options)
+                refused = ["coverage report", "coverage mark"]
+                play = self.play(
+                    *refused, "break main", "continue", FUNCTIONS, refusals=len(refused)
+                )
+                self.assertEqual(
+                    play.stderr.splitlines()[: len(refused)],
+                    [
+                        f"{command}: the variables of firmware.elf have no values yet: let its "
+                        "startup code run"
+                        for command in refused
+                    ],
+                )
+                self.assertEqual(json.loads(play.text(FUNCTIONS))["functions"], [])
 
 
 if __name__ == "__main__":

@@ -62,6 +62,17 @@ public:
         diagnostics_(diagnostics), words_(module.places.words) {}
 
   void run() {
+    const size_t before = layout_.objects.size();
+    take_all();
+    // If there is no object, the variables of the module have no values yet.
+    if (unversioned_ && layout_.objects.size() > before)
+      find(fmt::format("the description of an object at 0x{:x} is damaged: it begins without the "
+                       "version of a compiler",
+                       *unversioned_));
+  }
+
+private:
+  void take_all() {
     const CounterPlaces &places = module_.places;
     for (const uint64_t root : places.roots)
       follow_list(root + module_.bias);
@@ -75,8 +86,6 @@ public:
       for (const AddressRange &data : places.data)
         scan(data);
   }
-
-private:
   bool in_module(uint64_t address, uint64_t size) const {
     const uint64_t link_time = address - module_.bias;
     return std::ranges::any_of(module_.places.segments, [&](const AddressRange &segment) {
@@ -183,8 +192,11 @@ private:
     header.big_endian = words_.big_endian;
     header.version_word = cursor->u32();
     header.version = static_cast<GcovVersion>(gcov::version_of(header.version_word));
-    if (static_cast<uint32_t>(header.version) == 0)
-      return damaged("it begins without the version of a compiler");
+    if (static_cast<uint32_t>(header.version) == 0) {
+      if (is_listed)
+        unversioned_ = address;
+      return false;
+    }
     const auto layout = layout_of(header.version);
     if (!layout) {
       if (is_listed && seen_.insert(address).second)
@@ -291,7 +303,8 @@ private:
   Memory &memory_;
   Diagnostics &diagnostics_;
   WordLayout words_;
-  std::unordered_set<uint64_t> seen_; // objects
+  std::unordered_set<uint64_t> seen_;   // objects
+  std::optional<uint64_t> unversioned_; // the last listed object that begins without a version
   std::string buffer_;
   std::vector<uint32_t> kinds_; // those that the object counts
   std::vector<uint64_t> table_;

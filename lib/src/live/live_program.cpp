@@ -62,11 +62,21 @@ Result<void> LiveProgram::refresh(Diagnostics &diagnostics) {
     if (!is_loaded(before[object.module].identity()))
       unloaded_.insert(before[object.module].key.path);
   open_functions_.reset();
+  const size_t unread = findings.findings().size(); // files
   for (uint32_t i = 0; i < modules_.size(); ++i)
     add_module(layout_, modules_[i], i, source_->memory(), findings);
   if (source_->wants_more())
     return {}; // what was read is not complete, and what is damaged is not known
-  state_ = std::move(state);
+  // The variables of a module perhaps have no values yet. The next call then looks again.
+  std::vector<bool> described(modules_.size());
+  for (const CountedModuleObject &object : layout_.objects)
+    described[object.module] = true;
+  bool complete = findings.findings().size() == unread;
+  for (size_t i = 0; i < modules_.size(); ++i)
+    complete &= described[i] || !modules_[i].places.has_counters();
+  state_.reset();
+  if (complete)
+    state_ = std::move(state);
   diagnostics.append(findings);
   return {};
 }
@@ -202,6 +212,10 @@ Error no_objects(const LiveProgram &program, std::string_view what, bool is_core
     } else if (is_core && module.places.has_counters()) {
       out.message =
           fmt::format("the core file holds no data of {} (bit 0 of its coredump_filter)", name);
+    } else if (findings.findings().empty() && module.places.has_counters()) {
+      out.code = ErrorCode::bad_state;
+      out.message =
+          fmt::format("the variables of {} have no values yet: let its startup code run", name);
     } else {
       continue;
     }
