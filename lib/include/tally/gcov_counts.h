@@ -107,6 +107,8 @@ struct GcovOptions {
   // compiler ("" if unknown). If empty, all files are wanted. Unwanted files are left out, and a
   // function without a line in a wanted file is not solved at all.
   std::function<bool(const std::string &name, std::string_view working_directory)> wants{};
+  // Returns whether a function is wanted; others are not solved. If empty, all are wanted.
+  std::function<bool(GraphFunctionId function)> wants_function{};
   // The functions in which threads were. Without these, their lines may have wrong counts.
   std::span<const OpenFrame> frames{};
   // Counts only entries of a function as its executions. gcov also counts jumps by computed goto

@@ -69,7 +69,7 @@ public:
 private:
   bool shown(GraphFunctionId id) const {
     const GraphFunction &function = graph_.functions[id];
-    return !function.artificial &&
+    return !function.artificial && (!options_.wants_function || options_.wants_function(id)) &&
            (counters_.none ||
             std::ranges::any_of(graph_.arcs_of(function),
                                 [](const GraphArc &arc) { return !(arc.flags & arc_on_tree); }));

@@ -64,6 +64,10 @@ Result<CountedObject> count_gcov(const ObjectFiles &files, GcovOptions options,
   if (files.live) {
     options.frames = files.live->frames;
     options.only_entries = true;
+    if (!files.live->wanted.empty())
+      options.wants_function = [&](GraphFunctionId id) {
+        return files.live->wanted[static_cast<size_t>(id)];
+      };
   }
   CountedObject out;
   out.counts = count_as_gcov(notes->graph, counters, files.notes, diagnostics, options);

@@ -20,6 +20,7 @@ struct LiveCounters {
   std::shared_ptr<const GcovNotes> notes; // null if they cannot be read
   GcovData data;
   std::vector<OpenFrame> frames; // the functions of the notes that threads are in
+  std::vector<bool> wanted{};    // by function of the notes: whether to count it; empty for all
 };
 
 // Paths of one object's files. Only the notes must exist.

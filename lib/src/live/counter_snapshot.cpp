@@ -212,28 +212,19 @@ bool any_is_lower(const CounterLayout &layout, const CounterSnapshot &now,
   return false;
 }
 
-std::vector<bool> changed_objects(const CounterLayout &layout, const CounterSnapshot &now,
-                                  const CounterSnapshot &before) {
+std::vector<bool> changed_functions(const CounterLayout &layout, const CounterSnapshot &now,
+                                    const CounterSnapshot &before) {
   std::vector<bool> out;
-  for (const CountedModuleObject &object : layout.objects) {
-    const auto arrays = [&] {
-      const auto functions = layout.functions_of(object);
-      return functions.empty()
-                 ? std::span<const CounterArray>()
-                 : std::span(layout.arrays)
-                       .subspan(functions.front().first_array,
-                                functions.back().last_array - functions.front().first_array);
-    }();
-    out.push_back(std::ranges::any_of(arrays, [&](const CounterArray &array) {
+  for (const CountedFunction &function : layout.functions)
+    out.push_back(std::ranges::any_of(layout.arrays_of(function), [&](const CounterArray &array) {
       return now.bytes_of(array) != before.bytes_of(array);
     }));
-  }
   return out;
 }
 
 CounterFiles::CounterFiles(const CounterLayout &layout, const CounterSnapshot &snapshot,
-                           Memory &memory)
-    : layout_(layout), snapshot_(snapshot), memory_(memory) {}
+                           Memory &memory, bool has_summary)
+    : layout_(layout), snapshot_(snapshot), memory_(memory), has_summary_(has_summary) {}
 
 GcovData CounterFiles::data_of(const CountedModuleObject &object) {
   return DataWriter(layout_, object, snapshot_, memory_, largest_arc(object.module)).run();
@@ -243,7 +234,7 @@ GcovData CounterFiles::data_of(const CountedModuleObject &object) {
 // those of one module.
 uint32_t CounterFiles::largest_arc(uint32_t module) {
   const auto [at, added] = largest_.try_emplace(module, 0);
-  if (!added)
+  if (!added || !has_summary_)
     return at->second;
   int64_t largest = 0;
   for (const CountedModuleObject &object : layout_.objects)

@@ -49,17 +49,19 @@ private:
 // Returns whether some arc has a smaller counter than before: the program reset its counters.
 bool any_is_lower(const CounterLayout &layout, const CounterSnapshot &now,
                   const CounterSnapshot &before);
-// Returns for each object of the layout whether any of its counters differs.
-std::vector<bool> changed_objects(const CounterLayout &layout, const CounterSnapshot &now,
-                                  const CounterSnapshot &before);
+// Returns for each function of the layout whether any of its counters differs.
+std::vector<bool> changed_functions(const CounterLayout &layout, const CounterSnapshot &now,
+                                    const CounterSnapshot &before);
 
 // Makes what the program would write to its files of counters if it exited now, and if the files
 // did not exist.
 class CounterFiles {
 public:
   // The arguments must outlive the object. Values that counters keep in lists (the most frequent
-  // values, indirect calls) are read from `memory`.
-  CounterFiles(const CounterLayout &layout, const CounterSnapshot &snapshot, Memory &memory);
+  // values, indirect calls) are read from `memory`. The summary of a file takes all counters of the
+  // program; without `has_summary`, it is 0.
+  CounterFiles(const CounterLayout &layout, const CounterSnapshot &snapshot, Memory &memory,
+               bool has_summary = true);
   GcovData data_of(const CountedModuleObject &object);
 
 private:
@@ -68,6 +70,7 @@ private:
   const CounterLayout &layout_;
   const CounterSnapshot &snapshot_;
   Memory &memory_;
+  bool has_summary_;
   std::unordered_map<uint32_t, uint32_t> largest_; // by module
 };
 

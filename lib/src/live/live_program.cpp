@@ -112,17 +112,18 @@ OpenFunctions &LiveProgram::open_functions(const Notes &notes) {
 }
 
 std::vector<ObjectFiles> LiveProgram::wanted_objects(const Reading &reading, const Notes &notes,
-                                                     Frames frames, const std::vector<bool> &wanted,
+                                                     Frames frames, const Wanted &wanted,
                                                      NotesCache &cache) {
   std::vector<ObjectFiles> out;
-  CounterFiles files(layout_, reading.snapshot, source_->memory());
+  CounterFiles files(layout_, reading.snapshot, source_->memory(), wanted.has_summary);
   for (size_t i = 0; i < notes.size(); ++i) {
-    if (!wanted[i])
+    if (!wanted.objects[i])
       continue;
     out.push_back(files_of_object(layout_.objects[i].data_path));
     out.back().notes = cache.place_of(out.back().notes);
     out.back().live = std::make_shared<LiveCounters>(
-        LiveCounters{notes[i], files.data_of(layout_.objects[i]), std::move(frames[i])});
+        LiveCounters{notes[i], files.data_of(layout_.objects[i]), std::move(frames[i]),
+                     wanted.functions.empty() ? std::vector<bool>() : wanted.functions[i]});
   }
   return out;
 }
@@ -131,18 +132,50 @@ std::vector<ObjectFiles> LiveProgram::objects(const Reading &reading, NotesCache
   const Notes notes = notes_of_objects(cache);
   return wanted_objects(reading, notes,
                         open_functions(notes).frames(reading.threads, source_->memory()),
-                        std::vector<bool>(notes.size(), true), cache);
+                        {std::vector<bool>(notes.size(), true), {}}, cache);
+}
+
+std::vector<bool> LiveProgram::wanted_functions(const CountedModuleObject &object,
+                                                const GcovNotes &notes,
+                                                const std::vector<bool> &changed,
+                                                std::span<const OpenFrame> now,
+                                                std::span<const OpenFrame> before) const {
+  std::set<std::pair<uint32_t, uint32_t>> keys;
+  for (uint32_t i = object.first_function; i < object.last_function; ++i)
+    if (changed[i])
+      keys.emplace(layout_.functions[i].key.ident, layout_.functions[i].key.cfg_checksum);
+  const std::span<const GraphFunction> functions = notes.graph.functions;
+  std::vector<bool> out;
+  for (const GraphFunction &function : functions)
+    out.push_back(keys.contains({function.ident, function.cfg_checksum}));
+  for (const std::span<const OpenFrame> frames : {now, before})
+    for (const OpenFrame &frame : frames)
+      out[static_cast<size_t>(frame.function)] = true;
+  return out;
 }
 
 std::pair<std::vector<ObjectFiles>, std::vector<ObjectFiles>>
-LiveProgram::changed_objects(const Reading &now, const Reading &before, NotesCache &cache) {
+LiveProgram::changed_objects(const Reading &now, const Reading &before, bool only_changed,
+                             NotesCache &cache) {
   const Notes notes = notes_of_objects(cache);
   OpenFunctions &functions = open_functions(notes);
   Frames frames = functions.frames(now.threads, source_->memory()),
          old = functions.frames(before.threads, source_->memory());
-  std::vector<bool> wanted = live::changed_objects(layout_, now.snapshot, before.snapshot);
-  for (size_t i = 0; i < wanted.size(); ++i)
-    wanted[i] = wanted[i] || !frames[i].empty() || !old[i].empty();
+  const std::vector<bool> changed = changed_functions(layout_, now.snapshot, before.snapshot);
+  Wanted wanted;
+  wanted.has_summary = false;
+  for (size_t i = 0; i < notes.size(); ++i) {
+    const CountedModuleObject &object = layout_.objects[i];
+    wanted.objects.push_back(!frames[i].empty() || !old[i].empty() ||
+                             std::find(changed.begin() + object.first_function,
+                                       changed.begin() + object.last_function,
+                                       true) != changed.begin() + object.last_function);
+    if (only_changed)
+      wanted.functions.push_back(
+          notes[i] && wanted.objects[i]
+              ? wanted_functions(object, *notes[i], changed, frames[i], old[i])
+              : std::vector<bool>());
+  }
   return {wanted_objects(now, notes, std::move(frames), wanted, cache),
           wanted_objects(before, notes, std::move(old), wanted, cache)};
 }

@@ -80,17 +80,27 @@ public:
   // Returns the objects with the counters of a reading.
   std::vector<ObjectFiles> objects(const Reading &reading, NotesCache &cache);
   // Returns the objects whose counters differ between two readings, or that a thread was in at one
-  // of them, as they were at the later and at the earlier one, in the same order.
+  // of them, as they were at the later and at the earlier one, in the same order. They have no
+  // summary. With `only_changed`, functions that neither applies to are not wanted.
   std::pair<std::vector<ObjectFiles>, std::vector<ObjectFiles>>
-  changed_objects(const Reading &now, const Reading &before, NotesCache &cache);
+  changed_objects(const Reading &now, const Reading &before, bool only_changed, NotesCache &cache);
 
 private:
   using Frames = std::vector<std::vector<OpenFrame>>; // by object
+  struct Wanted {
+    std::vector<bool> objects;
+    std::vector<std::vector<bool>> functions; // by object, of its notes; empty for all
+    bool has_summary = true;
+  };
+  std::vector<bool> wanted_functions(const CountedModuleObject &object, const GcovNotes &notes,
+                                     const std::vector<bool> &changed,
+                                     std::span<const OpenFrame> now,
+                                     std::span<const OpenFrame> before) const;
   bool is_loaded(const ModuleIdentity &identity) const;
   Notes notes_of_objects(NotesCache &cache) const;
   OpenFunctions &open_functions(const Notes &notes);
   std::vector<ObjectFiles> wanted_objects(const Reading &reading, const Notes &notes, Frames frames,
-                                          const std::vector<bool> &wanted, NotesCache &cache);
+                                          const Wanted &wanted, NotesCache &cache);
 
   std::unique_ptr<ProgramSource> source_;
   std::optional<std::string> state_; // of the modules, when modules_ and layout_ were read

@@ -45,11 +45,12 @@ std::vector<FunctionRow> functions_that_ran(const Coverage &coverage) {
   for (const FileCoverage &file : coverage.files)
     for (const FunctionCoverage &function : file.functions) {
       FunctionRow row{&file, &function};
-      for (const LineCoverage &line : file.lines)
-        if (line.line >= function.start_line && line.line <= function.end_line) {
-          ++row.lines;
-          row.lines_run += line.count != 0;
-        }
+      for (auto line =
+               std::ranges::lower_bound(file.lines, function.start_line, {}, &LineCoverage::line);
+           line != file.lines.end() && line->line <= function.end_line; ++line) {
+        ++row.lines;
+        row.lines_run += line->count != 0;
+      }
       if (has_run(function) || row.lines_run > 0)
         rows.push_back(row);
     }

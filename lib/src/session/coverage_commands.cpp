@@ -42,7 +42,8 @@ Result<Reply> report(CoverageGroup &group, const ParsedCommand &command) {
                                        : to_text(shown.coverage, shown.root, options)) +
                          shown.remarks + shown.uncertain,
                      {}};
-      });
+      },
+      by == "function" || by == "line");
 }
 
 bool has_uncertain(const CoveredSource &source) {

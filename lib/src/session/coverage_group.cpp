@@ -338,20 +338,20 @@ Result<std::shared_ptr<const CounterMark>> CoverageGroup::before(const std::stri
                   program_->carried(out->snapshot, out->loaded), out->threads});
 }
 
-Result<Reply> CoverageGroup::with_coverage(const std::string &command, std::string since,
-                                           Then then) {
+Result<Reply> CoverageGroup::with_coverage(const std::string &command, std::string since, Then then,
+                                           bool only_changed) {
   return with_counters(
       command,
-      [this, command, since = std::move(since),
-       then = std::move(then)](Result<std::shared_ptr<const CounterMark>> read) -> Result<Reply> {
+      [this, command, since = std::move(since), then = std::move(then),
+       only_changed](Result<std::shared_ptr<const CounterMark>> read) -> Result<Reply> {
         TALLY_TRY(now, std::move(read));
         TALLY_TRY(old, before(command, since));
         if (since == "stop")
           now = last_stop;
         auto shown = std::make_shared<std::optional<LiveCoverage>>();
         return with_memory(
-            [this, now, old, shown]() -> Result<void> {
-              TALLY_TRY(counted, count(*program_, *now, old.get()));
+            [this, now, old, shown, only_changed]() -> Result<void> {
+              TALLY_TRY(counted, count(*program_, *now, old.get(), only_changed));
               *shown = std::move(counted);
               return {};
             },
@@ -369,7 +369,7 @@ Result<Reply> CoverageGroup::with_coverage(const std::string &command, std::stri
 }
 
 Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const CounterMark &now,
-                                          const CounterMark *before) {
+                                          const CounterMark *before, bool only_changed) {
   notes_.set_place(std::string(settings.value("notes")));
   LiveCoverage out;
   std::vector<ObjectFiles> old;
@@ -380,7 +380,7 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   const live::Reading reading{now.snapshot, now.threads};
   if (before)
     std::tie(out.objects, old) =
-        program.changed_objects(reading, {before->snapshot, before->threads}, notes_);
+        program.changed_objects(reading, {before->snapshot, before->threads}, only_changed, notes_);
   else
     out.objects = program.objects(reading, notes_);
   out.root = common_directory(out.objects);

@@ -57,9 +57,11 @@ public:
   // reason why the stacks are not known.
   using ThenMark = std::function<Result<Reply>(Result<std::shared_ptr<const CounterMark>> now)>;
   Result<Reply> with_counters(const std::string &command, ThenMark then);
-  // Counts what ran until now, or since a mark. `since` is empty, "mark" or "stop".
+  // Counts what ran until now, or since a mark. `since` is empty, "mark" or "stop". Files that did
+  // not run since then are left out and, with `only_changed`, also functions.
   using Then = std::function<Result<Reply>(const LiveCoverage &shown)>;
-  Result<Reply> with_coverage(const std::string &command, std::string since, Then then);
+  Result<Reply> with_coverage(const std::string &command, std::string since, Then then,
+                              bool only_changed = false);
 
   Front &front;
   Settings settings;
@@ -78,7 +80,7 @@ private:
   Result<std::shared_ptr<const CounterMark>> before(const std::string &command,
                                                     std::string_view since);
   Result<LiveCoverage> count(live::LiveProgram &program, const CounterMark &now,
-                             const CounterMark *before);
+                             const CounterMark *before, bool only_changed);
   void make_stop_mark();
   void forget_program();
 
