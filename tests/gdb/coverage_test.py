@@ -41,6 +41,24 @@ int main(int argc, char **argv) {
   return 0;
 }
 """
+GOTO = """\
+void stop(void) {}
+static int interpret(const char *code) {
+  static void *const labels[] = {&&end, &&add, &&twice};
+  int sum = 0;
+  goto *labels[(int)*code++];
+add:
+  ++sum;
+  goto *labels[(int)*code++];
+twice:
+  sum *= 2;
+  goto *labels[(int)*code++];
+end:
+  stop();
+  return sum;
+}
+int main(void) { return interpret("\\1\\1\\2\\1\\2") != 10; }
+"""
 HOST = """\
 #include <dlfcn.h>
 void stop(int number) { (void)number; }
@@ -143,6 +161,15 @@ class CoverageTest(unittest.TestCase):
         self.assertEqual(copy.read_bytes(), written.read_bytes())
         counted = run([command_line(), "coverage", "."], self.built).stdout
         self.assertIn("x.c", counted)
+
+    def test_computed_gotos_are_not_calls(self) -> None:
+        """GCC adds fake arcs from the entry to the targets of computed gotos, which gcov counts."""
+        (self.built / "goto.c").write_text(GOTO, encoding="utf-8")
+        run(["gcc", "--coverage", "-g", "goto.c", "-o", "goto"], self.built)
+        report = "coverage report --by function --json"
+        play = play_gdb(["break stop", "run", report, "kill"], str(self.built / "goto"))
+        rows = json.loads(play.text(report))["functions"]
+        self.assertEqual({row["name"]: row["calls"]["count"] for row in rows}["interpret"], 1, rows)
 
     def test_modules_that_come_and_go(self) -> None:
         """A mark stays of use, and a module that is loaded again counts from 0."""

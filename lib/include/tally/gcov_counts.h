@@ -109,6 +109,9 @@ struct GcovOptions {
   std::function<bool(const std::string &name, std::string_view working_directory)> wants{};
   // The functions in which threads were. Without these, their lines may have wrong counts.
   std::span<const OpenFrame> frames{};
+  // Counts only entries of a function as its executions. gcov also counts jumps by computed goto
+  // and the like, for which GCC adds fake arcs from the entry.
+  bool only_entries = false;
   // Whether to add a diagnostic that names the functions with negative counts. A caller that adds
   // up many objects can disable this, and report the functions once.
   bool report_negative = true;

@@ -96,6 +96,7 @@ private:
   void widen(size_t rows, std::span<const OpenFrame> frames);
   void merge_last(size_t rows, size_t last_rows, size_t branches, size_t last_branches);
   void add_row(GraphFunctionId id, const GcovFunction &row);
+  int64_t entries(const GraphFunction &function, const FlowCounts &flow) const;
   void touch_lines(GraphFunctionId id, const FlowCounts &flow);
   void count_lines(GraphFunctionId id, const FlowCounts &flow);
   void add_branches(uint32_t block);
@@ -356,6 +357,15 @@ void Counting::add_row(GraphFunctionId id, const GcovFunction &row) {
     out_.files[file].functions.push_back(row);
 }
 
+int64_t Counting::entries(const GraphFunction &function, const FlowCounts &flow) const {
+  const std::span<const GraphArc> arcs = graph_.arcs_of(function);
+  int64_t sum = 0;
+  for (size_t i = 0; i < arcs.size(); ++i)
+    if (arcs[i].source == 0 && !(arcs[i].flags & arc_fake))
+      sum += flow.arcs[i];
+  return sum;
+}
+
 // Counts the lines of a function. Returns its own row.
 GcovFunction Counting::add_solved(GraphFunctionId id, const FlowCounts &flow) {
   const GraphFunction &function = graph_.functions[id];
@@ -363,7 +373,7 @@ GcovFunction Counting::add_solved(GraphFunctionId id, const FlowCounts &flow) {
   GcovFunction row{id, 0, 0, 0, flow.negative};
   row.blocks = function.block_count - std::min(2u, function.block_count);
   if (function.block_count > 0)
-    row.execution_count = flow.blocks[0];
+    row.execution_count = options_.only_entries ? entries(function, flow) : flow.blocks[0];
   // gcov ignores the entry and the last block, which was the exit in older versions of GCC.
   const uint32_t left_out = graph_.by_clang ? function.exit_block : function.block_count - 1;
   for (uint32_t block = 1; block < function.block_count; ++block)

@@ -61,8 +61,10 @@ Result<CountedObject> count_gcov(const ObjectFiles &files, GcovOptions options,
   const GcovData *const data = files.live ? &files.live->data : stored ? &*stored : nullptr;
   const CoverageCounters counters = match_counters(*notes, data, files.data, diagnostics);
   complete(options, *notes);
-  if (files.live)
+  if (files.live) {
     options.frames = files.live->frames;
+    options.only_entries = true;
+  }
   CountedObject out;
   out.counts = count_as_gcov(notes->graph, counters, files.notes, diagnostics, options);
   const auto version = static_cast<uint32_t>(notes->header.version);

@@ -1,4 +1,6 @@
 // The `coverage` commands.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <tally/coverage_output.h>
@@ -38,23 +40,30 @@ Result<Reply> report(CoverageGroup &group, const ParsedCommand &command) {
         return Reply{(by == "function" ? functions_to_text(shown.coverage, shown.root, options)
                       : by == "line"   ? lines_to_text(shown.coverage, shown.root, options)
                                        : to_text(shown.coverage, shown.root, options)) +
-                         shown.remarks,
+                         shown.remarks + shown.uncertain,
                      {}};
       });
+}
+
+bool has_uncertain(const CoveredSource &source) {
+  return std::ranges::any_of(source.file->lines, [&](const LineCoverage &line) {
+    return line.uncertain != 0 && line.line >= source.first && line.line <= source.last;
+  });
 }
 
 Result<Reply> annotate_lines(CoverageGroup &group, const ParsedCommand &command) {
   const std::string what = command.arguments[0];
   const bool json = command.has("json");
-  return group.with_coverage(name_of(command), std::string(command.value("since")),
-                             [=, &group](const LiveCoverage &shown) -> Result<Reply> {
-                               TALLY_TRY(source, covered_source(shown.coverage, what));
-                               return Reply{json ? source_to_json(source, shown.stopped)
-                                                 : source_to_text(source, shown.stopped, shown.root,
-                                                                  group.front.text_options()) +
-                                                       shown.remarks,
-                                            {}};
-                             });
+  return group.with_coverage(
+      name_of(command), std::string(command.value("since")),
+      [=, &group](const LiveCoverage &shown) -> Result<Reply> {
+        TALLY_TRY(source, covered_source(shown.coverage, what));
+        return Reply{
+            json ? source_to_json(source, shown.stopped)
+                 : source_to_text(source, shown.stopped, shown.root, group.front.text_options()) +
+                       shown.remarks + (has_uncertain(source) ? shown.uncertain : ""),
+            {}};
+      });
 }
 
 Result<Reply> make_mark(CoverageGroup &group, const ParsedCommand &command) {

@@ -418,7 +418,7 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
     for (const FunctionCoverage &function : file.functions)
       functions_.push_back(function.name);
   if (const std::string why = live::why_uncertain(out.coverage, out.objects); !why.empty())
-    out.remarks += fmt::format("({})\n", why);
+    out.uncertain = fmt::format("({})\n", why);
   out.remarks += warning_lines(findings);
   return out;
 }

@@ -34,7 +34,8 @@ struct LiveCoverage {
   std::string root; // the directory that contains all sources
   StoppedLines stopped;
   std::vector<ObjectFiles> objects;
-  std::string remarks; // complete lines, to show below a table
+  std::string remarks;   // complete lines, to show below a table
+  std::string uncertain; // such a line about uncertain counts; may be empty
 };
 
 // The members are public for the commands (coverage_commands.cpp), each of which needs several.
