@@ -122,13 +122,14 @@ def commands_in_gdb(
     wrapper: Sequence[str],
     cwd: str,
     plugin: bool = True,
+    gdb: str | None = None,
 ) -> Played:
     """Plays GDB's own commands."""
     marked: list[str] = []
     for number, command in enumerate(commands):
         marked += [f"echo \\n@{number}@\\n", command]
     result = run_gdb(
-        marked, program, args, wrapper=wrapper, cwd=cwd, plugin=plugin, one_stream=True
+        marked, program, args, wrapper=wrapper, cwd=cwd, plugin=plugin, one_stream=True, gdb=gdb
     )
     pieces = re.split(r"\n@\d+@\n", result.stdout)
     if len(pieces) != len(commands) + 1:

@@ -2,7 +2,7 @@
 
 A transcript is a fenced block whose first line begins with a prompt: `$ `, `(gdb) ` or `(lldb) `.
 Each line that begins with a prompt is a command, and the lines after it are what the command prints.
-`$ gdb …` and `$ lldb …` begin a session, which later blocks continue until the next one begins.
+`$ gdb …`, `$ gdb-multiarch …` and `$ lldb …` begin a session, which later blocks continue until the next one begins.
 
 Of a command of Tally or of the shell, the document shows everything that it prints. Of another
 command of a debugger it shows Tally's lines and any other lines, in their order. The lines are
@@ -51,6 +51,8 @@ _CLOSE = 5.0  # points of a percentage
 # LLDB's line about a signal or an end, which it may print later than the command that causes it.
 _EVENT = re.compile(r"Process \d+ (?:exited|resuming|stopped)")
 
+_DEBUGGERS = {"gdb": "gdb", "gdb-multiarch": "gdb", "lldb": "lldb"}  # programs, their prompts
+
 
 @dataclass(frozen=True)
 class Command:
@@ -75,6 +77,7 @@ class Session:
 
     start: Command
     debugger: str  # "gdb", "lldb" or ""
+    started: str  # the name of its program
     wrapper: tuple[str, ...]  # the words before the debugger
     program: str | None
     args: tuple[str, ...]
@@ -99,14 +102,15 @@ def read_commands(text: str) -> list[Command]:
 
 def _started(command: Command) -> Session:
     words = command.text.split() if command.prompt == "$" else []
-    debugger = next((word for word in words[:3] if word in ("gdb", "lldb")), "")
-    if not debugger:
-        return Session(command, "", (), None, (), ())
-    where = words.index(debugger)
+    started = next((word for word in words[:3] if word in _DEBUGGERS), "")
+    if not started:
+        return Session(command, "", "", (), None, (), ())
+    where = words.index(started)
     program = [word for word in words[where + 1 :] if word not in ("-q", "--args", "--")]
     return Session(
         command,
-        debugger,
+        _DEBUGGERS[started],
+        started,
         tuple(words[:where]),
         program[0] if program else None,
         tuple(program[1:]),
@@ -130,6 +134,7 @@ def sessions(commands: list[Command]) -> list[Session]:
         found[which] = Session(
             last.start,
             last.debugger,
+            last.started,
             last.wrapper,
             last.program,
             last.args,

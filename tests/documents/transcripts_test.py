@@ -4,8 +4,8 @@ compares what is printed. transcripts.py describes transcripts, and what is comp
     python3 tests/documents/transcripts_test.py [TranscriptsTest.test_readme]...
 
 All commands of a document run in one temporary directory and, those of the shell, in one shell. It
-contains the programs of tests/programs and the files of words/. `tally` and `tally-meson` are on
-PATH. The paths of an installation below /usr/local stand for those of the build.
+contains the programs of tests/programs, the files of words/, and tests/programs/firmware/. `tally`
+and `tally-meson` are on PATH. The paths of an installation below /usr/local stand for those of the build.
 """
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ from transcripts import Command, Session, difference, documents, read_commands, 
 
 TIMEOUT_S = 120.0
 # A document that uses one of these is skipped if it is not installed.
-TOOLS = ("gdb", "gdbserver", "gcc", "gprof", "meson", "ninja", "sed", "valgrind")
+TOOLS = (
+    *("arm-none-eabi-gcc", "gdb", "gdb-multiarch", "gdbserver", "gcc", "gprof", "meson", "ninja"),
+    *("qemu-system-arm", "sed", "valgrind"),
+)
 INSTALLED = {
     "/usr/local/share/tally/gdb/tally.py": gdb_plugin,
     "/usr/local/lib/x86_64-linux-gnu/tally/liblldb_tally.so": lldb_plugin,
@@ -87,6 +90,8 @@ def prepare(folder: Path) -> tuple[Path, dict[str, str]]:
     """Returns the directory in which the commands of a document run, and their environment."""
     work, tools = folder / "work", folder / "bin"
     shutil.copytree(HERE / "words", work)
+    firmware = Path("tests/programs/firmware")
+    shutil.copytree(SOURCE_ROOT / firmware, work / firmware)
     tools.mkdir()
     (tools / "tally").symlink_to(command_line())
     (tools / "tally-meson").symlink_to(SOURCE_ROOT / "meson-module/tally-meson")
@@ -115,7 +120,13 @@ def play_debugger(session: Session, folder: str) -> list[str]:
     program = session.program
     if session.debugger == "gdb":
         played = commands_in_gdb(
-            commands, program, session.args, wrapper=session.wrapper, cwd=folder, plugin=not own
+            commands,
+            program,
+            session.args,
+            wrapper=session.wrapper,
+            cwd=folder,
+            plugin=not own,
+            gdb=None if session.started == "gdb" else session.started,
         )
     else:
         played = commands_in_lldb(
@@ -156,7 +167,9 @@ def differences(text: str) -> list[str]:
 class TranscriptsTest(unittest.TestCase):
     def replay(self, path: Path) -> None:
         text = path.read_text(encoding="utf-8")
-        typed = {word for command in read_commands(text) for word in command.text.split()}
+        typed = {
+            word for command in read_commands(text) for word in re.split(r"[\s'=]+", command.text)
+        }
         need_tools(*[tool for tool in TOOLS if tool in typed])
         if "lldb" in typed:
             need_lldb()

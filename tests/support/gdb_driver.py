@@ -34,6 +34,7 @@ def _argv(
     plugin: bool,
     commands: Sequence[str],
     own: Sequence[str] = ("-nx", "-nh"),
+    gdb: str | None = None,
 ) -> list[str]:
     settings = [
         "set confirm off",
@@ -44,7 +45,7 @@ def _argv(
     ]
     if not pagination:
         settings += ["set pagination off", "set height 0"]
-    argv = [*wrapper, gdb_program(), *own, "-q"] + (["-batch"] if batch else [])
+    argv = [*wrapper, gdb or gdb_program(), *own, "-q"] + (["-batch"] if batch else [])
     for setting in settings:
         argv += ["-iex", setting]
     if plugin:
@@ -68,6 +69,7 @@ def run_gdb(
     before_exec: Callable[[], None] | None = None,
     home: str | None = None,
     options: Sequence[str] = (),
+    gdb: str | None = None,
     timeout_s: float = DEFAULT_TIMEOUT_S,
 ) -> GdbResult:
     """Runs GDB in batch mode. Each command is passed by -ex; the status is that of the last one.
@@ -79,7 +81,7 @@ def run_gdb(
     own = ["-nx", "-nh"]
     if home is not None:
         own, environment = [], {**(environment or {}), "HOME": home}
-    argv = _argv(wrapper, True, pagination, program, args, plugin, commands, [*own, *options])
+    argv = _argv(wrapper, True, pagination, program, args, plugin, commands, [*own, *options], gdb)
     return run_batch(
         "gdb",
         argv,

@@ -1,15 +1,15 @@
 // Firmware for a Cortex-M3 that counts itself, so that tests can compare coverage with the truth.
 //
-// It uses no C library and no libgcov. startup.c is compiled without --coverage, because it runs
-// before the counters are cleared:
+// It uses no C library. startup.c is compiled without --coverage, because it runs before the
+// counters are cleared:
 //
 //   CC='arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -g -Og -ffreestanding'
-//   $CC -c startup.c gcov_stub.c
+//   $CC -c startup.c
 //   $CC --coverage -fprofile-info-section -c main.c frames.c
-//   $CC -nostdlib -Wl,--gc-sections -T firmware.ld *.o -o firmware.elf
+//   $CC -nostdlib -Wl,--gc-sections -T firmware.ld startup.o main.o frames.o -lgcov -o firmware.elf
 //   qemu-system-arm -M mps2-an385 -nographic -kernel firmware.elf
 //
-// Without -fprofile-info-section it is linked, too; .gcov_info is empty then.
+// Without -fprofile-info-section, gcov_stub.o takes the place of -lgcov; .gcov_info is empty then.
 #pragma once
 
 // Each source that is counted has an array with an element for each of its lines.
