@@ -187,9 +187,10 @@ int main(int argc, char **argv) {
     counts_itself.push_back(line.find("C()") != line.npos);
   Tracee tracee(argv + 4);
   Diagnostics diagnostics;
+  live::NotesCache cache;
   auto opened = live::process_source(tracee.pid());
   auto program = opened ? std::optional<live::LiveProgram>(std::move(*opened)) : std::nullopt;
-  if (!program || !program->refresh(diagnostics))
+  if (!program || !program->refresh(cache, diagnostics))
     give_up("the program cannot be read");
   uint64_t self_count = 0;
   if (const auto file = symbolize::ElfFile::open(argv[4]))
@@ -203,14 +204,13 @@ int main(int argc, char **argv) {
       self_count += module.bias;
   const auto memory = live::process_memory(tracee.pid());
   Stacks stacks(tracee.pid());
-  live::NotesCache cache;
   Counts sum;
   for (int stop = 0; stop < std::stoi(argv[2]); ++stop) {
     tracee.resume_until(std::chrono::microseconds(200 + random() % 3000));
     std::vector<live::StoppedThread> threads;
     for (const pid_t tid : tasks_of(tracee.pid()))
       threads.push_back(stacks.of(tid));
-    if (!program->refresh(diagnostics))
+    if (!program->refresh(cache, diagnostics))
       give_up("the program cannot be read");
     const auto snapshot = program->snapshot();
     std::vector<uint64_t> self(counts_itself.size());

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +37,7 @@ struct CountedModuleObject {
   std::string data_path; // of the file of counters that the program writes when it exits
   uint64_t address = 0;  // of the object's description (struct gcov_info)
   uint32_t module = 0;   // as add_module() was given it
+  bool by_clang = false; // `address` is then that of its counters
   uint32_t first_function = 0, last_function = 0; // half-open, into CounterLayout::functions
 };
 
@@ -80,5 +83,12 @@ struct LoadedModule {
 // compiler, and leaves it out.
 void add_module(CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
                 Diagnostics &diagnostics);
+
+// Adds the objects of a module that Clang compiled. `notes_of` returns the notes that belong to a
+// file of counters, or null: optimized code does not tell which functions the counters belong to.
+void add_clang_objects(
+    CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
+    const std::function<std::shared_ptr<const GcovNotes>(const std::string &data_path)> &notes_of,
+    Diagnostics &diagnostics);
 
 } // namespace tally::live

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "live/memory.h"
@@ -17,6 +20,13 @@ struct AddressRange {
   friend bool operator==(const AddressRange &, const AddressRange &) = default;
 };
 
+// An object that Clang compiled with --coverage. Its counters are an array for each function.
+struct ClangUnit {
+  std::string source;                // the name of the source file, without directories
+  std::optional<uint64_t> file_info; // what describes the object, unless it was optimized away
+  std::map<uint32_t, AddressRange> counters; // by the number of the function
+};
+
 // Addresses are those of the file, which differ from the process's by the module's bias. libgcov
 // and GCC (gcc/coverage.cc) define the names of symbols and sections.
 struct CounterPlaces {
@@ -27,11 +37,19 @@ struct CounterPlaces {
   std::vector<AddressRange> data;       // initialised data, in which objects are described
   std::vector<AddressRange> segments;   // all that is loaded
   bool x86_64 = false;                  // its code is for x86-64
-  // __llvm_prf_cnts: counters of Clang's source-based coverage, which are not read.
-  bool source_based = false;
+  std::vector<ClangUnit> clang_units;
+  // Texts among the constants that end with the path of a file of counters, for units without a
+  // file_info.
+  std::vector<std::string> data_paths;
+  // Clang's source-based coverage: the sections __llvm_prf_data, _cnts and _names, and the variable
+  // __llvm_profile_raw_version.
+  AddressRange source_data, source_counters, source_names;
+  std::optional<uint64_t> source_version;
 
-  bool has_counters() const { // those of GCC
-    return !roots.empty() || !info_lists.empty() || !functions.empty();
+  bool is_source_based() const { return source_counters.high > source_counters.low; }
+
+  bool has_counters() const { // those of gcov
+    return !roots.empty() || !info_lists.empty() || !functions.empty() || !clang_units.empty();
   }
 };
 

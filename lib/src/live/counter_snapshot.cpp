@@ -28,7 +28,7 @@ public:
   GcovData run() {
     data_.header = object_.header;
     data_.end_mark = true;
-    if (object_.header.version >= GcovVersion::v9)
+    if (object_.header.version >= GcovVersion::v9 && !object_.by_clang)
       add_record(gcov_tag_object_summary, {1, largest_arc_});
     for (const CountedFunction &function : layout_.functions_of(object_)) {
       if (function.elsewhere) {
@@ -40,11 +40,23 @@ public:
       for (const CounterArray &array : layout_.arrays_of(function))
         add_counters(array);
     }
+    if (object_.by_clang)
+      end_as_clang();
     return std::move(data_);
   }
 
 private:
   bool is_since(GcovVersion version) const { return object_.header.version >= version; }
+
+  // compiler-rt/lib/profile/GCDAProfiling.c: the summary, which has only the number of runs, ends
+  // the file, and is followed by two words 0.
+  void end_as_clang() {
+    if (object_.header.version >= GcovVersion::v9)
+      add_record(gcov_tag_object_summary, {1, 0});
+    else
+      add_record(gcov_tag_program_summary, {0, 0, 1});
+    data_.behind.assign(4, '\0');
+  }
 
   void add_record(uint32_t tag, std::initializer_list<uint32_t> words) {
     GcovRecord record{tag, false, static_cast<uint32_t>(data_.other.size()), 0};
@@ -75,7 +87,7 @@ private:
         data_.values.push_back(static_cast<int64_t>(values.u64_whole()));
         zeros &= data_.values.back() == 0;
       }
-      if (zeros && is_since(GcovVersion::v11)) {
+      if (zeros && is_since(GcovVersion::v11) && !object_.by_clang) {
         data_.values.resize(record.first);
         record = {record.tag, true, 0, array.count};
         data_.records.push_back(record);

@@ -44,8 +44,9 @@ std::string NotesCache::place_of(const std::string &path) const {
   return fmt::format("{}/{}", place_, base_name(path));
 }
 
-Result<void> LiveProgram::refresh(Diagnostics &diagnostics) {
+Result<void> LiveProgram::refresh(NotesCache &cache, Diagnostics &diagnostics) {
   TALLY_TRY(state, source_->state_of_modules());
+  state += "notes " + cache.place();
   if (state == state_)
     return {};
   Diagnostics findings;
@@ -62,9 +63,17 @@ Result<void> LiveProgram::refresh(Diagnostics &diagnostics) {
     if (!is_loaded(before[object.module].identity()))
       unloaded_.insert(before[object.module].key.path);
   open_functions_.reset();
+  if (!modules_.empty())
+    layout_.words = modules_.front().places.words;  // of the program, and so of all modules
   const size_t unread = findings.findings().size(); // files
   for (uint32_t i = 0; i < modules_.size(); ++i)
     add_module(layout_, modules_[i], i, source_->memory(), findings);
+  const auto notes_of = [&](const std::string &data_path) {
+    return cache.notes_of(cache.place_of(files_of_object(data_path).notes));
+  };
+  for (uint32_t i = 0; i < modules_.size(); ++i)
+    if (!modules_[i].places.clang_units.empty())
+      add_clang_objects(layout_, modules_[i], i, source_->memory(), notes_of, findings);
   if (source_->wants_more())
     return {}; // what was read is not complete, and what is damaged is not known
   // The variables of a module perhaps have no values yet. The next call then looks again.
@@ -237,11 +246,10 @@ Error no_objects(const LiveProgram &program, std::string_view what, bool is_core
                     : findings.findings()[0].text();
   for (const LoadedModule &module : program.modules()) {
     const std::string_view name = base_name(module.key.path);
-    if (module.places.source_based) {
+    if (module.places.is_source_based()) {
       out.code = ErrorCode::bad_state;
-      out.message = fmt::format("{} counts source-based (-fprofile-instr-generate), which is not "
-                                "read from memory",
-                                name);
+      out.message =
+          fmt::format("{} counts source-based: `coverage dump FILE.profraw` is for llvm-cov", name);
     } else if (is_core && module.places.has_counters()) {
       out.message =
           fmt::format("the core file holds no data of {} (bit 0 of its coredump_filter)", name);
@@ -263,13 +271,13 @@ Result<std::vector<ObjectFiles>> objects_of(std::unique_ptr<ProgramSource> sourc
                                             std::span<const StoppedThread> threads,
                                             const std::string &what, Diagnostics &diagnostics) {
   LiveProgram program(std::move(source));
-  TALLY_CHECK(program.refresh(diagnostics));
+  NotesCache cache;
+  TALLY_CHECK(program.refresh(cache, diagnostics));
   if (program.layout().objects.empty())
     return fail(no_objects(program, what, is_core, diagnostics));
   const auto snapshot = program.snapshot();
   if (!snapshot)
     return fail(ErrorCode::io, fmt::format("the counters of {} cannot be read", what));
-  NotesCache cache;
   return program.objects({*snapshot, threads}, cache);
 }
 

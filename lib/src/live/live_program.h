@@ -30,6 +30,7 @@ public:
   // Sets where notes are: a directory, or FROM=TO to replace the beginning of a path; "none" if
   // they are where the compiler left them.
   void set_place(std::string place) { place_ = std::move(place); }
+  const std::string &place() const { return place_; }
   // Returns where the notes are that the compiler left at `path`.
   std::string place_of(const std::string &path) const;
   // Returns null if the notes cannot be read.
@@ -59,7 +60,8 @@ public:
   ProgramSource &source() { return *source_; }
   // Finds modules that were loaded since the last call, and forgets those that were unloaded. Fails
   // if the program is gone. If the source then wants more memory, this must be repeated.
-  Result<void> refresh(Diagnostics &diagnostics);
+  // `cache` provides the notes without which the counters of some objects cannot be told apart.
+  Result<void> refresh(NotesCache &cache, Diagnostics &diagnostics);
   const CounterLayout &layout() const { return layout_; }
   const std::vector<LoadedModule> &modules() const { return modules_; }
   // Returns the paths of modules with counters that were unloaded since the program was opened.

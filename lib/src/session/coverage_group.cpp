@@ -214,8 +214,9 @@ Result<void> CoverageGroup::open_reported(const std::string &command, std::strin
 }
 
 Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &command) {
+  notes_.set_place(std::string(settings.value("notes")));
   Diagnostics findings;
-  TALLY_CHECK(program_->refresh(findings));
+  TALLY_CHECK(program_->refresh(notes_, findings));
   if (!program_->layout().objects.empty())
     return &*program_;
   const bool is_core = front.target.target == TargetKind::core;
@@ -241,7 +242,7 @@ Result<Reply> CoverageGroup::with_program(const std::string &command, ThenProgra
         return with_memory(
             [this]() -> Result<void> {
               Diagnostics ignored; // counted_program() reports them
-              return program_->refresh(ignored);
+              return program_->refresh(notes_, ignored);
             },
             [this, command, then](Result<void> done) -> Result<Reply> {
               TALLY_CHECK(std::move(done));
@@ -370,7 +371,6 @@ Result<Reply> CoverageGroup::with_coverage(const std::string &command, std::stri
 
 Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const CounterMark &now,
                                           const CounterMark *before, bool only_changed) {
-  notes_.set_place(std::string(settings.value("notes")));
   LiveCoverage out;
   std::vector<ObjectFiles> old;
   if (before && live::any_is_lower(program.layout(), now.snapshot, before->snapshot)) {

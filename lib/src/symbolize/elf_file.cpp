@@ -170,8 +170,18 @@ std::vector<Section> ElfFile::loaded_sections() const {
   return sections;
 }
 
-void ElfFile::visit_data_symbols(
-    const std::function<void(std::string_view name, uint64_t address)> &visit) const {
+std::string_view ElfFile::content_of(std::string_view section_name) const {
+  Elf_Scn *const found = section(section_name);
+  GElf_Shdr header;
+  if (!found || !gelf_getshdr(found, &header) || header.sh_type == SHT_NOBITS)
+    return {};
+  const Elf_Data *const data = elf_rawdata(found, nullptr);
+  return data && data->d_buf
+             ? std::string_view(static_cast<const char *>(data->d_buf), data->d_size)
+             : std::string_view();
+}
+
+void ElfFile::visit_data_symbols(const std::function<void(const DataSymbol &symbol)> &visit) const {
   Elf_Scn *const table = section(".symtab");
   GElf_Shdr header;
   if (!table || !gelf_getshdr(table, &header) || header.sh_entsize == 0)
@@ -182,10 +192,11 @@ void ElfFile::visit_data_symbols(
     GElf_Sym symbol;
     if (!gelf_getsym(data, static_cast<int>(i), &symbol))
       return;
-    if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT)
+    const bool is_file = GELF_ST_TYPE(symbol.st_info) == STT_FILE;
+    if (symbol.st_shndx == SHN_UNDEF || (!is_file && GELF_ST_TYPE(symbol.st_info) != STT_OBJECT))
       continue;
     if (const char *name = elf_strptr(elf(), header.sh_link, symbol.st_name))
-      visit(name, symbol.st_value);
+      visit({name, symbol.st_value, symbol.st_size, is_file});
   }
 }
 

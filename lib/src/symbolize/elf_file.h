@@ -63,6 +63,13 @@ struct Section {
   bool initialised_data; // writable, and its content is in the file
 };
 
+struct DataSymbol {
+  std::string_view name;
+  uint64_t address;
+  uint64_t size;
+  bool is_file; // it names a source file
+};
+
 class ElfFile {
 public:
   static Result<ElfFile> open(const std::string &path);
@@ -92,9 +99,11 @@ public:
   // Returns all segments that are loaded, with their sizes in memory.
   std::vector<Segment> loaded_segments() const;
   std::vector<Section> loaded_sections() const;
-  // Calls visit(name, address) for each data object that .symtab defines.
-  void visit_data_symbols(
-      const std::function<void(std::string_view name, uint64_t address)> &visit) const;
+  // Calls visit() for each data object that .symtab defines, and for each name of a source file,
+  // which precedes the local symbols of its unit.
+  void visit_data_symbols(const std::function<void(const DataSymbol &symbol)> &visit) const;
+  // Returns the texts of a section that holds constants. Nothing if it cannot be read.
+  std::string_view content_of(std::string_view section_name) const;
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
   bool has_dwarf() const;

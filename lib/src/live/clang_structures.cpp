@@ -1,0 +1,211 @@
+// What Clang leaves in a program is described in FORMAT.md.
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "formats/gcov/header.h"
+#include "live/counter_layout.h"
+#include "support/byte_cursor.h"
+#include "support/path.h"
+
+namespace tally::live {
+
+namespace {
+
+constexpr uint32_t most_clang_functions = 1 << 20; // of an object
+
+using NotesOf = std::function<std::shared_ptr<const GcovNotes>(const std::string &data_path)>;
+
+class ClangReader {
+public:
+  ClangReader(CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
+              const NotesOf &notes_of, Diagnostics &diagnostics)
+      : layout_(layout), module_(module), number_(number), memory_(memory), notes_of_(notes_of),
+        diagnostics_(diagnostics), words_(module.places.words) {}
+
+  void run() {
+    for (const ClangUnit &unit : module_.places.clang_units) {
+      CountedModuleObject object;
+      object.by_clang = true;
+      object.module = number_;
+      object.header.big_endian = words_.big_endian;
+      object.address = unit.counters.begin()->second.low + module_.bias;
+      object.first_function = static_cast<uint32_t>(layout_.functions.size());
+      const size_t arrays = layout_.arrays.size();
+      if (unit.file_info ? by_description(*unit.file_info + module_.bias, object)
+                         : by_notes(unit, object)) {
+        object.last_function = static_cast<uint32_t>(layout_.functions.size());
+        layout_.objects.push_back(std::move(object));
+      } else {
+        layout_.functions.resize(object.first_function);
+        layout_.arrays.resize(arrays);
+      }
+    }
+  }
+
+private:
+  bool in_module(uint64_t address, uint64_t size) const {
+    return std::ranges::any_of(module_.places.segments, [&](const AddressRange &segment) {
+      return segment.contains(address - module_.bias, size);
+    });
+  }
+  std::optional<ByteCursor> bytes_at(uint64_t address, uint64_t size) {
+    if (!in_module(address, size))
+      return std::nullopt;
+    buffer_.resize(size);
+    if (!memory_.read(address, std::as_writable_bytes(std::span(buffer_))))
+      return std::nullopt;
+    return ByteCursor(std::string_view(buffer_.data(), size), words_.big_endian);
+  }
+  uint64_t take_pointer(ByteCursor &cursor) const {
+    return words_.pointer_size == 4 ? cursor.u32() : cursor.u64_whole();
+  }
+  bool damaged(const std::string &what) {
+    diagnostics_.add(Severity::warning, what, module_.key.path, {}, "clang structures");
+    return false;
+  }
+  void add(const GcovFunctionKey &key, uint64_t counters, uint32_t count) {
+    CountedFunction function;
+    function.key = key;
+    function.first_array = static_cast<uint32_t>(layout_.arrays.size());
+    layout_.arrays.push_back({counters, count, static_cast<uint32_t>(GcovCounter::arcs)});
+    function.last_array = static_cast<uint32_t>(layout_.arrays.size());
+    layout_.functions.push_back(function);
+  }
+
+  // Reads __llvm_internal_gcov_emit_file_info.
+  bool by_description(uint64_t address, CountedModuleObject &object) {
+    const std::string name =
+        fmt::format("the description of an object at 0x{:x} is damaged", address);
+    const uint64_t pointer = words_.pointer_size;
+    auto cursor = bytes_at(address, 3 * pointer + 8 + pointer); // the number is padded
+    if (!cursor)
+      return damaged(name);
+    const uint64_t path = take_pointer(*cursor);
+    object.header.version_word = cursor->u32();
+    object.header.version = static_cast<GcovVersion>(gcov::version_of(object.header.version_word));
+    object.header.stamp = cursor->u32();
+    const uint32_t count = cursor->u32();
+    cursor->take(pointer - 4);
+    const uint64_t functions = take_pointer(*cursor), arcs = take_pointer(*cursor);
+    const auto text = text_at(path);
+    if (static_cast<uint32_t>(object.header.version) == 0 || count > most_clang_functions ||
+        !text || text->empty())
+      return damaged(name);
+    object.data_path = *text;
+    const uint64_t arcs_size = 2 * pointer;
+    if (!in_module(functions, uint64_t{count} * 12) || !in_module(arcs, count * arcs_size))
+      return damaged(name);
+    for (uint64_t i = 0; i < count; ++i) {
+      GcovFunctionKey key;
+      if (!(cursor = bytes_at(functions + 12 * i, 12)))
+        return damaged(name);
+      key.ident = cursor->u32();
+      key.lineno_checksum = cursor->u32();
+      key.cfg_checksum = cursor->u32();
+      if (!(cursor = bytes_at(arcs + arcs_size * i, arcs_size)))
+        return damaged(name);
+      const uint32_t counters = cursor->u32();
+      cursor->take(pointer - 4);
+      const uint64_t values = take_pointer(*cursor);
+      if (counters > 0 && !in_module(values, uint64_t{counters} * 8))
+        return damaged(name);
+      add(key, values, counters);
+    }
+    return true;
+  }
+
+  // Takes the object whose notes have the unit's source and the same numbers of counters.
+  bool by_notes(const ClangUnit &unit, CountedModuleObject &object) {
+    std::shared_ptr<const GcovNotes> found;
+    for (const std::string &text : module_.places.data_paths) {
+      const auto [path, notes] = path_in(text);
+      if (!notes || taken_.contains(path) || !fits(unit, *notes))
+        continue;
+      if (found)
+        return damaged(fmt::format("several objects of {} have as many counters, so that it is not "
+                                   "known which is which",
+                                   unit.source));
+      found = notes;
+      object.data_path = path;
+    }
+    if (!found)
+      return damaged(fmt::format("no notes (.gcno) fit the counters of {}", unit.source));
+    taken_.insert(object.data_path);
+    object.header = found->header;
+    auto counters = unit.counters.begin();
+    for (const GraphFunction &function : found->graph.functions) {
+      const uint32_t count = counters_of(found->graph, function);
+      add({function.ident, function.lineno_checksum, function.cfg_checksum},
+          count == 0 ? 0 : counters->second.low + module_.bias, count);
+      if (count > 0)
+        ++counters;
+    }
+    return true;
+  }
+
+  // Returns the path that a text ends with, and its notes, if any can be read. The linker does not
+  // separate the path from the constants before it.
+  std::pair<std::string, std::shared_ptr<const GcovNotes>> path_in(const std::string &text) {
+    for (size_t at = 0; at != text.npos; at = text.find('/', at + 1)) {
+      std::string path = text.substr(at);
+      if (auto notes = notes_of_(path))
+        return {std::move(path), std::move(notes)};
+    }
+    return {};
+  }
+
+  static uint32_t counters_of(const CoverageGraph &graph, const GraphFunction &function) {
+    return static_cast<uint32_t>(std::ranges::count_if(
+        graph.arcs_of(function), [](const GraphArc &arc) { return !(arc.flags & arc_on_tree); }));
+  }
+
+  static bool fits(const ClangUnit &unit, const GcovNotes &notes) {
+    const CoverageGraph &graph = notes.graph;
+    auto counters = unit.counters.begin();
+    bool has_source = false;
+    for (const GraphFunction &function : graph.functions) {
+      has_source |= base_name(graph.strings[function.file]) == unit.source;
+      const uint64_t size = uint64_t{counters_of(graph, function)} * 8;
+      if (size == 0)
+        continue;
+      if (counters == unit.counters.end() || counters->second.high - counters->second.low != size)
+        return false;
+      ++counters;
+    }
+    return counters == unit.counters.end() && has_source;
+  }
+
+  std::optional<std::string> text_at(uint64_t address) {
+    constexpr size_t most = 4096;
+    std::string text;
+    for (char c = 0; text.size() < most; text += c, ++address) {
+      if (!memory_.read(address, std::as_writable_bytes(std::span(&c, 1))))
+        return std::nullopt;
+      if (c == '\0')
+        return text;
+    }
+    return std::nullopt;
+  }
+
+  CounterLayout &layout_;
+  const LoadedModule &module_;
+  uint32_t number_;
+  Memory &memory_;
+  const NotesOf &notes_of_;
+  Diagnostics &diagnostics_;
+  WordLayout words_;
+  std::unordered_set<std::string> taken_; // paths of files of counters
+  std::string buffer_;
+};
+
+} // namespace
+
+void add_clang_objects(CounterLayout &layout, const LoadedModule &module, uint32_t number,
+                       Memory &memory, const NotesOf &notes_of, Diagnostics &diagnostics) {
+  ClangReader(layout, module, number, memory, notes_of, diagnostics).run();
+}
+
+} // namespace tally::live
