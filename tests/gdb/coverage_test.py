@@ -190,6 +190,27 @@ class CoverageTest(unittest.TestCase):
         rows = json.loads(play.text(since + " --json"))["functions"]
         self.assertEqual({row["name"]: row["calls"]["count"] for row in rows}["work"], 1, rows)
 
+    def test_source_based(self) -> None:
+        """llvm-profdata makes the same file of the raw profile from memory as of that of the exit."""
+        need_tools("clang-14", "llvm-profdata-14")
+        options = ["-fprofile-instr-generate", "-fcoverage-mapping", "-g"]
+        run(["clang-14", *options, "x.c", "-o", "source"], self.built)
+        dump = f"coverage dump {self.built}/memory.profraw"
+        play = play_gdb(
+            [f"set environment LLVM_PROFILE_FILE {self.built}/exit.profraw", "break checkpoint"]
+            + ["run", "coverage report", "tbreak exit", "delete 1", "continue", dump, "continue"],
+            str(self.built / "source"),
+        )
+        self.assertEqual(
+            play.stderr.strip(),
+            "coverage report: source counts source-based: `coverage dump FILE.profraw` in a "
+            "debugger is for llvm-cov",
+        )
+        self.assertIn("Wrote the counters to", play.text(dump))
+        for name in ("memory", "exit"):
+            run(["llvm-profdata-14", "merge", f"{name}.profraw", "-o", f"{name}.out"], self.built)
+        self.assertEqual(*((self.built / f"{x}.out").read_bytes() for x in ("memory", "exit")))
+
     def test_remote(self) -> None:
         """The counters are those of the exit for a program that runs under gdbserver, too."""
         need_tools("gdbserver")

@@ -134,6 +134,40 @@ class LiveCountersTest(unittest.TestCase):
                 self.build("shapes.cpp", ["-O1"], link)
                 self.compare("./x")
 
+    def test_clang(self) -> None:
+        """From -O1 on, only the symbols and the notes show which counters are whose."""
+        need_tools("clang-14")
+        for level in ("-O0", "-O1", "-O2"):
+            with self.subTest(level=level):
+                self.setUp()
+                shutil.copytree(SOURCES, self.folder, dirs_exist_ok=True)
+                (self.folder / "linked").symlink_to("inc")
+                self.write("plug.c", WORK)
+                self.write(
+                    "host.c", MAIN.replace("int main", "int never(int n) { return n; }\nint main")
+                )
+                self.build_stop()
+                for source in ("shapes.cpp", "instances.cpp", "jumps.c"):
+                    with self.subTest(source=source):
+                        for path in self.folder.glob("*.gcda"):
+                            path.unlink()
+                        clang = "clang-14" if source.endswith(".c") else "clang++-14"
+                        run([clang, "--coverage", level, "-c", source, "-o", "x.o"], self.folder)
+                        run(
+                            [clang, "--coverage", "-pthread", "x.o", "stop.o", "-o", "x"],
+                            self.folder,
+                        )
+                        self.compare("./x")
+                for name in ("x.gcda", "x.gcno"):
+                    (self.folder / name).unlink()
+                shutil.rmtree(self.folder / "read")
+                run(["clang-14", "--coverage", level, "-c", "host.c"], self.folder)
+                run(["clang-14", "--coverage", "host.o", "stop.o", "-o", "host"], self.folder)
+                plug = ["clang-14", "--coverage", level, "-fPIC"]
+                run([*plug, "-c", "plug.c"], self.folder)
+                run([*plug, "-shared", "plug.o", "-o", "plug.so"], self.folder)
+                self.assertEqual(self.compare("./host", "./plug.so"), 2)
+
     def test_core_files(self) -> None:
         need_tools("gcore")
         links: list[list[str]] = [[], ["-static"], ["-s", "-no-pie"]]

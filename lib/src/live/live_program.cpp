@@ -248,8 +248,9 @@ Error no_objects(const LiveProgram &program, std::string_view what, bool is_core
     const std::string_view name = base_name(module.key.path);
     if (module.places.is_source_based()) {
       out.code = ErrorCode::bad_state;
-      out.message =
-          fmt::format("{} counts source-based: `coverage dump FILE.profraw` is for llvm-cov", name);
+      out.message = fmt::format(
+          "{} counts source-based: `coverage dump FILE.profraw` in a debugger is for llvm-cov",
+          name);
     } else if (is_core && module.places.has_counters()) {
       out.message =
           fmt::format("the core file holds no data of {} (bit 0 of its coredump_filter)", name);

@@ -30,7 +30,7 @@ std::vector<std::vector<OpenFrame>> OpenFunctions::frames(std::span<const Stoppe
   Frames out(notes_.size());
   for (const StoppedThread &thread : threads)
     for (size_t depth = 0; depth < thread.pcs.size(); ++depth)
-      if (add_frames(thread.pcs[depth], depth > 0, memory, out))
+      if (add_frames(thread.pcs[depth], depth > 0, memory, out) == Found::enough)
         break;
   return out;
 }
@@ -77,17 +77,18 @@ const OpenFunctions::Compilation &OpenFunctions::compilation_at(uint64_t pc,
   return at->second;
 }
 
-// Adds the functions with counters at a pc. Returns false if there is none.
-bool OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory &memory, Frames &out) {
+// Adds the functions with counters at a pc.
+OpenFunctions::Found OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory &memory,
+                                               Frames &out) {
   const LoadedModule *const module = module_at(pc);
   const std::vector<SourceFrame> frames = source_frames(pc);
   if (!module)
-    return false;
+    return Found::none;
   if (frames.empty())
-    return add_all(*module, in_call, out);
+    return add_all(*module, in_call, out) ? Found::enough : Found::none;
   const auto operands = !in_call && module->places.x86_64 ? operands_near(pc, memory)
                                                           : std::optional<std::vector<uint64_t>>();
-  bool found = false;
+  bool found = false, by_clang = false;
   for (const SourceFrame &frame : frames) {
     const auto [first, last] =
         functions_.equal_range(frame.system_name.empty() ? frame.function : frame.system_name);
@@ -96,15 +97,18 @@ bool OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory &memory, Frames
       if (frame.function_line != 0 && frame.function_line != function_of(place).start_line)
         continue;
       const Compilation &how = compilation_at(pc, *module);
+      // With Clang, a call does not end a block. How far its code moves was not measured.
+      const bool is_clang = notes_[place.object]->graph.by_clang;
+      by_clang |= is_clang;
       // Code that was inlined before the counters were added belongs to the graph of its caller.
       if (found && !how.optimized && !has_line(place, frames[0].line))
         continue;
       OpenFrame open{.function = place.function,
                      .file = std::string(frames[0].file),
                      .line = frames[0].line,
-                     .optimized = how.optimized,
+                     .optimized = how.optimized || is_clang,
                      .in_registers = how.in_registers && !in_call,
-                     .in_call = in_call};
+                     .in_call = in_call && !is_clang};
       if (!in_call) {
         const CounterArray *const array = arcs_of(place);
         open.optimized |= !array || !operands;
@@ -120,7 +124,7 @@ bool OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory &memory, Frames
   }
   if (found && operands && compilation_at(pc, *module).optimized)
     add_counted_near(*operands, frames[0], out);
-  return found;
+  return !found ? Found::none : by_clang ? Found::more : Found::enough;
 }
 
 // Adds the functions whose counters the code around the pc updates. They are inlined there, even if

@@ -36,7 +36,8 @@ public:
   const Notes &notes() const { return notes_; }
   // Returns the frames by object. Of each thread, it is the innermost function that has counters,
   // with the functions that it is inlined into: those outside of it are exact, because their calls
-  // end blocks (see coverage/open_frames.h). If the code has no name, as in a stripped file, any
+  // end blocks (see coverage/open_frames.h). Of code by Clang, it is all functions that have
+  // counters. If the code has no name, as in a stripped file, any
   // function of the module may be the one.
   std::vector<std::vector<OpenFrame>> frames(std::span<const StoppedThread> threads,
                                              Memory &memory);
@@ -57,7 +58,9 @@ private:
   std::vector<SourceFrame> source_frames(uint64_t pc);
   const Compilation &compilation_at(uint64_t pc, const LoadedModule &module);
   static Compilation how_compiled(std::string_view producer);
-  bool add_frames(uint64_t pc, bool in_call, Memory &memory, Frames &out);
+  // Whether a pc is in a function with counters, and whether its callers are open, too.
+  enum class Found { none, enough, more };
+  Found add_frames(uint64_t pc, bool in_call, Memory &memory, Frames &out);
   void add_counted_near(std::span<const uint64_t> operands, const SourceFrame &at_pc, Frames &out);
   bool add_all(const LoadedModule &module, bool in_call, Frames &out) const;
   const CounterArray *arcs_of(const Place &place) const;

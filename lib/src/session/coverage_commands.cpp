@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <tally/coverage_output.h>
+#include <tally/file_io.h>
 #include <tally/formats.h>
 
 #include "session/command_help.h"
@@ -14,6 +15,8 @@
 namespace tally {
 
 namespace {
+
+constexpr std::string_view raw_format = "llvm-raw"; // of Clang's source-based coverage
 
 using CoverageCommand = Result<Reply>(CoverageGroup &group, const ParsedCommand &command);
 
@@ -124,9 +127,28 @@ Result<Reply> counter_files(const LiveCoverage &shown, const std::string &folder
       {}};
 }
 
+// Writes a file for each module: FILE, or FILE.1, FILE.2 and so on.
+Result<Reply> dump_raw_profiles(CoverageGroup &group, const std::string &command,
+                                const std::string &path) {
+  return group.with_raw_profiles(
+      command, [path](std::vector<std::string> profiles) -> Result<Reply> {
+        for (size_t i = 0; i < profiles.size(); ++i)
+          TALLY_CHECK(write_file(profiles.size() == 1 ? path : fmt::format("{}.{}", path, i + 1),
+                                 profiles[i]));
+        return Reply{profiles.size() == 1
+                         ? fmt::format("Wrote the counters to {} (llvm-raw).\n", path)
+                         : fmt::format("Wrote the counters of {} modules to {}.1 and so on "
+                                       "(llvm-raw).\n",
+                                       profiles.size(), path),
+                     {}};
+      });
+}
+
 Result<Reply> dump(CoverageGroup &group, const ParsedCommand &command) {
   TALLY_TRY(path, command.file());
   std::string format(command.value("format"));
+  if (format == raw_format || (format.empty() && path.ends_with(".profraw")))
+    return dump_raw_profiles(group, name_of(command), path);
   const bool folder = path.ends_with('/') && format.empty();
   if (!folder && format.empty()) {
     const Format *const known = format_by_file_name(path);

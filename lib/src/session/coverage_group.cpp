@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "collect/proc_info.h"
+#include "live/raw_profile.h"
 #include "session/command_help.h"
 #include "session/coverage_table.h"
 #include "support/path.h"
@@ -227,27 +228,59 @@ Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &co
 }
 
 Result<Reply> CoverageGroup::with_program(const std::string &command, ThenProgram then) {
+  return with_open_program(
+      command, [this, command, then = std::move(then)](Result<void> opened) -> Result<Reply> {
+        TALLY_CHECK(std::move(opened));
+        return then(counted_program(command));
+      });
+}
+
+Result<Reply> CoverageGroup::with_raw_profiles(const std::string &command, ThenProfiles then) {
+  return with_open_program(
+      command, [this, command, then = std::move(then)](Result<void> opened) -> Result<Reply> {
+        TALLY_CHECK(std::move(opened));
+        auto profiles = std::make_shared<std::vector<std::string>>();
+        return with_memory(
+            [this, command, profiles]() -> Result<void> {
+              profiles->clear();
+              for (const live::LoadedModule &module : program_->modules())
+                if (module.places.is_source_based()) {
+                  TALLY_TRY(bytes, live::raw_profile(module, program_->source().memory()));
+                  profiles->push_back(std::move(bytes));
+                }
+              return profiles->empty() ? fail(ErrorCode::no_data,
+                                              "nothing in this program was compiled with "
+                                              "-fprofile-instr-generate -fcoverage-mapping",
+                                              command)
+                                       : Result<void>();
+            },
+            [profiles, then](Result<void> done) -> Result<Reply> {
+              TALLY_CHECK(std::move(done));
+              return then(std::move(*profiles));
+            });
+      });
+}
+
+// Opens the program, and finds its modules.
+Result<Reply> CoverageGroup::with_open_program(const std::string &command, ThenStep then) {
   const bool is_local = front.target.target == TargetKind::native;
   if (front.target.target == TargetKind::none || (is_local && front.target.pid == 0))
     return fail(ErrorCode::bad_state, "no process: run the program, or open a core file", command);
+  notes_.set_place(std::string(settings.value("notes")));
+  const auto refresh = [this]() -> Result<void> {
+    Diagnostics ignored; // counted_program() reports them
+    return program_->refresh(notes_, ignored);
+  };
   if (is_local) {
     if (auto opened = open_local(); !opened)
       return fail(opened.error().code, opened.error().message, command);
-    return then(counted_program(command));
+    return then(refresh());
   }
   front.actions.push(
       {RequestKind::modules, {}, {}},
-      [this, command, then = std::move(then)](std::string_view answer) -> Result<Reply> {
+      [this, command, refresh, then = std::move(then)](std::string_view answer) -> Result<Reply> {
         TALLY_CHECK(open_reported(command, answer));
-        return with_memory(
-            [this]() -> Result<void> {
-              Diagnostics ignored; // counted_program() reports them
-              return program_->refresh(notes_, ignored);
-            },
-            [this, command, then](Result<void> done) -> Result<Reply> {
-              TALLY_CHECK(std::move(done));
-              return then(counted_program(command));
-            });
+        return with_memory(refresh, then);
       });
   return Reply{};
 }

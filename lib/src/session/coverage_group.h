@@ -52,6 +52,9 @@ public:
   // front end has reported what only it knows.
   using ThenProgram = std::function<Result<Reply>(Result<live::LiveProgram *> program)>;
   Result<Reply> with_program(const std::string &command, ThenProgram then);
+  // Makes the raw profiles of all modules that count source-based.
+  using ThenProfiles = std::function<Result<Reply>(std::vector<std::string> profiles)>;
+  Result<Reply> with_raw_profiles(const std::string &command, ThenProfiles then);
 
   // Reads the counters and the stacks. `then` receives them once the front end has answered, or the
   // reason why the stacks are not known.
@@ -74,6 +77,7 @@ private:
   using ThenStep = std::function<Result<Reply>(Result<void> done)>;
   // Calls `step` until it misses no memory that the front end has to report, then calls `then`.
   Result<Reply> with_memory(Step step, ThenStep then, uint32_t rounds = 0);
+  Result<Reply> with_open_program(const std::string &command, ThenStep then);
   Result<void> open_local();
   Result<void> open_reported(const std::string &command, std::string_view modules);
   Result<live::LiveProgram *> counted_program(const std::string &command);

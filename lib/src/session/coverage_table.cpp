@@ -49,7 +49,9 @@ std::string coverage_setting_names() {
 }
 
 std::string coverage_formats() {
-  return fmt::format("\nFormats: {}.\nA FILE that ends in '/' is a directory for .gcda files.\n",
+  return fmt::format("\nFormats: {}.\nA FILE that ends in '/' is a directory for .gcda files. "
+                     "The counters of a program\nwith Clang's source-based coverage can only be "
+                     "written as llvm-raw (FILE.profraw),\nfor llvm-profdata.\n",
                      coverage_report_names());
 }
 

@@ -1,0 +1,92 @@
+// The layout is described in FORMAT.md.
+#include "live/raw_profile.h"
+
+#include <fmt/format.h>
+
+#include "support/byte_cursor.h"
+
+namespace tally::live {
+
+namespace {
+
+constexpr uint64_t raw_version = 8;                 // of Clang 13 and 14
+constexpr uint64_t version_bits = 0x00ffffffffffff; // the rest of the word are flags
+constexpr uint64_t record_size = 48;                // of a function, with 64-bit pointers
+constexpr uint64_t most_section = uint64_t{1} << 32;
+
+class RawWriter {
+public:
+  RawWriter(const LoadedModule &module, Memory &memory) : module_(module), memory_(memory) {}
+
+  Result<std::string> run() {
+    const CounterPlaces &places = module_.places;
+    if (!places.is_source_based())
+      return refused(ErrorCode::not_found, "was not compiled with -fprofile-instr-generate");
+    if (places.words.pointer_size != 8 || places.words.big_endian)
+      return refused(ErrorCode::unsupported,
+                     "source-based counters are read from 64-bit little-endian programs only");
+    if (!places.source_version)
+      return refused(ErrorCode::unsupported,
+                     "the version of its counters is not known, because it is stripped");
+    TALLY_TRY(word, bytes(*places.source_version, 8));
+    const uint64_t version = ByteCursor(word).u64_whole();
+    if ((version & version_bits) != raw_version)
+      return refused(ErrorCode::unsupported,
+                     fmt::format("its counters have version {}; known is version {}, of Clang 13 "
+                                 "and 14",
+                                 version & version_bits, raw_version));
+    const uint64_t data_size = size_of(places.source_data),
+                   counter_bytes = size_of(places.source_counters),
+                   names_size = size_of(places.source_names);
+    if (data_size % record_size != 0 || counter_bytes % 8 != 0 || data_size > most_section ||
+        counter_bytes > most_section || names_size > most_section)
+      return refused(ErrorCode::unsupported, "its sections of counters have unknown sizes");
+    TALLY_TRY(data, bytes(places.source_data.low, data_size));
+    TALLY_TRY(counters, bytes(places.source_counters.low, counter_bytes));
+    TALLY_TRY(names, bytes(places.source_names.low, names_size));
+    put(0xff6c70726f667281); // "\xfflprofr\x81"
+    put(version);
+    put(0); // bytes of binary IDs
+    put(data_size / record_size);
+    put(0); // bytes between the records and the counters
+    put(counter_bytes / 8);
+    put(0); // bytes between the counters and the names
+    put(names_size);
+    put(places.source_counters.low - places.source_data.low);
+    put(places.source_names.low + module_.bias);
+    put(1); // the last kind of values
+    out_ += data;
+    out_ += counters;
+    out_ += names;
+    out_.resize((out_.size() + 7) / 8 * 8);
+    return std::move(out_);
+  }
+
+private:
+  static uint64_t size_of(const AddressRange &range) { return range.high - range.low; }
+  tl::unexpected<Error> refused(ErrorCode code, std::string why) const {
+    return fail(code, std::move(why), module_.key.path);
+  }
+  Result<std::string> bytes(uint64_t link_address, uint64_t size) {
+    std::string out(size, '\0');
+    if (!memory_.read(link_address + module_.bias, std::as_writable_bytes(std::span(out))))
+      return refused(ErrorCode::io, "its counters cannot be read");
+    return out;
+  }
+  void put(uint64_t word) {
+    for (int shift = 0; shift < 64; shift += 8)
+      out_ += static_cast<char>(word >> shift);
+  }
+
+  const LoadedModule &module_;
+  Memory &memory_;
+  std::string out_;
+};
+
+} // namespace
+
+Result<std::string> raw_profile(const LoadedModule &module, Memory &memory) {
+  return RawWriter(module, memory).run();
+}
+
+} // namespace tally::live
