@@ -194,9 +194,9 @@ int main(int argc, char **argv) {
     give_up("the program cannot be read");
   uint64_t self_count = 0;
   if (const auto file = symbolize::ElfFile::open(argv[4]))
-    file->visit_data_symbols([&](std::string_view name, uint64_t address) {
-      if (name == "self_count")
-        self_count = address;
+    file->visit_data_symbols([&](const symbolize::DataSymbol &symbol) {
+      if (symbol.name == "self_count")
+        self_count = symbol.address;
     });
   for (const live::LoadedModule &module : program->modules())
     if (std::filesystem::path(module.key.path).filename() ==
@@ -228,6 +228,9 @@ int main(int argc, char **argv) {
         const GraphFunction &function = counted->graph->functions[frame.function];
         for (uint32_t line = function.start_line; line <= function.end_line; ++line)
           open.insert(line);
+        for (const GraphLocation &location : counted->graph->locations_of(function))
+          for (const uint32_t line : counted->graph->lines_of(location))
+            open.insert(line); // Clang does not note where a function ends
       }
       for (const GcovFile &file : counted->counts.files)
         for (const GcovLine &line : file.lines) {
