@@ -24,6 +24,7 @@ public:
   std::string symbol(uint64_t address) override;
   std::string instructions(const std::vector<uint64_t> &ranges) override;
   std::optional<std::string> stacks() override;
+  std::optional<std::string> break_once(const std::vector<uint64_t> &entries) override;
   std::optional<std::string> act(int request, const Words &words,
                                  const std::vector<int32_t> &signals) override;
   // The output of LLDB's commands that have set breakpoints and listed source.
@@ -46,6 +47,9 @@ public:
   std::string symbol(uint64_t) override { return {}; }
   std::string instructions(const std::vector<uint64_t> &) override { return "LLDB is busy"; }
   std::optional<std::string> stacks() override { return std::nullopt; }
+  std::optional<std::string> break_once(const std::vector<uint64_t> &) override {
+    return std::nullopt;
+  }
   std::optional<std::string> act(int request, const Words &words,
                                  const std::vector<int32_t> &signals) override;
 

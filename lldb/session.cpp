@@ -69,6 +69,9 @@ Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &perf
     } else if (request == TALLY_REQUEST_STACKS) {
       if (std::optional<std::string> stacks = performer.stacks())
         answers.push_back(std::move(*stacks));
+    } else if (request == TALLY_REQUEST_BREAK_ONCE) {
+      if (std::optional<std::string> set = performer.break_once(asked))
+        answers.push_back(std::move(*set));
     } else {
       if (std::optional<std::string> answer = performer.act(request, words, signals))
         answers.push_back(std::move(*answer));

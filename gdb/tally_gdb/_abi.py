@@ -122,7 +122,8 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
     REQUEST_REGION_END,
     REQUEST_DISASSEMBLE,
     REQUEST_STACKS,
-) = range(15)
+    REQUEST_BREAK_ONCE,
+) = range(16)
 # enum tally_region_refusal
 REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN, REGION_FAILED = range(1, 5)
 # enum tally_load_refusal

@@ -52,7 +52,8 @@ static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
               TALLY_REQUEST_REGION == int(RequestKind::region) &&
               TALLY_REQUEST_REGION_END == int(RequestKind::region_end) &&
               TALLY_REQUEST_DISASSEMBLE == int(RequestKind::disassemble) &&
-              TALLY_REQUEST_STACKS == int(RequestKind::stacks));
+              TALLY_REQUEST_STACKS == int(RequestKind::stacks) &&
+              TALLY_REQUEST_BREAK_ONCE == int(RequestKind::break_once));
 static_assert(TALLY_REGION_UNKNOWN == int(RegionRefusal::unknown) &&
               TALLY_REGION_INLINED == int(RegionRefusal::inlined) &&
               TALLY_REGION_WITHIN == int(RegionRefusal::within) &&

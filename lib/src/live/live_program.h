@@ -65,6 +65,13 @@ public:
 
   // Copies the counters. Returns nothing if some cannot be read.
   std::optional<CounterSnapshot> snapshot() { return CounterSnapshot::take(layout_, *memory_); }
+  // Returns the notes of the layout's objects.
+  Notes notes_of_objects(NotesCache &cache) const;
+  // Returns OpenFunctions::frames().
+  std::vector<std::vector<OpenFrame>> frames(std::span<const StoppedThread> threads,
+                                             NotesCache &cache) {
+    return open_functions(notes_of_objects(cache)).frames(threads, *memory_);
+  }
   // Returns the objects with the counters of a reading.
   std::vector<ObjectFiles> objects(const Reading &reading, NotesCache &cache);
   // Returns the objects whose counters differ between two readings, or that a thread was in at one
@@ -75,7 +82,6 @@ public:
 private:
   LiveProgram() = default;
   using Frames = std::vector<std::vector<OpenFrame>>; // by object
-  Notes notes_of_objects(NotesCache &cache) const;
   OpenFunctions &open_functions(const Notes &notes);
   std::vector<ObjectFiles> wanted_objects(const Reading &reading, const Notes &notes, Frames frames,
                                           const std::vector<bool> &wanted, NotesCache &cache);

@@ -194,6 +194,11 @@ Result<live::LiveProgram *> CoverageGroup::program(const std::string &command) {
   return fail(ErrorCode::no_data, "nothing in this process was compiled with --coverage", command);
 }
 
+live::NotesCache &CoverageGroup::notes() {
+  notes_.set_place(std::string(settings.value("notes")));
+  return notes_;
+}
+
 Result<Reply> CoverageGroup::with_counters(const std::string &command, ThenMark then) {
   TALLY_TRY(live, program(command));
   auto snapshot = live->snapshot();
@@ -254,7 +259,6 @@ Result<Reply> CoverageGroup::with_coverage(const std::string &command, std::stri
 
 Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const CounterMark &now,
                                           const CounterMark *before) {
-  notes_.set_place(std::string(settings.value("notes")));
   LiveCoverage out;
   std::vector<ObjectFiles> old;
   if (before && live::any_is_lower(program.layout(), now.snapshot, before->snapshot)) {
@@ -264,9 +268,9 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   const live::Reading reading{now.snapshot, now.threads};
   if (before)
     std::tie(out.objects, old) =
-        program.changed_objects(reading, {before->snapshot, before->threads}, notes_);
+        program.changed_objects(reading, {before->snapshot, before->threads}, notes());
   else
-    out.objects = program.objects(reading, notes_);
+    out.objects = program.objects(reading, notes());
   out.root = common_directory(out.objects);
   if (out.objects.empty())
     return out;

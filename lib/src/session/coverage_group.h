@@ -57,6 +57,8 @@ public:
   using Then = std::function<Result<Reply>(const LiveCoverage &shown)>;
   Result<Reply> with_coverage(const std::string &command, std::string since, Then then);
 
+  live::NotesCache &notes(); // with the place that the setting names
+
   Front &front;
   Settings settings;
   std::shared_ptr<const CounterMark> mark;      // null if there is none

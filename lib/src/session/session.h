@@ -108,6 +108,7 @@ enum class RequestKind : uint8_t {
   region_end,
   disassemble,
   stacks,
+  break_once,
 };
 
 // The groups of commands.

@@ -171,6 +171,17 @@ std::vector<Section> ElfFile::loaded_sections() const {
 
 void ElfFile::visit_data_symbols(
     const std::function<void(std::string_view name, uint64_t address)> &visit) const {
+  visit_symbols(STT_OBJECT,
+                [&](std::string_view name, uint64_t address, uint64_t) { visit(name, address); });
+}
+
+void ElfFile::visit_function_symbols(
+    const std::function<void(std::string_view name, uint64_t address, uint64_t size)> &visit)
+    const {
+  visit_symbols(STT_FUNC, visit);
+}
+
+void ElfFile::visit_symbols(unsigned char type, const VisitSymbol &visit) const {
   Elf_Scn *const table = section(".symtab");
   GElf_Shdr header;
   if (!table || !gelf_getshdr(table, &header) || header.sh_entsize == 0)
@@ -181,10 +192,10 @@ void ElfFile::visit_data_symbols(
     GElf_Sym symbol;
     if (!gelf_getsym(data, static_cast<int>(i), &symbol))
       return;
-    if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT)
+    if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != type)
       continue;
     if (const char *name = elf_strptr(elf(), header.sh_link, symbol.st_name))
-      visit(name, symbol.st_value);
+      visit(name, symbol.st_value, symbol.st_size);
   }
 }
 

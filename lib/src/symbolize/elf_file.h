@@ -88,6 +88,9 @@ public:
   // Calls visit(name, address) for each data object that .symtab defines.
   void visit_data_symbols(
       const std::function<void(std::string_view name, uint64_t address)> &visit) const;
+  // Does the same for each function, and passes its size.
+  void visit_function_symbols(const std::function<void(std::string_view name, uint64_t address,
+                                                       uint64_t size)> &visit) const;
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
   bool has_dwarf() const;
@@ -99,6 +102,8 @@ public:
   void spare_descriptors();
 
 private:
+  using VisitSymbol = std::function<void(std::string_view name, uint64_t address, uint64_t size)>;
+  void visit_symbols(unsigned char type, const VisitSymbol &visit) const;
   struct EndElf {
     void operator()(Elf *elf) const { elf_end(elf); }
   };

@@ -302,9 +302,15 @@ enum tally_request_kind {
      reason. */
   TALLY_REQUEST_DISASSEMBLE = 13,
   /* Report the stacks of all threads of the stopped process. Answer with one text: a line for each
-     thread, "TID PC PC …", with the pcs in hexadecimal, as tally_stack holds them; or the reason
-     why they are not known, which does not begin with a digit. */
-  TALLY_REQUEST_STACKS = 14
+     thread, "TID PC PC …", with the pcs in hexadecimal, as tally_stack holds them, and with the
+     selected thread first; or the reason why they are not known, which does not begin with a
+     digit. */
+  TALLY_REQUEST_STACKS = 14,
+  /* Set temporary breakpoints for the user, without output. The addresses are the entries of
+     functions; each breakpoint belongs behind the function's prologue, and is deleted when it is
+     hit or when the process is gone. Answer with one text: the number of breakpoints that are set,
+     in decimal; or the reason why none is, which does not begin with a digit. */
+  TALLY_REQUEST_BREAK_ONCE = 15
 };
 
 /* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is the enumerator's
