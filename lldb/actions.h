@@ -13,6 +13,7 @@
 #include "region.h"
 #include "session.h"
 #include "signals.h"
+#include "temporary.h"
 
 namespace tally_lldb {
 
@@ -36,6 +37,7 @@ public:
 
   Interrupter &interrupter() { return interrupter_; }
   Region &region() { return region_; }
+  Temporary &temporary() { return temporary_; }
 
 private:
   struct Later {
@@ -47,6 +49,7 @@ private:
   Signals signals_;
   Interrupter interrupter_;
   Region region_;
+  Temporary temporary_;
   std::mutex mutex_;
   std::vector<Later> later_;
   Words preload_; // the library and "NAME=VALUE"; empty if nothing is to be preloaded

@@ -122,6 +122,7 @@ Inferior::News Inferior::look(lldb::SBDebugger &debugger) {
   watch_.forget();
   actions_.after_launch(debugger);
   actions_.catch_up(debugger);
+  actions_.temporary().look();
   look_at_sampled(debugger, session_.sampled_pid());
   const int32_t sampled = session_.sampled_pid();
   lldb::SBProcess process = process_of(debugger, sampled);

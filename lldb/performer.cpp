@@ -67,9 +67,14 @@ std::optional<std::string> LldbPerformer::stacks() {
   lldb::SBProcess process = debugger_.GetSelectedTarget().GetProcess();
   if (!is_stopped(process))
     return "the process is running";
-  std::string out;
+  const lldb::tid_t selected = process.GetSelectedThread().GetThreadID();
+  std::vector<lldb::SBThread> threads;
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
     lldb::SBThread thread = process.GetThreadAtIndex(i);
+    threads.insert(thread.GetThreadID() == selected ? threads.begin() : threads.end(), thread);
+  }
+  std::string out;
+  for (lldb::SBThread &thread : threads) {
     out += std::to_string(thread.GetThreadID());
     for (const uint64_t pc : pcs_of(thread, TALLY_LIMIT_STACK_FRAMES)) {
       char text[24];
@@ -116,6 +121,10 @@ std::string LldbPerformer::memory(const std::vector<uint64_t> &ranges) {
     out += '\n';
   }
   return out;
+}
+
+std::optional<std::string> LldbPerformer::break_once(const std::vector<uint64_t> &entries) {
+  return actions_.temporary().begin(debugger_, entries);
 }
 
 std::optional<std::string> LldbPerformer::act(int request, const Words &words,

@@ -26,6 +26,7 @@ public:
   std::optional<std::string> stacks() override;
   std::string modules() override;
   std::string memory(const std::vector<uint64_t> &ranges) override;
+  std::optional<std::string> break_once(const std::vector<uint64_t> &entries) override;
   std::optional<std::string> act(int request, const Words &words,
                                  const std::vector<int32_t> &signals) override;
   // The output of LLDB's commands that have set breakpoints and listed source.
@@ -50,6 +51,9 @@ public:
   std::optional<std::string> stacks() override { return std::nullopt; }
   std::string modules() override { return "LLDB is busy"; }
   std::string memory(const std::vector<uint64_t> &) override { return {}; }
+  std::optional<std::string> break_once(const std::vector<uint64_t> &) override {
+    return std::nullopt;
+  }
   std::optional<std::string> act(int request, const Words &words,
                                  const std::vector<int32_t> &signals) override;
 

@@ -73,6 +73,9 @@ Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &perf
       answers.push_back(performer.modules());
     } else if (request == TALLY_REQUEST_MEMORY) {
       answers.push_back(performer.memory(asked));
+    } else if (request == TALLY_REQUEST_BREAK_ONCE) {
+      if (std::optional<std::string> set = performer.break_once(asked))
+        answers.push_back(std::move(*set));
     } else {
       if (std::optional<std::string> answer = performer.act(request, words, signals))
         answers.push_back(std::move(*answer));

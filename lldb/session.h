@@ -29,6 +29,8 @@ public:
   virtual std::optional<std::string> stacks() = 0;
   virtual std::string modules() = 0; // see TALLY_REQUEST_MODULES
   virtual std::string memory(const std::vector<uint64_t> &ranges) = 0;
+  // Answers TALLY_REQUEST_BREAK_ONCE, likewise.
+  virtual std::optional<std::string> break_once(const std::vector<uint64_t> &entries) = 0;
   // Performs one of the other requests. Returns "", the reason if that failed, or nothing if the
   // front end does not support the request.
   virtual std::optional<std::string> act(int request, const Words &words,

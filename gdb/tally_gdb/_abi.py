@@ -124,7 +124,8 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
     REQUEST_STACKS,
     REQUEST_MODULES,
     REQUEST_MEMORY,
-) = range(17)
+    REQUEST_BREAK_ONCE,
+) = range(18)
 # enum tally_region_refusal
 REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN, REGION_FAILED = range(1, 5)
 # enum tally_load_refusal

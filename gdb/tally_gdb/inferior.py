@@ -286,6 +286,7 @@ class Watcher:
         self._push(kind, number=stopper.number, **location)
 
     def _on_exited(self, event) -> None:
+        self._actions.temporary.process_gone(event.inferior.num)
         sampled = self._session.sampled_pid
         pid = event.inferior.pid or sampled
         was_running = pid == self._running_pid
@@ -318,6 +319,7 @@ class Watcher:
             self._actions.program_replaced()
             self._passed_stops.process_replaced()
             self._actions.region.process_gone()
+            self._actions.temporary.process_gone(gdb.selected_inferior().num)
 
     def _on_prompt(self, *_event) -> None:
         pid = self._session.sampled_pid

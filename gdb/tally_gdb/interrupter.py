@@ -52,15 +52,16 @@ def _pcs(with_callers: bool) -> List[int]:
 
 
 def all_stacks(with_callers: bool) -> List[Tuple[int, str, List[int]]]:
-    """Returns (tid, name, pcs) of each thread of the selected inferior, which is stopped. The
-    selected thread and frame stay the same."""
+    """Returns (tid, name, pcs) of each thread of the selected inferior, which is stopped; the
+    selected thread is the first. The selected thread and frame stay the same."""
     selected = gdb.selected_thread()
     if selected is None:
         return []
     frame = gdb.selected_frame()
     out = []
     try:
-        for each in gdb.selected_inferior().threads():
+        threads = gdb.selected_inferior().threads()
+        for each in sorted(threads, key=lambda thread: thread.num != selected.num):
             each.switch()
             out.append((each.ptid[1] or each.num, each.name or "", _pcs(with_callers)))
     finally:

@@ -13,6 +13,7 @@ from .preload import Preload, load
 from .region import Region
 from .session import Performer, Session
 from .signals import Signals
+from .temporary import Temporary
 
 
 class Actions:
@@ -24,6 +25,7 @@ class Actions:
         self._preload = Preload()
         self.interrupter = Interrupter(session, self._signals, lambda: GdbPerformer(session, self))
         self.region = Region(session)
+        self.temporary = Temporary()
         self.calling = False  # whether a call into the program, for loading the agent, is running
         self._loaded_late: Sequence[int] = ()  # signals of an agent that was not preloaded
 
@@ -112,6 +114,14 @@ class GdbPerformer(Performer):
             return "another inferior is selected"
         try:
             return source_view.instructions(ranges)
+        except FAULTS as error:
+            return reason_of(error)
+
+    def break_once(self, entries: Sequence[int]) -> str:
+        if self._elsewhere():
+            return "another inferior is selected"
+        try:
+            return self._actions.temporary.begin(entries)
         except FAULTS as error:
             return reason_of(error)
 

@@ -37,9 +37,15 @@ class Performer:
         addresses. If that is not possible, returns the reason, or None as for act()."""
         return None
 
+    def break_once(self, entries: Sequence[int]) -> str:
+        """Sets a temporary breakpoint behind the prologue of each function that begins at one of the
+        addresses. Returns the number of breakpoints that are set, or the reason why none is."""
+        return "the debugger does not set them"
+
     def stacks(self) -> str:
         """Returns a line "TID PC PC …" for each thread of the stopped process, with hexadecimal pcs.
-        If that is not possible, returns the reason."""
+        The
+        selected thread is the first. If that is not possible, returns the reason."""
         return "the debugger does not show them"
 
     def modules(self) -> str:
@@ -293,6 +299,8 @@ class Session:
                     answers = [performer.modules()]
                 elif request == _abi.REQUEST_MEMORY:
                     answers = [performer.memory(addresses)]
+                elif request == _abi.REQUEST_BREAK_ONCE:
+                    answers = [performer.break_once(addresses)]
                 else:
                     answers = [performer.act(request, words, signals)]
             except KeyboardInterrupt:

@@ -302,8 +302,9 @@ enum tally_request_kind {
      reason. */
   TALLY_REQUEST_DISASSEMBLE = 13,
   /* Report the stacks of all threads of the stopped process. Answer with one text: a line for each
-     thread, "TID PC PC …", with the pcs in hexadecimal, as tally_stack holds them; or the reason
-     why they are not known, which does not begin with a digit. */
+     thread, "TID PC PC …", with the pcs in hexadecimal, as tally_stack holds them, and with the
+     selected thread first; or the reason why they are not known, which does not begin with a
+     digit. */
   TALLY_REQUEST_STACKS = 14,
   /* The next two concern a program whose memory only the debugger can read. Its answers are one
      text each. */
@@ -316,7 +317,12 @@ enum tally_request_kind {
   /* Report the content of memory. The addresses are pairs, each of which is a range [low, high).
      Answer with a line for each range: its bytes in hexadecimal, or nothing if some cannot be
      read. */
-  TALLY_REQUEST_MEMORY = 16
+  TALLY_REQUEST_MEMORY = 16,
+  /* Set temporary breakpoints for the user, without output. The addresses are the entries of
+     functions; each breakpoint belongs behind the function's prologue, and is deleted when it is
+     hit or when the process is gone. Answer with one text: the number of breakpoints that are set,
+     in decimal; or the reason why none is, which does not begin with a digit. */
+  TALLY_REQUEST_BREAK_ONCE = 17
 };
 
 /* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is the enumerator's

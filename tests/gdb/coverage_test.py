@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,20 @@ int main(int argc, char **argv) {
   return 0;
 }
 """
+# large() is called once, and is inlined there.
+INLINED = """\
+volatile int limit = 100;
+__attribute__((noinline)) static int leaf(int x) { return x * limit; }
+static int large(int x) {
+  for (int i = 0; i < x; ++i) {
+    x += leaf(x); x -= leaf(i); x ^= leaf(i + x); x += leaf(x + 3); x += leaf(7 * x);
+    if (x & 1) x += leaf(x); else x -= leaf(i);
+  }
+  return x;
+}
+void checkpoint(int x) { if (x > limit) limit = large(x); }
+int main(void) { checkpoint(1); return 0; }
+"""
 
 
 class CoverageTest(unittest.TestCase):
@@ -84,12 +99,17 @@ class CoverageTest(unittest.TestCase):
         cls.built = Path(os.path.realpath(tempfile.mkdtemp(prefix="coverage-")))
         cls.addClassCleanup(shutil.rmtree, cls.built)
         (cls.built / "x.c").write_text(SOURCE, encoding="utf-8")
-        run(["gcc", "--coverage", "-O0", "-g", "-c", "x.c"], cls.built)
-        run(["gcc", "--coverage", "-Wl,--build-id", "x.o", "-o", "x"], cls.built)
+        cls.compile("x", "-O0")
 
     def setUp(self) -> None:
         for path in self.built.glob("*.gcda"):  # the next exit would add to it
             path.unlink()
+
+    @classmethod
+    def compile(cls, name: str, options: str, source: str = "x.c") -> None:
+        command = ["gcc", "--coverage", "-g", *options.split(), "-c", source, "-o", f"{name}.o"]
+        run(command, cls.built)
+        run(["gcc", "--coverage", "-Wl,--build-id", f"{name}.o", "-o", name], cls.built)
 
     def play(self, *commands: str) -> Play:
         return play_gdb(list(commands), str(self.built / "x"))
@@ -260,6 +280,112 @@ class CoverageTest(unittest.TestCase):
                 play = self.play("break checkpoint", "run", f"coverage dump {path}")
                 self.assertEqual(play.stderr, "", play)
                 self.assertIn(text, path.read_text(encoding="utf-8"))
+
+    def test_break_on_functions_that_have_not_run(self) -> None:
+        play = self.play(
+            "break main",
+            "run",
+            "delete",
+            "coverage break",
+            "info breakpoints",
+            "coverage break x.c",
+            *["continue"] * 3,
+            "coverage break x",
+            "info breakpoints",
+            "kill",
+            "info breakpoints",
+        )
+        self.assertEqual(play.stderr, "", play)
+        said = "Set {} temporary breakpoints on functions that have not run."
+        self.assertEqual(play.text("coverage break").strip(), said.format(4))
+        places, rest, after = play.all("info breakpoints")
+        self.assertEqual(
+            re.findall(r"(?m)^\d+ +breakpoint +del +y +0x[0-9a-f]+ in (\w+) at", places),
+            ["square", "never", "handle", "checkpoint"],
+        )
+        # Those that are there are not set again.
+        self.assertEqual(play.text("coverage break x.c").strip(), said.format(4))
+        stops = [
+            re.search(r"(?m)^Temporary breakpoint \d+, (\w+ \(.*\)) at", text)[1]
+            for text in play.all("continue")
+        ]
+        self.assertEqual(stops, ["handle (n=3)", "square (x=0)", "checkpoint (number=1)"])
+        self.assertEqual(
+            play.text("coverage break x").strip(),
+            "Set 1 temporary breakpoint on a function that has not run.",
+        )
+        self.assertEqual(len(rest.splitlines()), 2, rest)
+        self.assertIn("No breakpoints or watchpoints.", after)
+
+    def test_break_where_gdb_does(self) -> None:
+        """Each breakpoint is where GDB itself sets one on the function."""
+        for options in (
+            "-O0",
+            "-O2 -fno-inline",
+            "-O2 -fno-inline -fno-omit-frame-pointer",
+            "-O0 -fcf-protection",
+        ):
+            with self.subTest(options):
+                self.compile("y", options)
+                ours, theirs = "coverage break", "break square\nbreak never\nbreak handle"
+                play = play_gdb(
+                    ["break main", "run", "delete", ours, "info breakpoints", "delete"]
+                    + [*theirs.splitlines(), "break checkpoint", "info breakpoints"],
+                    str(self.built / "y"),
+                )
+                self.assertEqual(play.stderr, "", play)
+                first, second = (
+                    sorted(re.findall(r"0x[0-9a-f]+", text))
+                    for text in play.all("info breakpoints")
+                )
+                self.assertEqual(first, second)
+                self.assertEqual(len(first), 4)
+
+    def test_breakpoints_do_not_stay(self) -> None:
+        """GDB cannot resume a process with breakpoints at addresses of another one."""
+        play = self.play(
+            "set disable-randomization off",
+            "break checkpoint",
+            "run",
+            "coverage break",
+            "run",
+            "info breakpoints",
+        )
+        self.assertNotIn("Cannot insert breakpoint", play.stderr)
+        self.assertNotIn(" del ", play.text("info breakpoints"))
+
+    def test_break_says_what_is_left(self) -> None:
+        play = self.play(
+            "break checkpoint",
+            "run",
+            "coverage break other.c",
+            "call never(1)",
+            "coverage break",
+            "coverage break x.c",
+        )
+        self.assertEqual(
+            play.stderr,
+            "other.c: there is no file or module of this name that has counters\n",
+        )
+        self.assertEqual(play.text("coverage break").strip(), "All functions have run.")
+        self.assertEqual(play.text("coverage break x.c").strip(), "All functions of x.c have run.")
+
+    def test_break_without_code(self) -> None:
+        """GCC inlines a function after it has got its counters, and keeps no other copy."""
+        (self.built / "z.c").write_text(INLINED, encoding="utf-8")
+        self.compile("z", "-O2", "z.c")
+        play = play_gdb(["break main", "run", "coverage break"], str(self.built / "z"))
+        self.assertEqual(play.stderr, "", play)
+        self.assertEqual(
+            play.text("coverage break").strip(),
+            "Set 2 temporary breakpoints on functions that have not run. "
+            "1 more has no code where one could be.",
+        )
+
+    def test_list(self) -> None:
+        play = self.play("break square", "run", "up", "coverage list", "break puts", "continue")
+        self.assertEqual(play.stderr, "", play)
+        self.assertRegex(play.text("coverage list"), r"(?m)^2\s+static int square")
 
     def test_refusals(self) -> None:
         play = self.play(

@@ -79,6 +79,13 @@ public:
   std::optional<CounterSnapshot> snapshot() {
     return CounterSnapshot::take(layout_, source_->memory());
   }
+  // Returns the notes of the layout's objects.
+  Notes notes_of_objects(NotesCache &cache) const;
+  // Returns OpenFunctions::frames().
+  std::vector<std::vector<OpenFrame>> frames(std::span<const StoppedThread> threads,
+                                             NotesCache &cache) {
+    return open_functions(notes_of_objects(cache)).frames(threads, source_->memory());
+  }
   // Returns the objects with the counters of a reading.
   std::vector<ObjectFiles> objects(const Reading &reading, NotesCache &cache);
   // Returns the objects whose counters differ between two readings, or that a thread was in at one
@@ -99,7 +106,6 @@ private:
                                      std::span<const OpenFrame> now,
                                      std::span<const OpenFrame> before) const;
   bool is_loaded(const ModuleIdentity &identity) const;
-  Notes notes_of_objects(NotesCache &cache) const;
   OpenFunctions &open_functions(const Notes &notes);
   std::vector<ObjectFiles> wanted_objects(const Reading &reading, const Notes &notes, Frames frames,
                                           const Wanted &wanted, NotesCache &cache);

@@ -1,7 +1,4 @@
 // `profile break` and `profile list`: from a row of the last table to the code.
-#include <algorithm>
-#include <cctype>
-
 #include <fmt/format.h>
 
 #include "session/profile_commands.h"
@@ -44,10 +41,7 @@ Result<std::vector<std::string>> location_of_row(const ProfileGroup &group,
     error.source = source;
     return fail(std::move(error));
   }
-  // The front passes the name within a debugger's command, and a loaded file may hold any name.
-  if (std::ranges::any_of(location->file, [](char c) {
-        return c == '"' || c == '\\' || std::iscntrl(static_cast<unsigned char>(c));
-      }))
+  if (!can_be_passed(location->file))
     return fail(ErrorCode::unsupported,
                 fmt::format("the file name of {} cannot be passed to the debugger", what), source);
   if (location->line > 0 && !location->file.empty())

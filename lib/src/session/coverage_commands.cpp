@@ -8,7 +8,7 @@
 #include <tally/formats.h>
 
 #include "session/command_help.h"
-#include "session/coverage_group.h"
+#include "session/coverage_commands.h"
 #include "session/coverage_table.h"
 #include "session/status.h"
 
@@ -188,10 +188,9 @@ Result<Reply> run_coverage_command(CoverageGroup &group, const ParsedCommand &co
     CoverageCommand *run;
   };
   static constexpr Row rows[] = {
-      {"report", report},  {"annotate", annotate_lines},
-      {"mark", make_mark}, {"status", show_status},
-      {"dump", dump},      {"clear", clear_marks},
-      {"config", config},
+      {"report", report},  {"annotate", annotate_lines}, {"break", coverage_break_command},
+      {"mark", make_mark}, {"status", show_status},      {"list", coverage_list_command},
+      {"dump", dump},      {"clear", clear_marks},       {"config", config},
   };
   for (const Row &row : rows)
     if (row.name == command.spec->name)

@@ -173,6 +173,11 @@ std::vector<std::string> CoverageGroup::words_of(std::string_view kind) const {
   return kind == "FUNCTION" ? functions_ : std::vector<std::string>();
 }
 
+live::NotesCache &CoverageGroup::notes() {
+  notes_.set_place(std::string(settings.value("notes")));
+  return notes_;
+}
+
 Result<void> CoverageGroup::open_local() {
   const pid_t pid = front.target.pid;
   const auto status = process_status(std::to_string(pid));
@@ -215,9 +220,8 @@ Result<void> CoverageGroup::open_reported(const std::string &command, std::strin
 }
 
 Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &command) {
-  notes_.set_place(std::string(settings.value("notes")));
   Diagnostics findings;
-  TALLY_CHECK(program_->refresh(notes_, findings));
+  TALLY_CHECK(program_->refresh(notes(), findings));
   if (!program_->layout().objects.empty())
     return &*program_;
   const bool is_core = front.target.target == TargetKind::core;
@@ -266,10 +270,9 @@ Result<Reply> CoverageGroup::with_open_program(const std::string &command, ThenS
   const bool is_local = front.target.target == TargetKind::native;
   if (front.target.target == TargetKind::none || (is_local && front.target.pid == 0))
     return fail(ErrorCode::bad_state, "no process: run the program, or open a core file", command);
-  notes_.set_place(std::string(settings.value("notes")));
   const auto refresh = [this]() -> Result<void> {
     Diagnostics ignored; // counted_program() reports them
-    return program_->refresh(notes_, ignored);
+    return program_->refresh(notes(), ignored);
   };
   if (is_local) {
     if (auto opened = open_local(); !opened)
@@ -412,10 +415,10 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   }
   const live::Reading reading{now.snapshot, now.threads};
   if (before)
-    std::tie(out.objects, old) =
-        program.changed_objects(reading, {before->snapshot, before->threads}, only_changed, notes_);
+    std::tie(out.objects, old) = program.changed_objects(
+        reading, {before->snapshot, before->threads}, only_changed, notes());
   else
-    out.objects = program.objects(reading, notes_);
+    out.objects = program.objects(reading, notes());
   out.root = common_directory(out.objects);
   if (out.objects.empty())
     return out;

@@ -52,6 +52,8 @@ public:
   // front end has reported what only it knows.
   using ThenProgram = std::function<Result<Reply>(Result<live::LiveProgram *> program)>;
   Result<Reply> with_program(const std::string &command, ThenProgram then);
+  // Does the same while the program is open, as in a continuation of the functions below.
+  Result<live::LiveProgram *> counted_program(const std::string &command);
   // Makes the raw profiles of all modules that count source-based.
   using ThenProfiles = std::function<Result<Reply>(std::vector<std::string> profiles)>;
   Result<Reply> with_raw_profiles(const std::string &command, ThenProfiles then);
@@ -65,6 +67,8 @@ public:
   using Then = std::function<Result<Reply>(const LiveCoverage &shown)>;
   Result<Reply> with_coverage(const std::string &command, std::string since, Then then,
                               bool only_changed = false);
+
+  live::NotesCache &notes(); // with the place that the setting names
 
   Front &front;
   Settings settings;
@@ -80,7 +84,6 @@ private:
   Result<Reply> with_open_program(const std::string &command, ThenStep then);
   Result<void> open_local();
   Result<void> open_reported(const std::string &command, std::string_view modules);
-  Result<live::LiveProgram *> counted_program(const std::string &command);
   Result<std::shared_ptr<const CounterMark>> before(const std::string &command,
                                                     std::string_view since);
   Result<LiveCoverage> count(live::LiveProgram &program, const CounterMark &now,

@@ -69,6 +69,24 @@ constexpr CommandSpec coverage_specs[] = {
      "The argument selects the lines of a function, of a file, or around one line.\n"
      "`=>` marks the lines where threads are.",
      "coverage annotate parse --since mark"},
+    {"break",
+     "[FILE|MODULE]",
+     {},
+     "set temporary breakpoints on functions that have not run",
+     "Each function of the file or module (program or library), by default each function\n"
+     "outside of /usr, that no thread has entered gets a breakpoint behind its prologue,\n"
+     "which disappears at its first hit or when the process ends. At most 10000 are set\n"
+     "at once. A function all of whose calls are inlined cannot have one.",
+     "coverage break parser.c"},
+    {"list",
+     "",
+     {},
+     "show the source around the last line that ran",
+     "This is the line at which the selected thread is in its innermost function that\n"
+     "has counters or, if it is in none, the same of another thread. A thread that has\n"
+     "stopped at the beginning of a line has not run it yet. The debugger shows the\n"
+     "source.",
+     "coverage list"},
     {"mark",
      "",
      {},

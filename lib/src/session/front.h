@@ -1,7 +1,9 @@
 // The state that all groups of commands share: the debugger's front end, as the session sees it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string_view>
 
 #include <tally/style.h>
 
@@ -24,5 +26,12 @@ struct Front {
     return {.limit = limit, .width = width, .style = style};
   }
 };
+
+// Returns whether a front end can pass a file name within a command of the debugger. A file of
+// profiles or of debug information may hold any name.
+inline bool can_be_passed(std::string_view file) {
+  return std::ranges::none_of(
+      file, [](unsigned char c) { return c == '"' || c == '\\' || c < ' ' || c == 0x7F; });
+}
 
 } // namespace tally

@@ -110,6 +110,7 @@ enum class RequestKind : uint8_t {
   stacks,
   modules,
   memory,
+  break_once,
 };
 
 // The groups of commands.

@@ -19,6 +19,12 @@ inline std::string_view unpacked_name(std::string_view path) {
   return path;
 }
 
+// Returns whether `path` is `wanted`, or ends with it after a slash.
+inline bool ends_with_path(std::string_view path, std::string_view wanted) {
+  return path.ends_with(wanted) &&
+         (path.size() == wanted.size() || path[path.size() - wanted.size() - 1] == '/');
+}
+
 // Returns `path` relative to `root` if `path` is below `root`, otherwise unchanged; an empty `root`
 // contains nothing.
 inline std::string_view relative_path(std::string_view path, std::string_view root) {

@@ -182,6 +182,23 @@ std::string_view ElfFile::content_of(std::string_view section_name) const {
 }
 
 void ElfFile::visit_data_symbols(const std::function<void(const DataSymbol &symbol)> &visit) const {
+  visit_symbols([&](const GElf_Sym &symbol, std::string_view name) {
+    const unsigned char type = GELF_ST_TYPE(symbol.st_info);
+    if (type == STT_FILE || type == STT_OBJECT)
+      visit({name, symbol.st_value, symbol.st_size, type == STT_FILE});
+  });
+}
+
+void ElfFile::visit_function_symbols(
+    const std::function<void(std::string_view name, uint64_t address, uint64_t size)> &visit)
+    const {
+  visit_symbols([&](const GElf_Sym &symbol, std::string_view name) {
+    if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
+      visit(name, symbol.st_value, symbol.st_size);
+  });
+}
+
+void ElfFile::visit_symbols(const VisitSymbol &visit) const {
   Elf_Scn *const table = section(".symtab");
   GElf_Shdr header;
   if (!table || !gelf_getshdr(table, &header) || header.sh_entsize == 0)
@@ -192,11 +209,10 @@ void ElfFile::visit_data_symbols(const std::function<void(const DataSymbol &symb
     GElf_Sym symbol;
     if (!gelf_getsym(data, static_cast<int>(i), &symbol))
       return;
-    const bool is_file = GELF_ST_TYPE(symbol.st_info) == STT_FILE;
-    if (symbol.st_shndx == SHN_UNDEF || (!is_file && GELF_ST_TYPE(symbol.st_info) != STT_OBJECT))
+    if (symbol.st_shndx == SHN_UNDEF)
       continue;
     if (const char *name = elf_strptr(elf(), header.sh_link, symbol.st_name))
-      visit({name, symbol.st_value, symbol.st_size, is_file});
+      visit(symbol, name);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include <gelf.h>
 #include <libelf.h>
 
 #include <tally/result.h>
@@ -104,6 +105,9 @@ public:
   void visit_data_symbols(const std::function<void(const DataSymbol &symbol)> &visit) const;
   // Returns the texts of a section that holds constants. Nothing if it cannot be read.
   std::string_view content_of(std::string_view section_name) const;
+  // Calls visit(name, address, size) for each function that .symtab defines.
+  void visit_function_symbols(const std::function<void(std::string_view name, uint64_t address,
+                                                       uint64_t size)> &visit) const;
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
   bool has_dwarf() const;
@@ -115,6 +119,8 @@ public:
   void spare_descriptors();
 
 private:
+  using VisitSymbol = std::function<void(const GElf_Sym &symbol, std::string_view name)>;
+  void visit_symbols(const VisitSymbol &visit) const; // those that .symtab defines
   struct EndElf {
     void operator()(Elf *elf) const { elf_end(elf); }
   };
