@@ -24,6 +24,8 @@ Result<Reply> report(CoverageGroup &group, const ParsedCommand &command) {
   const bool json = command.has("json");
   const uint32_t limit = command.limit();
   const bool since = command.has("since");
+  if (by == "object")
+    return report_objects(group, command);
   return group.with_coverage(
       name_of(command), std::string(command.value("since")),
       [=, &group](const LiveCoverage &shown) -> Result<Reply> {
@@ -89,7 +91,7 @@ Result<Reply> show_status(CoverageGroup &group, const ParsedCommand &command) {
       StatusRow::bytes("counters", counters * 8, fmt::format("{} bytes", counters * 8)),
       {"mark", std::string(yes_or(group.mark))},
       {"stop_mark", std::string(yes_or(group.stop_before))},
-      {"auto_mark", std::string(group.settings.value("auto-mark"))},
+      StatusRow::noted("auto_mark", group.auto_mark()),
   };
   if (command.has("json"))
     return Reply{to_json(rows), {}};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 #include <tuple>
@@ -20,6 +21,9 @@ namespace tally {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A user does not notice it at each step.
+constexpr std::chrono::milliseconds longest_mark(10);
 
 // Parses the answer to RequestKind::stacks: a line "TID PC PC …" for each thread, in hexadecimal
 // but for the first. Returns nothing if the answer is a reason in place of stacks.
@@ -117,19 +121,18 @@ CoverageGroup::CoverageGroup(Front &shared_front)
 Result<Reply> CoverageGroup::event(const DebugEvent &event) {
   switch (event.kind) {
   case EventKind::target:
-    if (event.pid == 0 || (program_ && program_->pid() != event.pid)) {
-      program_.reset();
-      mark = last_stop = stop_before = nullptr;
-    }
+    if (event.pid == 0 || (program_ && program_->pid() != event.pid))
+      forget_process();
     break;
   case EventKind::resumed:
+    if (event.text == "unseen") // the program may have stopped meanwhile
+      last_stop = stop_before = nullptr;
     break;
   case EventKind::exited:
   case EventKind::signalled:
   case EventKind::killed:
   case EventKind::detached:
-    program_.reset();
-    mark = last_stop = stop_before = nullptr;
+    forget_process();
     break;
   case EventKind::breakpoint:
   case EventKind::watchpoint:
@@ -137,19 +140,41 @@ Result<Reply> CoverageGroup::event(const DebugEvent &event) {
   case EventKind::signal:
   case EventKind::step:
   case EventKind::other:
-    if (settings.value("auto-mark") == "on" && event.target == TargetKind::native)
+    if (auto_mark() == "on" && event.target == TargetKind::native)
       make_stop_mark();
+    else
+      last_stop = stop_before = nullptr;
     break;
   }
   return Reply{};
+}
+
+void CoverageGroup::forget_process() {
+  program_.reset();
+  mark = last_stop = stop_before = nullptr;
+  mark_times_ = {};
+}
+
+// A single mark may be slow by chance, or because the debugger reads symbols for it.
+bool CoverageGroup::marks_are_slow() const { return mark_times_.slow > 1; }
+
+std::string CoverageGroup::auto_mark() const {
+  const std::string_view wanted = settings.value("auto-mark");
+  if (wanted == "auto" && marks_are_slow())
+    return fmt::format("off (the last one took {} ms)", mark_times_.newest_ns / 1'000'000);
+  return wanted == "off" ? "off" : "on";
 }
 
 // Errors are not shown: most programs have no counters.
 void CoverageGroup::make_stop_mark() {
   if (!program("coverage"))
     return;
+  const auto began = std::chrono::steady_clock::now(); // the layout is known now
   static_cast<void>(with_counters(
-      "coverage", [this](Result<std::shared_ptr<const CounterMark>> now) -> Result<Reply> {
+      "coverage", [this, began](Result<std::shared_ptr<const CounterMark>> now) -> Result<Reply> {
+        const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began;
+        mark_times_.newest_ns = static_cast<uint64_t>(took.count());
+        mark_times_.slow = took > longest_mark ? mark_times_.slow + 1 : 0;
         stop_before = std::exchange(last_stop, now ? std::move(*now) : nullptr);
         return Reply{};
       }));
@@ -237,9 +262,9 @@ Result<Reply> CoverageGroup::with_coverage(const std::string &command, std::stri
           before = stop_before;
           if (!before)
             return fail(ErrorCode::no_data,
-                        last_stop ? "there was only one stop since the program began"
-                                  : "no stop was marked (auto-mark is off, or the counters could "
-                                    "not be read)",
+                        last_stop ? "only one stop was marked until now"
+                                  : fmt::format("no stop was marked until now: auto-mark is {}",
+                                                auto_mark()),
                         command);
         }
         if (before && before->generation != live->generation())
@@ -283,7 +308,8 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   out.coverage = std::move(collected.coverage);
   if (before) {
     Diagnostics ignored; // they are the same
-    options.given = old;
+    out.before = old;
+    options.given = std::move(old);
     TALLY_TRY(earlier, collect_coverage(options, ignored));
     out.coverage = coverage_since(std::move(out.coverage), earlier.coverage);
   }

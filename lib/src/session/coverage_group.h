@@ -33,7 +33,8 @@ struct LiveCoverage {
   std::string root; // the directory that contains all sources
   StoppedLines stopped;
   std::vector<ObjectFiles> objects;
-  std::string remarks; // complete lines, to show below a table
+  std::vector<ObjectFiles> before; // the same at the mark; empty if there is none
+  std::string remarks;             // complete lines, to show below a table
 };
 
 // The members are public for the commands (coverage_commands.cpp), each of which needs several.
@@ -57,6 +58,8 @@ public:
   using Then = std::function<Result<Reply>(const LiveCoverage &shown)>;
   Result<Reply> with_coverage(const std::string &command, std::string since, Then then);
 
+  // Returns whether the next stop makes a mark: "on", or "off" with the reason in parentheses.
+  std::string auto_mark() const;
   live::NotesCache &notes(); // with the place that the setting names
 
   Front &front;
@@ -70,7 +73,14 @@ private:
   Result<LiveCoverage> count(live::LiveProgram &program, const CounterMark &now,
                              const CounterMark *before);
   void make_stop_mark();
+  void forget_process();
+  bool marks_are_slow() const;
 
+  struct MarkTimes {
+    uint64_t newest_ns = 0; // of the newest automatic mark; 0 if there was none
+    unsigned slow = 0;      // how many of the newest ones were slow
+  };
+  MarkTimes mark_times_;
   std::optional<live::LiveProgram> program_;
   live::NotesCache notes_;
   std::vector<std::string> functions_; // the names that the last report knew
