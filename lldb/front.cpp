@@ -107,6 +107,8 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &group, const std:
   std::string line = name;
   for (char **word = words; word && *word; ++word)
     line += " " + as_word(*word);
+  if (group == "coverage")
+    inferior_.report_all_stops();
   Inferior::News news = inferior_.look(debugger);
   set_display(session_, debugger);
   Outcome outcome;

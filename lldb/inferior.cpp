@@ -137,8 +137,41 @@ Inferior::News Inferior::look(lldb::SBDebugger &debugger) {
     event.target = TALLY_TARGET_NONE;
   }
   report(debugger, event);
+  if (sampled == 0 && event.target == TALLY_TARGET_NATIVE)
+    look_at_unsampled(debugger, process);
   watch_for_unasked(debugger);
   return take_news();
+}
+
+// Reports a stop before the process leaves it, or before a command, while memory and stacks are as
+// they were when it stopped. If sampling is armed, the resume that would begin it must be a real
+// one.
+void Inferior::look_at_unsampled(lldb::SBDebugger &debugger, lldb::SBProcess process) {
+  if (!reports_all_stops_ || session_.is_armed() || !is_stopped(process))
+    return;
+  const Unsampled now{process.GetUniqueID(), process.GetStopID(), process.GetStopID(true), false};
+  const Unsampled before = std::exchange(unsampled_, now);
+  Event resumed = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
+  if (now.process == before.process && now.stop == before.stop) {
+    if (now.calls == before.calls)
+      return;
+    Event called = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
+    called.text = "call";
+    report(debugger, resumed);
+    report(debugger, called);
+    return;
+  }
+  // A client of LLDB's API may have resumed the process several times.
+  if (now.process != before.process || !before.resumed) {
+    resumed.text = "unseen";
+    report(debugger, resumed);
+  }
+  report(debugger, stop_of(process));
+}
+
+void Inferior::note_resume(lldb::SBProcess process) {
+  if (process.IsValid() && process.GetUniqueID() == unsampled_.process)
+    unsampled_.resumed = process.GetStopID() == unsampled_.stop;
 }
 
 // Waits until LLDB and the kernel agree whether the process has ended. LLDB may notice the end
@@ -182,6 +215,7 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
   if (stop != reported_.stop) {
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
     event.at_ns = seen.left_ns;
+    event.text = "unseen";
     if (!reported_.running)
       report(debugger, event);
     event = stop_of(process);

@@ -42,6 +42,9 @@ public:
   // Updates the state after a `profile` command, which may have begun or ended sampling while the
   // process was running.
   News follow(lldb::SBDebugger &debugger);
+  // From now on, look() reports the stops of a process that is not sampled, too. They are for
+  // `coverage`, and take the time that reading the stacks takes.
+  void report_all_stops() { reports_all_stops_ = true; }
 
   Actions &actions() { return actions_; }
   // Returns the mutex that a thread of LLDB holds while it uses this object. The thread of the
@@ -60,6 +63,12 @@ private:
     std::atomic<uint32_t> stop = 0;    // stop id of the last stop that was reported
     uint32_t calls = 0; // stop id of that stop, with the stops of expressions counted
     int signal = 0;     // the signal of the last stop; 0 if there was none
+  };
+  // The last stop that was reported of a process that is not sampled.
+  struct Unsampled {
+    uint32_t process = 0; // its unique id
+    uint32_t stop = 0, calls = 0;
+    bool resumed = false; // whether a command has resumed the process since
   };
   struct Watched {
     const char *command;
@@ -82,6 +91,8 @@ private:
   News take_news();
   void watch(lldb::SBProcess process);
   void settle(lldb::SBProcess process);
+  void look_at_unsampled(lldb::SBDebugger &debugger, lldb::SBProcess process);
+  void note_resume(lldb::SBProcess process);
   void look_at_sampled(lldb::SBDebugger &debugger, int32_t pid);
 
   std::recursive_mutex mutex_;
@@ -92,6 +103,8 @@ private:
   bool used_ = false;       // a `profile` command was given
 
   Reported reported_;
+  bool reports_all_stops_ = false;
+  Unsampled unsampled_;
   uint64_t called_at_ns_ = 0; // when a command that may call a function began; 0 if none
   bool killing_ = false;      // the user has entered `process kill`
   uint32_t detached_ = 0;     // the unique id of the last detached process; 0 if none

@@ -118,6 +118,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
   case Change::run_on:
   case Change::resume:
     before_resume(debugger);
+    note_resume(process);
     if (hook.change == Change::run_on && !words[words_of_command] &&
         actions_.interrupter().is_on() && reported_.running && session_.sampled_pid() == pid) {
       show(debugger, take_news());

@@ -4,15 +4,17 @@ Scripts can use it after `source …/tally.py`:
 
     import tally_gdb
     profile = tally_gdb.profile()
+    coverage = tally_gdb.coverage()
 """
 
 from .session import TallyError
 
-__all__ = ["TallyError", "profile"]
+__all__ = ["TallyError", "coverage", "profile"]
 
 _front = None
 _folder = ""
 _profile = None
+_coverage = None
 
 
 def load(folder: str) -> None:
@@ -57,3 +59,15 @@ def profile():
 
         _profile = Profile(_front.runner())
     return _profile
+
+
+def coverage():
+    """Returns the only Coverage of this GDB. Raises TallyError if Tally is not loaded."""
+    global _coverage
+    if _front is None:
+        raise TallyError("Tally is not loaded: `source` its tally.py first")
+    if _coverage is None:
+        from .script_coverage import Coverage
+
+        _coverage = Coverage(_front.runner())
+    return _coverage

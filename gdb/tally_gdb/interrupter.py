@@ -60,8 +60,9 @@ def all_stacks(with_callers: bool) -> List[Tuple[int, str, List[int]]]:
     frame = gdb.selected_frame()
     out = []
     try:
+        first = selected.num
         threads = gdb.selected_inferior().threads()
-        for each in sorted(threads, key=lambda thread: thread.num != selected.num):
+        for each in sorted(threads, key=lambda thread: thread.num != first):
             each.switch()
             out.append((each.ptid[1] or each.num, each.name or "", _pcs(with_callers)))
     finally:

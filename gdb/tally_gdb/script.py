@@ -110,13 +110,14 @@ class Profile:
         return self._json("diff", before, limit=limit)
 
     def _text(self, command: str, *arguments: str, **options) -> str:
-        return self._runner.run(_line(command, arguments, options), to_console=False).rstrip("\n")
+        return self._runner.run(line_of(command, arguments, options), to_console=False).rstrip("\n")
 
     def _json(self, command: str, *arguments: str, **options) -> Dict:
-        return self._runner.run_json(_line(command, arguments, options))
+        return self._runner.run_json(line_of(command, arguments, options))
 
 
-def _line(command: str, arguments, options: Dict) -> str:
+def line_of(command: str, arguments, options: Dict) -> str:
+    """Returns the line of a command. An option that is None or False is left out."""
     words = list(arguments)
     for name, value in options.items():
         if value is True:

@@ -46,6 +46,9 @@ def own_lines() -> set[tuple[str, int]]:
 
 
 class BareMetalTest(unittest.TestCase):
+    lines: set[tuple[str, int]] = set()
+    folder = Path()
+
     @classmethod
     def setUpClass(cls) -> None:
         need_tools("gdb-multiarch", "arm-none-eabi-gcc", "qemu-system-arm")

@@ -404,7 +404,7 @@ class CoverageTest(unittest.TestCase):
         expected = (
             "coverage report: no process: run the program, or open a core file",
             "coverage report: no mark in this process: coverage mark",
-            "coverage report: there was only one stop since the program began",
+            "coverage report: only one stop was marked until now",
             "nothing: there is no function or file of this name that has counters",
             "x.unknown: the file name does not imply a format",
             "there is no command 'nothing'",

@@ -73,6 +73,12 @@ Json json_of(int64_t count, int64_t uncertain) {
   return {{"count", count}, {"at_least", uncertain != 0}, {"exact", uncertain == 0}};
 }
 
+Json json_of(const CoverageTotals &totals) {
+  return {{"lines", totals.lines},         {"lines_run", totals.lines_executed},
+          {"functions", totals.functions}, {"functions_run", totals.functions_executed},
+          {"branches", totals.branches},   {"branches_taken", totals.branches_taken}};
+}
+
 std::string dumped(const Json &json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -155,16 +161,38 @@ std::string lines_to_json(const Coverage &coverage, uint32_t limit) {
 std::string files_to_json(const Coverage &coverage, uint32_t limit) {
   Json rows = Json::array();
   for (size_t i = 0; i < limited(coverage.files.size(), limit); ++i) {
-    const CoverageTotals totals = totals_of(coverage.files[i]);
-    rows.push_back({{"file", coverage.files[i].path},
-                    {"lines", totals.lines},
-                    {"lines_run", totals.lines_executed},
-                    {"functions", totals.functions},
-                    {"functions_run", totals.functions_executed},
-                    {"branches", totals.branches},
-                    {"branches_taken", totals.branches_taken}});
+    Json &row = rows.emplace_back(Json{{"file", coverage.files[i].path}});
+    row.update(json_of(totals_of(coverage.files[i])));
   }
   return dumped({{"files", std::move(rows)}});
+}
+
+std::string objects_to_text(std::span<const ObjectCoverage> objects, std::string_view root,
+                            const TextOptions &options) {
+  TextTable table;
+  table.add_column("object", false, Role::filename);
+  table.add_column("lines", true);
+  table.add_column("", true);
+  table.add_column("functions", true);
+  table.add_column("module", false, Role::filename);
+  for (const ObjectCoverage &object : objects) {
+    const CoverageTotals &totals = object.totals;
+    table.add_row({std::string(relative_path(object.notes, root)),
+                   share_text(totals.lines_executed, totals.lines),
+                   fmt::format("{}/{}", totals.lines_executed, totals.lines),
+                   share_text(totals.functions_executed, totals.functions),
+                   std::string(base_name(object.module))});
+  }
+  return table.render(options.limit, options.width, options.style);
+}
+
+std::string objects_to_json(std::span<const ObjectCoverage> objects, uint32_t limit) {
+  Json rows = Json::array();
+  for (const ObjectCoverage &object : objects.first(limited(objects.size(), limit))) {
+    Json &row = rows.emplace_back(Json{{"notes", object.notes}, {"module", object.module}});
+    row.update(json_of(object.totals));
+  }
+  return dumped({{"objects", std::move(rows)}});
 }
 
 Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view what) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,12 +29,25 @@ std::string functions_to_text(const Coverage &coverage, std::string_view root,
 std::string lines_to_text(const Coverage &coverage, std::string_view root,
                           const TextOptions &options);
 // Return the same as JSON: {"functions":[{"name","file","line","calls":C,"lines","lines_run"}]},
-// {"lines":[{"file","line","calls":C}]}, and for whole files {"files":[{"file","lines",
+// {"lines":[{"file","line","count":C}]}, and for whole files {"files":[{"file","lines",
 // "lines_run","functions","functions_run"}]}. C is {"count":N,"at_least":true|false,
 // "exact":true|false}.
 std::string functions_to_json(const Coverage &coverage, uint32_t limit);
 std::string lines_to_json(const Coverage &coverage, uint32_t limit);
 std::string files_to_json(const Coverage &coverage, uint32_t limit);
+
+// An object file that was compiled with --coverage.
+struct ObjectCoverage {
+  std::string notes;  // the path of its .gcno file
+  std::string module; // the path of the program or library that contains it
+  CoverageTotals totals;
+};
+// Paths of notes below `root` are shown relative to it, and of modules only the names.
+std::string objects_to_text(std::span<const ObjectCoverage> objects, std::string_view root,
+                            const TextOptions &options);
+// Returns {"objects":[{"notes","module","lines","lines_run","functions","functions_run",
+// "branches","branches_taken"}]}.
+std::string objects_to_json(std::span<const ObjectCoverage> objects, uint32_t limit);
 
 // The lines to show, and where threads are: pairs of a path and a line.
 struct CoveredSource {

@@ -29,6 +29,8 @@ Result<Reply> report(CoverageGroup &group, const ParsedCommand &command) {
   const bool json = command.has("json");
   const uint32_t limit = command.limit();
   const bool since = command.has("since");
+  if (by == "object")
+    return report_objects(group, command);
   return group.with_coverage(
       name_of(command), std::string(command.value("since")),
       [=, &group](const LiveCoverage &shown) -> Result<Reply> {
@@ -101,7 +103,7 @@ Result<Reply> status_of(const CoverageGroup &group, const live::LiveProgram &pro
       StatusRow::bytes("counters", counters * 8, fmt::format("{} bytes", counters * 8)),
       {"mark", std::string(yes_or(group.mark))},
       {"stop_mark", std::string(yes_or(group.stop_before))},
-      {"auto_mark", std::string(group.settings.value("auto-mark"))},
+      StatusRow::noted("auto_mark", group.auto_mark()),
   };
   if (json)
     return Reply{to_json(rows), {}};

@@ -8,5 +8,7 @@ namespace tally {
 // coverage_break_and_list.cpp
 Result<Reply> coverage_break_command(CoverageGroup &group, const ParsedCommand &command);
 Result<Reply> coverage_list_command(CoverageGroup &group, const ParsedCommand &command);
+// coverage_objects.cpp
+Result<Reply> report_objects(CoverageGroup &group, const ParsedCommand &command);
 
 } // namespace tally

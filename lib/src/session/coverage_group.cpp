@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <iterator>
@@ -23,6 +24,9 @@ namespace tally {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A user does not notice it at each step.
+constexpr std::chrono::milliseconds longest_mark(10);
 
 // Parses the answer to RequestKind::stacks: a line "TID PC PC …" for each thread, in hexadecimal
 // but for the first. Returns nothing if the answer is a reason in place of stacks.
@@ -132,6 +136,8 @@ Result<Reply> CoverageGroup::event(const DebugEvent &event) {
       forget_program();
     break;
   case EventKind::resumed:
+    if (event.text == "unseen") // the program may have stopped meanwhile
+      last_stop = stop_before = nullptr;
     break;
   case EventKind::exited:
   case EventKind::signalled:
@@ -145,8 +151,10 @@ Result<Reply> CoverageGroup::event(const DebugEvent &event) {
   case EventKind::signal:
   case EventKind::step:
   case EventKind::other:
-    if (settings.value("auto-mark") == "on" && event.target == TargetKind::native)
+    if (auto_mark() == "on" && event.target == TargetKind::native)
       make_stop_mark();
+    else
+      last_stop = stop_before = nullptr;
     break;
   }
   return Reply{};
@@ -156,14 +164,31 @@ void CoverageGroup::forget_program() {
   program_.reset();
   by_debugger_ = nullptr;
   mark = last_stop = stop_before = nullptr;
+  mark_times_ = {};
+}
+
+// A single mark may be slow by chance, or because the debugger reads symbols for it.
+bool CoverageGroup::marks_are_slow() const { return mark_times_.slow > 1; }
+
+std::string CoverageGroup::auto_mark() const {
+  const std::string_view wanted = settings.value("auto-mark");
+  if (front.target.target == TargetKind::remote || front.target.target == TargetKind::core)
+    return "off (only programs of this machine are marked at each stop)";
+  if (wanted == "auto" && marks_are_slow())
+    return fmt::format("off (the last one took {} ms)", mark_times_.newest_ns / 1'000'000);
+  return wanted == "off" ? "off" : "on";
 }
 
 // Errors are not shown: most programs have no counters.
 void CoverageGroup::make_stop_mark() {
   if (!open_local() || !counted_program("coverage"))
     return;
+  const auto began = std::chrono::steady_clock::now(); // the layout is known now
   static_cast<void>(with_counters(
-      "coverage", [this](Result<std::shared_ptr<const CounterMark>> now) -> Result<Reply> {
+      "coverage", [this, began](Result<std::shared_ptr<const CounterMark>> now) -> Result<Reply> {
+        const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began;
+        mark_times_.newest_ns = static_cast<uint64_t>(took.count());
+        mark_times_.slow = took > longest_mark ? mark_times_.slow + 1 : 0;
         stop_before = std::exchange(last_stop, now ? std::move(*now) : nullptr);
         return Reply{};
       }));
@@ -354,8 +379,8 @@ Result<Reply> CoverageGroup::with_counters(const std::string &command, ThenMark 
 // Returns the mark that `since` names; null if it is empty.
 Result<std::shared_ptr<const CounterMark>> CoverageGroup::before(const std::string &command,
                                                                  std::string_view since) {
-  const auto refused = [&](std::string_view why) {
-    return fail(ErrorCode::no_data, std::string(why), command);
+  const auto refused = [&](std::string why) {
+    return fail(ErrorCode::no_data, std::move(why), command);
   };
   std::shared_ptr<const CounterMark> out;
   if (since.empty())
@@ -364,9 +389,9 @@ Result<std::shared_ptr<const CounterMark>> CoverageGroup::before(const std::stri
   if (!out && since == "mark")
     return refused("no mark in this process: coverage mark");
   if (!out)
-    return refused(last_stop ? "there was only one stop since the program began"
-                             : "no stop was marked (auto-mark is off, or the counters could "
-                               "not be read)");
+    return refused(last_stop
+                       ? "only one stop was marked until now"
+                       : fmt::format("no stop was marked until now: auto-mark is {}", auto_mark()));
   if (out->generation == program_->generation())
     return out;
   // A module was loaded or unloaded since.
@@ -438,8 +463,9 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   out.coverage = std::move(collected.coverage);
   if (before) {
     Diagnostics ignored; // they are the same
+    out.before = old;
     std::erase_if(old, std::not_fn(has_notes));
-    options.given = old;
+    options.given = std::move(old);
     TALLY_TRY(earlier, collect_coverage(options, ignored));
     out.coverage = coverage_since(std::move(out.coverage), earlier.coverage);
   }

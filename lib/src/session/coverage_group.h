@@ -34,8 +34,9 @@ struct LiveCoverage {
   std::string root; // the directory that contains all sources
   StoppedLines stopped;
   std::vector<ObjectFiles> objects;
-  std::string remarks;   // complete lines, to show below a table
-  std::string uncertain; // such a line about uncertain counts; may be empty
+  std::vector<ObjectFiles> before; // the same at the mark; empty if there is none
+  std::string remarks;             // complete lines, to show below a table
+  std::string uncertain;           // such a line about uncertain counts; may be empty
 };
 
 // The members are public for the commands (coverage_commands.cpp), each of which needs several.
@@ -68,6 +69,8 @@ public:
   Result<Reply> with_coverage(const std::string &command, std::string since, Then then,
                               bool only_changed = false);
 
+  // Returns whether the next stop makes a mark: "on", or "off" with the reason in parentheses.
+  std::string auto_mark() const;
   live::NotesCache &notes(); // with the place that the setting names
 
   Front &front;
@@ -90,7 +93,13 @@ private:
                              const CounterMark *before, bool only_changed);
   void make_stop_mark();
   void forget_program();
+  bool marks_are_slow() const;
 
+  struct MarkTimes {
+    uint64_t newest_ns = 0; // of the newest automatic mark; 0 if there was none
+    unsigned slow = 0;      // how many of the newest ones were slow
+  };
+  MarkTimes mark_times_;
   std::optional<live::LiveProgram> program_;
   std::string opened_;                          // what program_ was opened for
   live::DebuggerSource *by_debugger_ = nullptr; // of program_, if only the front end can read it

@@ -20,7 +20,8 @@ constexpr std::array<OptionSpec, 2> coverage_settings{{
      .fallback = "none",
      .summary = "where the notes (.gcno) are: a directory, or FROM=TO for their paths",
      .check = check_nothing},
-    {"auto-mark", "on|off", "on", "whether each stop makes a mark for --since stop"},
+    {"auto-mark", "auto|on|off", "auto",
+     "whether each stop makes a mark for --since stop;\nauto: while that takes at most 10 ms"},
 }};
 
 constexpr OptionSpec since_option{
@@ -29,7 +30,7 @@ constexpr OptionSpec since_option{
     .summary = "only what ran since `coverage mark`, or since the\nprevious stop"};
 
 constexpr std::array<OptionSpec, 4> coverage_report_options{{{.name = "by",
-                                                              .values = "file|function|line",
+                                                              .values = "file|function|line|object",
                                                               .fallback = "file",
                                                               .summary = "what each row shows"},
                                                              since_option,
@@ -60,7 +61,8 @@ constexpr CommandSpec coverage_specs[] = {
      "The counters are read from the memory of the stopped program, which must have\n"
      "been compiled with --coverage. By file, the table shows which lines and\n"
      "functions ran; by function, how often each was called; by line, how often each\n"
-     "ran. With --since, only what ran in between is shown.\n"
+     "ran; by object, which part of each object file (.o, named by its notes) ran. With --since, "
+     "only what ran in between is shown.\n"
      "`7?` means 7 or 6, and `>=7` means 7 or more: a thread is inside of the function,\n"
      "or the code is optimized and keeps counters in registers.",
      "coverage report --by function --since stop"},

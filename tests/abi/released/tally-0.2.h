@@ -218,8 +218,10 @@ enum tally_target_kind {
 };
 
 enum tally_event_kind {
-  TALLY_EVENT_TARGET = 0,     /* reports the current target; push it before each command */
-  TALLY_EVENT_RESUMED = 1,    /* the process is about to run, or has begun to (see at_ns) */
+  TALLY_EVENT_TARGET = 0, /* reports the current target; push it before each command */
+  /* The process is about to run, or has begun to (see at_ns). text: "unseen" if the front end knows
+     only from a later stop that it ran, so that it may have stopped in between; otherwise "" */
+  TALLY_EVENT_RESUMED = 1,
   TALLY_EVENT_BREAKPOINT = 2, /* stopped; number: the breakpoint's */
   TALLY_EVENT_WATCHPOINT = 3, /* stopped; number: the watchpoint's */
   TALLY_EVENT_CATCHPOINT = 4, /* stopped; number: the catchpoint's; text: what was caught */

@@ -30,6 +30,7 @@ class Symtab:
 class Symtab_and_line:
     symtab: Optional[Symtab]
     pc: int
+    last: Optional[int]
     line: int
 
 class Symbol:
@@ -40,6 +41,7 @@ class Block:
     function: Optional[Symbol]
     superblock: Optional[Block]
     start: int
+    end: int
     is_global: bool
     is_static: bool
 

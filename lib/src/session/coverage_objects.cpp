@@ -1,0 +1,83 @@
+// `coverage report --by object`.
+#include <algorithm>
+#include <tuple>
+
+#include "session/coverage_commands.h"
+
+namespace tally {
+
+namespace {
+
+Result<Coverage> coverage_of_object(const ObjectFiles &object, const std::string &root) {
+  CollectOptions options;
+  options.root = root;
+  options.given = {object};
+  Diagnostics ignored; // whoever counts all objects together reports what is wrong
+  TALLY_TRY(collected, collect_coverage(options, ignored));
+  return std::move(collected.coverage);
+}
+
+// Both have their objects in the order of the layout, of which `shown` may have a part.
+Result<std::vector<ObjectCoverage>> coverage_by_object(const LiveCoverage &shown,
+                                                       const live::LiveProgram &program) {
+  std::vector<ObjectCoverage> out;
+  auto at = program.layout().objects.begin();
+  const auto end = program.layout().objects.end();
+  for (size_t i = 0; i < shown.objects.size(); ++i) {
+    const ObjectFiles &object = shown.objects[i];
+    at = std::find_if(at, end, [&](const live::CountedModuleObject &each) {
+      return each.data_path == object.data;
+    });
+    if (at == end)
+      break;
+    const uint32_t module = at++->module;
+    if (!object.live->notes)
+      continue;
+    TALLY_TRY(coverage, coverage_of_object(object, shown.root));
+    if (i < shown.before.size()) {
+      TALLY_TRY(before, coverage_of_object(shown.before[i], shown.root));
+      coverage = coverage_since(std::move(coverage), before);
+    }
+    const CoverageTotals totals = totals_of(coverage);
+    const bool nothing_since = !shown.before.empty() && totals.lines_executed == 0;
+    if (totals.lines > 0 && !nothing_since)
+      out.push_back({object.notes, program.modules()[module].key.path, totals});
+  }
+  std::ranges::stable_sort(
+      out, {}, [](const ObjectCoverage &each) { return std::tie(each.module, each.notes); });
+  return out;
+}
+
+// Returns the deepest directory that contains all notes, which are rarely beside the sources.
+std::string directory_of(const std::vector<ObjectCoverage> &objects) {
+  std::string_view common = objects.empty() ? std::string_view() : objects[0].notes;
+  for (const ObjectCoverage &each : objects) {
+    const auto differ = std::ranges::mismatch(common, each.notes);
+    common = common.substr(0, static_cast<size_t>(differ.in1 - common.begin()));
+  }
+  return std::string(common.substr(0, common.rfind('/') + 1));
+}
+
+} // namespace
+
+Result<Reply> report_objects(CoverageGroup &group, const ParsedCommand &command) {
+  const bool json = command.has("json"), since = command.has("since");
+  const uint32_t limit = command.limit();
+  const std::string source = "coverage report";
+  return group.with_coverage(
+      source, std::string(command.value("since")),
+      [=, &group](const LiveCoverage &shown) -> Result<Reply> {
+        TALLY_TRY(program, group.counted_program(source));
+        TALLY_TRY(objects, coverage_by_object(shown, *program));
+        if (json)
+          return Reply{objects_to_json(objects, limit), {}};
+        if (since && objects.empty())
+          return Reply{"Nothing that has counters ran since then.\n" + shown.remarks, {}};
+        return Reply{
+            objects_to_text(objects, directory_of(objects), group.front.text_options(limit)) +
+                shown.remarks,
+            {}};
+      });
+}
+
+} // namespace tally
