@@ -16,9 +16,10 @@ tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev valgrind 
 # Other LLDB versions to test, besides lldb-14. They are unpacked, because Debian does not permit
 # two LLDBs to be installed together.
 tally_lldb_versions=19
-# Large packages (450 and 300 MB), which only .ci/run installs. The tests use them if they are
-# installed: Go's pprof, for comparisons, and a browser that opens the pictures.
-tally_large_test_packages="golang-go chromium"
+# Large packages (450, 300 and 510 MB), which only .ci/run installs. The tests use them if they are
+# installed: Go's pprof, for comparisons, a browser that opens the pictures, and what builds and runs
+# firmware.
+tally_large_test_packages="golang-go chromium gcc-arm-none-eabi qemu-system-arm gdb-multiarch"
 # For make_debs.sh, besides those that a build needs.
 tally_deb_packages="build-essential debhelper dh-python python3 liblldb-14-dev lintian"
 # With these, try_debs.sh tries what the Debian packages contain.
