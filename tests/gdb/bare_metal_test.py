@@ -1,4 +1,5 @@
-"""Tests `coverage …` on a Cortex-M3 without an operating system, which QEMU emulates.
+"""Tests `coverage …` on other processors, which QEMU emulates: on a Cortex-M3 without an operating
+system, and on a PowerPC with Linux, which stores words in the other order.
 
 The firmware (tests/programs/firmware/) has a counter of its own in each line with "RAN". GDB prints
 these counters, and the counts of coverage must equal them.
@@ -9,8 +10,10 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -195,6 +198,42 @@ class BareMetalTest(unittest.TestCase):
                     ],
                 )
                 self.assertEqual(json.loads(play.text(FUNCTIONS))["functions"], [])
+
+
+class BigEndianTest(unittest.TestCase):
+    def test_the_files_are_those_of_the_exit(self) -> None:
+        need_tools("gdb-multiarch", "powerpc-linux-gnu-gcc", "qemu-ppc")
+        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="powerpc-")))
+        self.addCleanup(shutil.rmtree, folder)
+        source = SOURCE_ROOT / "tests" / "programs" / "counted.c"
+        compiler = ["powerpc-linux-gnu-gcc", "-g", "-O0", "--coverage", "-static"]
+        run([*compiler, str(source), "-o", "counted"], folder)
+        dump = f"coverage dump {folder}/dump/"
+        with subprocess.Popen(
+            ["qemu-ppc", "-g", f"{folder}/socket", "./counted"],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            try:
+                deadline = time.monotonic() + 30
+                while not (folder / "socket").exists():
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.05)
+                play = play_gdb(
+                    ["file counted", f"target remote {folder}/socket", "break checkpoint"]
+                    + ["continue", FUNCTIONS, "delete", "break __gcov_exit", "continue", dump]
+                    + ["continue"],
+                    cwd=str(folder),
+                    gdb="gdb-multiarch",
+                )
+            finally:
+                process.kill()
+        rows = json.loads(play.text(FUNCTIONS))["functions"]
+        calls = {row["name"]: row["calls"]["count"] for row in rows}
+        self.assertEqual((calls["square"], calls["handle"]), (3, 1), play)
+        written = next(folder.glob("*.gcda"))
+        self.assertEqual(Path(f"{folder}/dump{written}").read_bytes(), written.read_bytes())
 
 
 if __name__ == "__main__":

@@ -16,10 +16,11 @@ tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev valgrind 
 # Other LLDB versions to test, besides lldb-14. They are unpacked, because Debian does not permit
 # two LLDBs to be installed together.
 tally_lldb_versions=19
-# Large packages (450, 300 and 510 MB), which only .ci/run installs. The tests use them if they are
-# installed: Go's pprof, for comparisons, a browser that opens the pictures, and what builds and runs
-# firmware.
-tally_large_test_packages="golang-go chromium gcc-arm-none-eabi qemu-system-arm gdb-multiarch"
+# Large packages (450, 300, 510 and 200 MB), which only .ci/run installs. The tests use them if they
+# are installed: Go's pprof, for comparisons, a browser that opens the pictures, what builds and runs
+# firmware, and what builds and runs programs for a big-endian processor.
+tally_large_test_packages="golang-go chromium gcc-arm-none-eabi qemu-system-arm gdb-multiarch
+  gcc-powerpc-linux-gnu libc6-dev-powerpc-cross qemu-user"
 # For make_debs.sh, besides those that a build needs.
 tally_deb_packages="build-essential debhelper dh-python python3 liblldb-14-dev lintian"
 # With these, try_debs.sh tries what the Debian packages contain.
