@@ -7,7 +7,7 @@
 
 #include "formats/gcov/header.h"
 #include "live/counter_layout.h"
-#include "support/byte_cursor.h"
+#include "live/module_reader.h"
 #include "support/path.h"
 
 namespace tally::live {
@@ -22,15 +22,15 @@ class ClangReader {
 public:
   ClangReader(CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
               const NotesOf &notes_of, Diagnostics &diagnostics)
-      : layout_(layout), module_(module), number_(number), memory_(memory), notes_of_(notes_of),
-        diagnostics_(diagnostics), words_(module.places.words) {}
+      : layout_(layout), module_(module), number_(number), notes_of_(notes_of),
+        diagnostics_(diagnostics), reader_(module, memory) {}
 
   void run() {
     for (const ClangUnit &unit : module_.places.clang_units) {
       CountedModuleObject object;
       object.by_clang = true;
       object.module = number_;
-      object.header.big_endian = words_.big_endian;
+      object.header.big_endian = module_.places.words.big_endian;
       object.address = unit.counters.begin()->second.low + module_.bias;
       object.first_function = static_cast<uint32_t>(layout_.functions.size());
       const size_t arrays = layout_.arrays.size();
@@ -46,22 +46,6 @@ public:
   }
 
 private:
-  bool in_module(uint64_t address, uint64_t size) const {
-    return std::ranges::any_of(module_.places.segments, [&](const AddressRange &segment) {
-      return segment.contains(address - module_.bias, size);
-    });
-  }
-  std::optional<ByteCursor> bytes_at(uint64_t address, uint64_t size) {
-    if (!in_module(address, size))
-      return std::nullopt;
-    buffer_.resize(size);
-    if (!memory_.read(address, std::as_writable_bytes(std::span(buffer_))))
-      return std::nullopt;
-    return ByteCursor(std::string_view(buffer_.data(), size), words_.big_endian);
-  }
-  uint64_t take_pointer(ByteCursor &cursor) const {
-    return words_.pointer_size == 4 ? cursor.u32() : cursor.u64_whole();
-  }
   bool damaged(const std::string &what) {
     diagnostics_.add(Severity::warning, what, module_.key.path, {}, "clang structures");
     return false;
@@ -79,38 +63,39 @@ private:
   bool by_description(uint64_t address, CountedModuleObject &object) {
     const std::string name =
         fmt::format("the description of an object at 0x{:x} is damaged", address);
-    const uint64_t pointer = words_.pointer_size;
-    auto cursor = bytes_at(address, 3 * pointer + 8 + pointer); // the number is padded
+    const uint64_t pointer = reader_.pointer_size();
+    auto cursor = reader_.bytes_at(address, 3 * pointer + 8 + pointer); // the number is padded
     if (!cursor)
       return damaged(name);
-    const uint64_t path = take_pointer(*cursor);
+    const uint64_t path = reader_.take_pointer(*cursor);
     object.header.version_word = cursor->u32();
     object.header.version = static_cast<GcovVersion>(gcov::version_of(object.header.version_word));
     object.header.stamp = cursor->u32();
     const uint32_t count = cursor->u32();
     cursor->take(pointer - 4);
-    const uint64_t functions = take_pointer(*cursor), arcs = take_pointer(*cursor);
-    const auto text = text_at(path);
+    const uint64_t functions = reader_.take_pointer(*cursor), arcs = reader_.take_pointer(*cursor);
+    const auto text = reader_.string_at(path);
     if (static_cast<uint32_t>(object.header.version) == 0 || count > most_clang_functions ||
         !text || text->empty())
       return damaged(name);
     object.data_path = *text;
     const uint64_t arcs_size = 2 * pointer;
-    if (!in_module(functions, uint64_t{count} * 12) || !in_module(arcs, count * arcs_size))
+    if (!reader_.in_module(functions, uint64_t{count} * 12) ||
+        !reader_.in_module(arcs, count * arcs_size))
       return damaged(name);
     for (uint64_t i = 0; i < count; ++i) {
       GcovFunctionKey key;
-      if (!(cursor = bytes_at(functions + 12 * i, 12)))
+      if (!(cursor = reader_.bytes_at(functions + 12 * i, 12)))
         return damaged(name);
       key.ident = cursor->u32();
       key.lineno_checksum = cursor->u32();
       key.cfg_checksum = cursor->u32();
-      if (!(cursor = bytes_at(arcs + arcs_size * i, arcs_size)))
+      if (!(cursor = reader_.bytes_at(arcs + arcs_size * i, arcs_size)))
         return damaged(name);
       const uint32_t counters = cursor->u32();
       cursor->take(pointer - 4);
-      const uint64_t values = take_pointer(*cursor);
-      if (counters > 0 && !in_module(values, uint64_t{counters} * 8))
+      const uint64_t values = reader_.take_pointer(*cursor);
+      if (counters > 0 && !reader_.in_module(values, uint64_t{counters} * 8))
         return damaged(name);
       add(key, values, counters);
     }
@@ -178,27 +163,13 @@ private:
     return counters == unit.counters.end() && has_source;
   }
 
-  std::optional<std::string> text_at(uint64_t address) {
-    constexpr size_t most = 4096;
-    std::string text;
-    for (char c = 0; text.size() < most; text += c, ++address) {
-      if (!memory_.read(address, std::as_writable_bytes(std::span(&c, 1))))
-        return std::nullopt;
-      if (c == '\0')
-        return text;
-    }
-    return std::nullopt;
-  }
-
   CounterLayout &layout_;
   const LoadedModule &module_;
   uint32_t number_;
-  Memory &memory_;
   const NotesOf &notes_of_;
   Diagnostics &diagnostics_;
-  WordLayout words_;
   std::unordered_set<std::string> taken_; // paths of files of counters
-  std::string buffer_;
+  ModuleReader reader_;
 };
 
 } // namespace

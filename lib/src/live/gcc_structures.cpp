@@ -7,6 +7,7 @@
 
 #include "formats/gcov/header.h"
 #include "live/counter_layout.h"
+#include "live/module_reader.h"
 #include "support/byte_cursor.h"
 
 namespace tally::live {
@@ -16,7 +17,6 @@ namespace {
 // Limits of what a program can contain. Damaged memory may hold any number.
 constexpr uint32_t most_functions = 1 << 20; // of an object
 constexpr size_t most_objects = 1 << 20;     // of a list
-constexpr size_t most_path = 4096;
 
 // What depends on the version of the compiler.
 struct VersionLayout {
@@ -59,7 +59,7 @@ public:
   GccReader(CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
             Diagnostics &diagnostics)
       : layout_(layout), module_(module), number_(number), memory_(memory),
-        diagnostics_(diagnostics), words_(module.places.words) {}
+        diagnostics_(diagnostics), words_(module.places.words), reader_(module, memory) {}
 
   void run() {
     const size_t before = layout_.objects.size();
@@ -80,53 +80,12 @@ private:
       take_pointers(list);
     if (seen_.empty())
       for (const uint64_t function : places.functions)
-        if (const auto object = pointer_at(function + module_.bias))
+        if (const auto object = reader_.pointer_at(function + module_.bias))
           take_object(*object, true);
     if (seen_.empty())
       for (const AddressRange &data : places.data)
         scan(data);
   }
-  bool in_module(uint64_t address, uint64_t size) const {
-    const uint64_t link_time = address - module_.bias;
-    return std::ranges::any_of(module_.places.segments, [&](const AddressRange &segment) {
-      return segment.contains(link_time, size);
-    });
-  }
-  uint64_t aligned(uint64_t offset) const {
-    return (offset + words_.pointer_size - 1) / words_.pointer_size * words_.pointer_size;
-  }
-  uint64_t take_pointer(ByteCursor &cursor) const {
-    return words_.pointer_size == 4 ? cursor.u32() : cursor.u64_whole();
-  }
-  // Reads bytes of the module. Returns a cursor over them, valid until the next call.
-  std::optional<ByteCursor> bytes_at(uint64_t address, uint64_t size) {
-    if (!in_module(address, size))
-      return std::nullopt;
-    buffer_.resize(size);
-    if (!memory_.read(address, std::as_writable_bytes(std::span(buffer_))))
-      return std::nullopt;
-    return ByteCursor(std::string_view(buffer_.data(), size), words_.big_endian);
-  }
-  std::optional<uint64_t> pointer_at(uint64_t address) {
-    auto cursor = bytes_at(address, words_.pointer_size);
-    return cursor ? std::optional(take_pointer(*cursor)) : std::nullopt;
-  }
-  std::optional<std::string> string_at(uint64_t address) {
-    std::string text;
-    while (text.size() < most_path) {
-      char piece[64];
-      size_t size = sizeof piece - address % sizeof piece; // never beyond a page that ends the text
-      if (!memory_.read(address, std::as_writable_bytes(std::span(piece, size))))
-        return std::nullopt;
-      const char *const end = std::find(piece, piece + size, '\0');
-      text.append(piece, static_cast<size_t>(end - piece));
-      if (end != piece + size)
-        return text;
-      address += size;
-    }
-    return std::nullopt;
-  }
-
   void find(std::string message) {
     diagnostics_.add(Severity::warning, std::move(message), module_.key.path, {},
                      "gcov structures");
@@ -134,7 +93,7 @@ private:
 
   // Follows the list of a root (struct gcov_root): its first word points to the first object.
   void follow_list(uint64_t root) {
-    auto next = pointer_at(root);
+    auto next = reader_.pointer_at(root);
     if (!next) {
       find(fmt::format("the list of objects at 0x{:x} cannot be read", root));
       return;
@@ -143,7 +102,7 @@ private:
       const uint64_t object = *next;
       if (count == most_objects || !take_object(object, true))
         return;
-      next = pointer_at(object + words_.pointer_size);
+      next = reader_.pointer_at(object + words_.pointer_size);
       if (!next)
         return;
     }
@@ -151,7 +110,7 @@ private:
 
   void take_pointers(const AddressRange &list) {
     for (uint64_t at = list.low; list.high - at >= words_.pointer_size; at += words_.pointer_size)
-      if (const auto object = pointer_at(at + module_.bias); object && *object != 0)
+      if (const auto object = reader_.pointer_at(at + module_.bias); object && *object != 0)
         take_object(*object, true);
   }
 
@@ -163,7 +122,8 @@ private:
       piece.resize(std::min(piece_size, data.high - low));
       if (!memory_.read(low + module_.bias, std::as_writable_bytes(std::span(piece))))
         continue;
-      for (uint64_t at = aligned(low); at - low + 4 <= piece.size(); at += words_.pointer_size) {
+      for (uint64_t at = reader_.aligned(low); at - low + 4 <= piece.size();
+           at += words_.pointer_size) {
         ByteCursor word(std::string_view(piece).substr(at - low, 4), words_.big_endian);
         const uint32_t version = word.u32();
         if ((version & 0xff) == '*' && gcov::version_of(version) != 0)
@@ -182,7 +142,7 @@ private:
         find(fmt::format("the description of an object at 0x{:x} is damaged: {}", address, what));
       return false;
     };
-    auto cursor = bytes_at(address, 4);
+    auto cursor = reader_.bytes_at(address, 4);
     if (!cursor)
       return damaged("it cannot be read");
     CountedModuleObject object;
@@ -206,11 +166,11 @@ private:
     }
     const uint64_t pointer = words_.pointer_size;
     const uint64_t stamp_at = 2 * pointer;
-    const uint64_t path_at = aligned(stamp_at + (layout->checksum ? 8 : 4));
+    const uint64_t path_at = reader_.aligned(stamp_at + (layout->checksum ? 8 : 4));
     const uint64_t merge_at = path_at + pointer;
     const uint64_t count_at = merge_at + layout->kinds * pointer;
-    const uint64_t table_at = aligned(count_at + 4);
-    cursor = bytes_at(address, table_at + pointer);
+    const uint64_t table_at = reader_.aligned(count_at + 4);
+    cursor = reader_.bytes_at(address, table_at + pointer);
     if (!cursor)
       return damaged("it cannot be read");
     const auto seek = [&](uint64_t offset) { cursor->take(offset - cursor->offset()); };
@@ -219,14 +179,14 @@ private:
     if (layout->checksum)
       header.checksum = cursor->u32();
     seek(path_at);
-    const uint64_t path = take_pointer(*cursor);
+    const uint64_t path = reader_.take_pointer(*cursor);
     kinds_.clear();
     for (uint32_t kind = 0; kind < layout->kinds; ++kind)
-      if (take_pointer(*cursor) != 0)
+      if (reader_.take_pointer(*cursor) != 0)
         kinds_.push_back(kind);
     const uint32_t count = cursor->u32();
     seek(table_at);
-    const uint64_t table = take_pointer(*cursor);
+    const uint64_t table = reader_.take_pointer(*cursor);
     if (count > most_functions)
       return damaged(fmt::format("it has {} functions", count));
     object.first_function = static_cast<uint32_t>(layout_.functions.size());
@@ -236,12 +196,12 @@ private:
       layout_.arrays.resize(arrays_before);
       return damaged(what);
     };
-    auto pointers = bytes_at(table, count * pointer);
+    auto pointers = reader_.bytes_at(table, count * pointer);
     if (count > 0 && !pointers)
       return give_up("its table of functions cannot be read");
     table_.clear();
     for (uint32_t i = 0; i < count; ++i)
-      table_.push_back(take_pointer(*pointers));
+      table_.push_back(reader_.take_pointer(*pointers));
     bool refers_back = false;
     for (const uint64_t function : table_) {
       if (!take_function(function, address))
@@ -251,7 +211,7 @@ private:
     }
     if (!is_listed && !refers_back)
       return give_up("");
-    auto text = string_at(path);
+    auto text = reader_.string_at(path);
     if (!text || text->empty())
       return give_up("it has no path");
     object.data_path = std::move(*text);
@@ -271,11 +231,11 @@ private:
       return true;
     }
     const uint64_t pointer = words_.pointer_size;
-    const uint64_t arrays_at = aligned(pointer + 12);
-    auto cursor = bytes_at(address, arrays_at + kinds_.size() * 2 * pointer);
+    const uint64_t arrays_at = reader_.aligned(pointer + 12);
+    auto cursor = reader_.bytes_at(address, arrays_at + kinds_.size() * 2 * pointer);
     if (!cursor)
       return false;
-    function.elsewhere = take_pointer(*cursor) != object;
+    function.elsewhere = reader_.take_pointer(*cursor) != object;
     function.key.ident = cursor->u32();
     function.key.lineno_checksum = cursor->u32();
     function.key.cfg_checksum = cursor->u32();
@@ -287,8 +247,8 @@ private:
         break;
       const uint32_t count = cursor->u32();
       cursor->take(pointer - 4);
-      const uint64_t values = take_pointer(*cursor);
-      if (count > 0 && !in_module(values, uint64_t{count} * 8))
+      const uint64_t values = reader_.take_pointer(*cursor);
+      if (count > 0 && !reader_.in_module(values, uint64_t{count} * 8))
         return false;
       layout_.arrays.push_back({values, count, kind});
     }
@@ -305,7 +265,7 @@ private:
   WordLayout words_;
   std::unordered_set<uint64_t> seen_;   // objects
   std::optional<uint64_t> unversioned_; // the last listed object that begins without a version
-  std::string buffer_;
+  ModuleReader reader_;
   std::vector<uint32_t> kinds_; // those that the object counts
   std::vector<uint64_t> table_;
 };

@@ -1,0 +1,74 @@
+// Reads the structures of a module in a program's memory. No number in them is trusted.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "live/counter_layout.h"
+#include "live/memory.h"
+#include "support/byte_cursor.h"
+
+namespace tally::live {
+
+// Addresses are run-time addresses.
+class ModuleReader {
+public:
+  ModuleReader(const LoadedModule &module, Memory &memory) : module_(module), memory_(memory) {}
+
+  uint64_t pointer_size() const { return words().pointer_size; }
+  uint64_t aligned(uint64_t offset) const { // to the size of a pointer
+    return (offset + pointer_size() - 1) / pointer_size() * pointer_size();
+  }
+  // Returns whether one segment of the module contains the bytes.
+  bool in_module(uint64_t address, uint64_t size) const {
+    return std::ranges::any_of(module_.places.segments, [&](const AddressRange &segment) {
+      return segment.contains(address - module_.bias, size);
+    });
+  }
+  // Reads bytes of the module. Returns a cursor over them, valid until the next call.
+  std::optional<ByteCursor> bytes_at(uint64_t address, uint64_t size) {
+    if (!in_module(address, size))
+      return std::nullopt;
+    buffer_.resize(size);
+    if (!memory_.read(address, std::as_writable_bytes(std::span(buffer_))))
+      return std::nullopt;
+    return ByteCursor(std::string_view(buffer_.data(), size), words().big_endian);
+  }
+  uint64_t take_pointer(ByteCursor &cursor) const {
+    return pointer_size() == 4 ? cursor.u32() : cursor.u64_whole();
+  }
+  std::optional<uint64_t> pointer_at(uint64_t address) {
+    auto cursor = bytes_at(address, pointer_size());
+    return cursor ? std::optional(take_pointer(*cursor)) : std::nullopt;
+  }
+  // Reads a text that a 0 ends, as far as a path can be long.
+  std::optional<std::string> string_at(uint64_t address) const {
+    constexpr size_t most_path = 4096;
+    std::string text;
+    while (text.size() < most_path) {
+      char piece[64];
+      const size_t size =
+          sizeof piece - address % sizeof piece; // never beyond the text's last page
+      if (!memory_.read(address, std::as_writable_bytes(std::span(piece, size))))
+        return std::nullopt;
+      const char *const end = std::find(piece, piece + size, '\0');
+      text.append(piece, static_cast<size_t>(end - piece));
+      if (end != piece + size)
+        return text;
+      address += size;
+    }
+    return std::nullopt;
+  }
+
+private:
+  const WordLayout &words() const { return module_.places.words; }
+
+  const LoadedModule &module_;
+  Memory &memory_;
+  std::string buffer_;
+};
+
+} // namespace tally::live
