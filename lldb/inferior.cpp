@@ -147,9 +147,10 @@ Inferior::News Inferior::look(lldb::SBDebugger &debugger) {
 // they were when it stopped. If sampling is armed, the resume that would begin it must be a real
 // one.
 void Inferior::look_at_unsampled(lldb::SBDebugger &debugger, lldb::SBProcess process) {
-  if (!reports_all_stops_ || session_.is_armed() || !is_stopped(process))
+  if (!unsampled_.is_reported || session_.is_armed() || !is_stopped(process))
     return;
-  const Unsampled now{process.GetUniqueID(), process.GetStopID(), process.GetStopID(true), false};
+  const Unsampled now{process.GetUniqueID(), process.GetStopID(), process.GetStopID(true), false,
+                      true};
   const Unsampled before = std::exchange(unsampled_, now);
   Event resumed = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
   if (now.process == before.process && now.stop == before.stop) {

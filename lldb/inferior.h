@@ -44,7 +44,7 @@ public:
   News follow(lldb::SBDebugger &debugger);
   // From now on, look() reports the stops of a process that is not sampled, too. They are for
   // `coverage`, and take the time that reading the stacks takes.
-  void report_all_stops() { reports_all_stops_ = true; }
+  void report_all_stops() { unsampled_.is_reported = true; }
 
   Actions &actions() { return actions_; }
   // Returns the mutex that a thread of LLDB holds while it uses this object. The thread of the
@@ -68,7 +68,8 @@ private:
   struct Unsampled {
     uint32_t process = 0; // its unique id
     uint32_t stop = 0, calls = 0;
-    bool resumed = false; // whether a command has resumed the process since
+    bool resumed = false;     // whether a command has resumed the process since
+    bool is_reported = false; // whether stops are reported; see report_all_stops()
   };
   struct Watched {
     const char *command;
@@ -103,7 +104,6 @@ private:
   bool used_ = false;       // a `profile` command was given
 
   Reported reported_;
-  bool reports_all_stops_ = false;
   Unsampled unsampled_;
   uint64_t called_at_ns_ = 0; // when a command that may call a function began; 0 if none
   bool killing_ = false;      // the user has entered `process kill`
