@@ -170,7 +170,7 @@ public:
         areas.push_back({segment.low + module->bias, segment.high + module->bias});
       modules.push_back(std::move(*module));
     }
-    given_.set_areas(std::move(areas));
+    given_.set_areas(areas);
     return modules;
   }
 

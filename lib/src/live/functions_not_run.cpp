@@ -80,8 +80,8 @@ public:
     if (!found_place_)
       return std::nullopt;
     std::ranges::sort(out_.addresses);
-    const auto rest = std::ranges::unique(out_.addresses);
-    out_.addresses.erase(rest.begin(), rest.end());
+    out_.addresses.erase(std::unique(out_.addresses.begin(), out_.addresses.end()),
+                         out_.addresses.end());
     return std::move(out_);
   }
 

@@ -341,9 +341,9 @@ Result<Reply> CoverageGroup::with_memory(Step step, ThenStep then, uint32_t roun
   return Reply{};
 }
 
-Result<Reply> CoverageGroup::with_counters(const std::string &command, ThenMark then) {
+Result<Reply> CoverageGroup::with_counters(const std::string &command, const ThenMark &then) {
   const auto with_stacks = [this, command,
-                            then](std::shared_ptr<CounterMark> now) -> Result<Reply> {
+                            then](const std::shared_ptr<CounterMark> &now) -> Result<Reply> {
     front.actions.push(
         {RequestKind::stacks, {}, {}},
         [now, command, then](std::string_view answer) -> Result<Reply> {

@@ -62,7 +62,7 @@ public:
   // Reads the counters and the stacks. `then` receives them once the front end has answered, or the
   // reason why the stacks are not known.
   using ThenMark = std::function<Result<Reply>(Result<std::shared_ptr<const CounterMark>> now)>;
-  Result<Reply> with_counters(const std::string &command, ThenMark then);
+  Result<Reply> with_counters(const std::string &command, const ThenMark &then);
   // Counts what ran until now, or since a mark. `since` is empty, "mark" or "stop". Files that did
   // not run since then are left out and, with `only_changed`, also functions.
   using Then = std::function<Result<Reply>(const LiveCoverage &shown)>;

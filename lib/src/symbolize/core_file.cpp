@@ -55,7 +55,7 @@ Result<CoreFile> CoreFile::open(const std::string &path) {
 // offset in pages, and then the paths (fs/binfmt_elf.c in Linux).
 void CoreFile::read_mappings(std::string_view note) {
   ByteCursor cursor(note, is_big_endian());
-  const uint32_t word = file_.pointer_size();
+  const uint64_t word = file_.pointer_size();
   const auto number = [&] { return word == 4 ? cursor.u32() : cursor.u64_whole(); };
   const uint64_t count = number(), page = number();
   if (cursor.failed() || count > cursor.left() / (3 * word))
