@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <link.h>
+#include <unistd.h>
 
 #include "live/program_source.h"
 #include "symbolize/core_file.h"
@@ -49,10 +50,10 @@ public:
         ++requests;
         bytes += range.high - range.low;
         const bool is_hidden = range.low < hidden.high && hidden.low < range.high;
-        source_->give(
-            range, is_hidden ? std::nullopt
-                             : std::optional(std::string(reinterpret_cast<const char *>(range.low),
-                                                         range.high - range.low)));
+        std::string content(range.high - range.low, '\0');
+        // Not by a pointer: AddressSanitizer has redzones in the range.
+        EXPECT_TRUE(memory_->read(range.low, std::as_writable_bytes(std::span(content))));
+        source_->give(range, is_hidden ? std::nullopt : std::optional(std::move(content)));
       }
     }
     ADD_FAILURE() << "the reads do not end";
@@ -66,6 +67,7 @@ public:
   }
 
   std::unique_ptr<DebuggerSource> source_ = debugger_source();
+  std::unique_ptr<Memory> memory_ = std::move(*process_memory(::getpid()));
   AddressRange hidden;
   size_t requests = 0;
   uint64_t bytes = 0;
