@@ -18,6 +18,7 @@ import gdb
 
 from . import _abi
 from .console import FAULTS, reason_of
+from .posted import post
 from .session import Performer, Session, TallyError
 from .signals import Signals, is_passed, signal_name
 
@@ -211,7 +212,7 @@ class Interrupter:
                 return  # once is enough, or the process has just stopped
             self._asked_by_user = True
         self._changed.set()
-        gdb.post_event(self._disable_for_user)
+        post(self._disable_for_user)
 
     def _disable_for_user(self) -> None:
         if self._asked_by_user:  # otherwise the process has stopped meanwhile
@@ -237,7 +238,7 @@ class Interrupter:
             return [(thread.ptid[1], thread.name or "", _pcs(self._with_callers))]
         return all_stacks(self._with_callers)
 
-    # --- the ticker's thread, which may call only gdb.post_event() of GDB's functions
+    # --- the ticker's thread, which may not call GDB, but post() to it
     def _run(self) -> None:
         while True:
             self._running.wait()
@@ -252,7 +253,7 @@ class Interrupter:
                     # Otherwise the process has stopped, and may run again.
                     if self._asked_by_user and self._running.is_set():
                         self._running.clear()
-                        gdb.post_event(self._interrupt_for_user)
+                        post(self._interrupt_for_user)
                 if self._over.is_set():  # end_thread() has set both events
                     return
                 continue
@@ -260,10 +261,10 @@ class Interrupter:
                 continue  # the wait begins at the resume
             sent = self._session.tick_interrupt() if self._running.is_set() else 0
             if sent == _abi.TICK_GIVEN_UP:
-                gdb.post_event(self._signals.restore)
+                post(self._signals.restore)
                 return
             if sent and self._remote:
-                gdb.post_event(self._ask)
+                post(self._ask)
 
     def _wait(self, seconds: float, resumes: int) -> bool:
         """Waits for `seconds`. Returns early after Ctrl-C, and once `_resumes` differs from

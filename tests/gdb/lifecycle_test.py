@@ -364,6 +364,18 @@ class QuitTest(GdbCase):
         result = run_gdb(["profile start"], program("spin7030"))
         self.assertEqual((result.status, result.stderr), (0, ""), result)
 
+    def test_quit_before_the_event_loop_executes_what_was_posted(self) -> None:
+        """GDB 13 crashes when it destroys such a function. Batch mode has no event loop here."""
+        late = "python import atexit; atexit.register(lambda: tally_gdb.posted.post(print))"
+        ends: list[tuple[list[str], int]] = [([], 0), (["quit 3"], 3)]
+        for last, status in ends:
+            for posts in [late], ["python tally_gdb.posted.post(print)", late]:
+                with self.subTest(last=last, posts=posts):
+                    commands = ["profile status", "python import tally_gdb.posted", *posts]
+                    result = run_gdb([*commands, "echo the last output", *last])
+                    self.assertEqual((result.status, result.stderr), (status, ""), result)
+                    self.assertTrue(result.stdout.endswith("the last output"), result)
+
 
 class AttachTest(GdbCase):
     def started(self, seconds: float) -> subprocess.Popen:
