@@ -1,4 +1,5 @@
-"""Declares libtally's functions for ctypes. No other module of this package imports ctypes."""
+"""Declares functions of libtally and of the C library for ctypes, which no other module of this
+package imports."""
 
 from __future__ import annotations
 
@@ -318,3 +319,12 @@ def count() -> c_size_t:
 
 def size_of(structure) -> int:
     return ctypes.sizeof(structure)
+
+
+def skip_exit_handlers() -> None:
+    """Lets exit() end the process with its status before it destroys global objects. Output that
+    stdio holds is written now. Does nothing where the C library has no on_exit()."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):
+        libc.on_exit(ctypes.cast(libc._exit, c_void_p), None)
+        libc.fflush(None)

@@ -6,11 +6,12 @@ commands: a function that the ticker posts while the program ends is still there
 """
 
 import atexit
-import ctypes
 import threading
 from typing import Callable
 
 import gdb
+
+from . import _abi
 
 _lock = threading.Lock()
 _waiting = 0  # the number of functions that were posted and not executed yet
@@ -41,10 +42,6 @@ def _close() -> None:
     global _closed
     with _lock:
         _closed = True
-    if not _waiting:
-        return
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "on_exit"):  # glibc has it; the function gets the exit status
-        libc.on_exit(ctypes.cast(libc._exit, ctypes.c_void_p), None)
+    if _waiting:
         gdb.flush()
-        libc.fflush(None)
+        _abi.skip_exit_handlers()

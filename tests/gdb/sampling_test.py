@@ -297,7 +297,7 @@ class PassedBreakpointsTest(GdbCase):
         self.assertGreater(play.status().count("outside"), 0, play)
 
     def test_no_breakpoint_is_passed(self) -> None:
-        play = self.play("here", "passed", "20")
+        play = self.play("here", "passed", "20", "20000000")
         self.assertNotIn("outside", play.status().values, play)
 
 
