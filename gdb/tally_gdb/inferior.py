@@ -111,6 +111,7 @@ class Watcher:
         self._running_pid = 0  # the process whose resume was reported last; 0 if it has stopped
         self._hit_counts: Dict[int, int] = {}  # the breakpoints' hit counts at the last resume
         self._called_pid = 0  # the process that runs a function called from the prompt; 0 if none
+        self._child_follows = False  # whether GDB left the process at a fork, to follow its child
         self._warned_of = 0  # the other checkpoint's process about which the user was warned
 
     def connect(self) -> Dict[str, Callable]:
@@ -230,6 +231,7 @@ class Watcher:
                 return
             if inferior.pid == self._running_pid:
                 return  # a resume within a step, or after a breakpoint whose condition is false
+            self._child_follows = False
             self._running_pid = inferior.pid
             self._hit_counts = _hit_counts()
             self._push(_abi.EVENT_RESUMED, **_program(inferior))
@@ -299,12 +301,14 @@ class Watcher:
                 self._push(_abi.EVENT_TARGET, target=_abi.TARGET_NONE, pid=0)
             return  # if there is a sampled process, another one has exited
         facts: Facts = {"target": _abi.TARGET_NONE, "pid": 0}
-        if not was_running:
-            # The process was detached or killed at the prompt. GDB's $_exitcode may be of an
-            # earlier run.
-            self._push(_abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED, **facts)
-        elif hasattr(event, "exit_code"):
+        if was_running and hasattr(event, "exit_code"):
             self._push(_abi.EVENT_EXITED, number=event.exit_code, **facts)
+        elif not was_running or (_is_alive(pid) and gdb.parameter("follow-fork-mode") != "child"):
+            # The process was detached or killed. GDB's $_exitcode may be of an earlier run.
+            self._push(_abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED, **facts)
+        elif _is_alive(pid):
+            self._child_follows = True
+            self._push(_abi.EVENT_SIGNALLED, text="following its child", **facts)
         else:
             number = gdb.convenience_variable("_exitsignal")
             try:
@@ -315,6 +319,14 @@ class Watcher:
 
     def _on_exec(self, _event) -> None:
         """Handles an exec. Other commands clear the symbols too, but not while the program runs."""
+        if self._child_follows:
+            # GDB leaves the parent of a vfork at the child's exec, and does not repeat the child's
+            # resume, which it reported before. While it leaves, the child has no program space, and
+            # GDB 13 aborts if it is asked for that.
+            self._child_follows = False
+            child = gdb.selected_inferior()
+            self._running_pid = child.pid
+            self._push(_abi.EVENT_RESUMED, **_program(child))
         if self._running_pid:
             self._actions.program_replaced()
             self._passed_stops.process_replaced()

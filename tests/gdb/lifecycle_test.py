@@ -254,6 +254,27 @@ class RunsTest(GdbCase):
         self.assertNotIn("parent_spin", names)
         self.assertLess(abs(play.status().count("samples") - 400), 60, play)
 
+    def test_the_child_of_vfork_that_is_followed(self) -> None:
+        """GDB leaves the parent at the child's exec, without reporting that the child resumes."""
+        play = play_gdb(
+            [
+                "set follow-fork-mode child",
+                "profile start",
+                "run",
+                "profile status",
+                "profile report --limit 0",
+                "profile diff previous --limit 0",
+            ],
+            program("execer"),
+            ["0.4", "vfork"],
+        )
+        self.assertEqual(play.stderr, "", play)
+        names = [row.name for row in play.report("--limit 0").rows]
+        self.assertIn("after_exec", names)
+        self.assertNotIn("before_exec", names)
+        self.assertLess(abs(play.status().count("samples") - 400), 60, play)
+        self.assertIn("before_exec", play.text("profile diff previous --limit 0"))
+
 
 class SameAsWithoutTest(GdbCase):
     def test_end_of_the_program(self) -> None:
