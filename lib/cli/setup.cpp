@@ -202,10 +202,11 @@ Result<void> set_up(const DebuggerFacts &debugger, const InitFiles &files) {
     if (is_loaded_by_user(file, line, plugin))
       return {};
   TALLY_CHECK(write_init_file(file, text, with_command(text, command)));
-  print_lines(fmt::format("{} {}:\n  {}\nThe next {} that starts has the command `profile`; "
-                          "`help profile` explains it.\nTo undo this: tally setup {} --undo",
-                          text ? "Added to" : "Created", file, command, debugger.title,
-                          debugger.kind == DebuggerKind::gdb ? "gdb" : "lldb"));
+  print_lines(fmt::format(
+      "{} {}:\n  {}\nThe next {} that starts has the commands `profile` and "
+      "`coverage`; `help profile` explains the first.\nTo undo this: tally setup {} --undo",
+      text ? "Added to" : "Created", file, command, debugger.title,
+      debugger.kind == DebuggerKind::gdb ? "gdb" : "lldb"));
   mention_library(debugger, plugin);
   return {};
 }
