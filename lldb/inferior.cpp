@@ -88,8 +88,13 @@ void Inferior::before_resume(lldb::SBDebugger &debugger) {
     return;
   actions_.region().refresh(debugger);
   report(debugger, facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
-  if (session_.sampled_pid() != pid)
+  if (session_.sampled_pid() != pid) {
+    if (sampled == 0 && session_.shows_stop_times()) {
+      watch(process);
+      watch_.reset();
+    }
     return;
+  }
   session_.set_passed_stops(passed_stops(process.GetTarget()));
   reported_.stop = process.GetStopID();
   reported_.calls = process.GetStopID(true);
@@ -147,7 +152,8 @@ Inferior::News Inferior::look(lldb::SBDebugger &debugger) {
 // they were when it stopped. If sampling is armed, the resume that would begin it must be a real
 // one.
 void Inferior::look_at_unsampled(lldb::SBDebugger &debugger, lldb::SBProcess process) {
-  if (!unsampled_.is_reported || session_.is_armed() || !is_stopped(process))
+  const bool timed = session_.shows_stop_times();
+  if ((!unsampled_.is_reported && !timed) || session_.is_armed() || !is_stopped(process))
     return;
   const Unsampled now{process.GetUniqueID(), process.GetStopID(), process.GetStopID(true), false,
                       true};
@@ -167,7 +173,10 @@ void Inferior::look_at_unsampled(lldb::SBDebugger &debugger, lldb::SBProcess pro
     resumed.text = "unseen";
     report(debugger, resumed);
   }
-  report(debugger, stop_of(process));
+  Event stop = stop_of(process);
+  if (timed && watch_.follows(static_cast<int>(process.GetProcessID())))
+    stop.at_ns = watch_.seen().stopped_ns;
+  report(debugger, stop);
 }
 
 void Inferior::note_resume(lldb::SBProcess process) {

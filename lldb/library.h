@@ -29,6 +29,7 @@ namespace tally_lldb {
   _(tally_session_cancel)                                                                          \
   _(tally_session_is_armed)                                                                        \
   _(tally_session_sampled_pid)                                                                     \
+  _(tally_session_setting)                                                                         \
   _(tally_session_set_passed_stops)                                                                \
   _(tally_session_set_display)                                                                     \
   _(tally_session_tick_wait_ns)                                                                    \

@@ -159,6 +159,11 @@ int32_t Session::sampled_pid() {
   return handle_ ? library_.tally_session_sampled_pid(handle_) : 0;
 }
 
+bool Session::shows_stop_times() {
+  const std::lock_guard lock(mutex_);
+  return handle_ && std::string_view(library_.tally_session_setting(handle_, "stop-times")) == "on";
+}
+
 bool Session::is_armed() {
   const std::lock_guard lock(mutex_);
   return handle_ && library_.tally_session_is_armed(handle_) != 0;

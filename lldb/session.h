@@ -73,6 +73,7 @@ public:
   Outcome event(const Event &event, Performer &performer);
   Outcome tick(const std::vector<SeenThread> &seen, Performer &performer);
   int32_t sampled_pid();
+  bool shows_stop_times(); // the setting `stop-times`
   bool is_armed();
   void set_passed_stops(const std::vector<BreakpointLocation> &locations);
   void set_display(tally_display display); // sets display.size

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 
 ABI = 2
+UNKNOWN = 2**64 - 1  # UINT64_MAX
 
 
 class LibraryError(Exception):
@@ -235,6 +236,7 @@ FUNCTIONS = [
     ("tally_session_group_setting", [_handle, _text, _text], _text),
     ("tally_session_set_display", [_handle, POINTER(Display)], _handle),
     ("tally_session_status", [_handle, _out], _handle),
+    ("tally_session_last_run", [_handle, POINTER(c_uint64), POINTER(c_uint64)], c_int),
     ("tally_session_report", [_handle, _text, _text, _out], _handle),
     ("tally_reply_free", [_handle], None),
     ("tally_reply_text", [_handle], _text),
@@ -315,6 +317,10 @@ def locations(addresses: Sequence[int]):
 
 def count() -> c_size_t:
     return c_size_t()
+
+
+def nanoseconds() -> c_uint64:
+    return c_uint64()
 
 
 def size_of(structure) -> int:

@@ -245,6 +245,16 @@ class Session:
         table = self._table(self._lib.tally_session_status, self._handle)
         return {str(name): str(value) for name, value in zip(table["name"], table["value"])}
 
+    def last_run(self) -> tuple[float, float | None] | None:
+        """Returns for how long the process ran before its last stop, in seconds: the elapsed time
+        and the CPU time of all threads, which is None if it is unknown. None before the first stop.
+        """
+        elapsed, cpu = _abi.nanoseconds(), _abi.nanoseconds()
+        pointers = (_abi.by_reference(elapsed), _abi.by_reference(cpu))
+        if not self._lib.tally_session_last_run(self._handle, *pointers):
+            return None
+        return elapsed.value * 1e-9, None if cpu.value == _abi.UNKNOWN else cpu.value * 1e-9
+
     def report(self, by: str, sort: str) -> dict[str, Sequence[str | int]]:
         """Returns the columns name, file, object, line, id, self and inclusive."""
         return self._table(self._lib.tally_session_report, self._handle, _encode(by), _encode(sort))

@@ -8,13 +8,14 @@ from .console import printable
 from .session import GROUPS, Session, TallyError
 
 _SUBJECTS = {
-    "profile": "the defaults of the options of `profile start`",
+    "profile": "the defaults of the options of `profile start`, and what a stop shows",
     "coverage": "how coverage is read",
 }
 _MEANINGS = {
     "profile": "The value that `profile start` uses if its own option is not given.",
     "coverage": "The `coverage` commands use this value.",
 }
+_AT_ONCE = {"stop-times": "The next stop uses the new value."}  # not options of `profile start`
 
 
 class _Setting(gdb.Parameter):
@@ -26,7 +27,7 @@ class _Setting(gdb.Parameter):
         self._name = name
         self.set_doc = f"Set {summary} ({values.replace('|', ', ')}; default {fallback})."
         self.show_doc = f"Show {summary}."
-        self.__doc__ = _MEANINGS[group]
+        self.__doc__ = _AT_ONCE.get(name, _MEANINGS[group])
         choices = values.split("|")
         if len(choices) > 1:
             super().__init__(f"{group} {name}", gdb.COMMAND_DATA, gdb.PARAM_ENUM, choices)
@@ -43,7 +44,7 @@ class _Setting(gdb.Parameter):
         except TallyError as error:
             self.refresh()
             raise gdb.GdbError(printable(str(error)))
-        if self._group == "profile" and self._session.sampled_pid:
+        if self._group == "profile" and self._name not in _AT_ONCE and self._session.sampled_pid:
             return "The next `profile start` uses the new value; sampling goes on as it began."
         return ""
 

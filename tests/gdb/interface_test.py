@@ -27,7 +27,8 @@ COMMANDS = [
     "break",
     "list",
 ]
-SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
+START_OPTIONS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
+SETTINGS = {**START_OPTIONS, "stop-times": "off"}
 
 
 class HelpTest(GdbCase):
@@ -44,7 +45,7 @@ class HelpTest(GdbCase):
             self.assertIn(f"Usage: profile {command}", text)
             self.assertRegex(text, rf"Example: profile {command}\b")
         text = play.text("help profile start")
-        for name, fallback in SETTINGS.items():
+        for name, fallback in START_OPTIONS.items():
             self.assertRegex(text, rf"--{name} \S+(.|\n)*?\(default {fallback}\)")
 
     def test_examples_of_the_help_work(self) -> None:
@@ -113,6 +114,7 @@ class SettingsTest(GdbCase):
                 "profile frequency is 4000.",
                 "profile clock is cpu.",
                 "profile stacks is none.",
+                "profile stop-times is off.",
                 "",
             ],
         )
@@ -179,12 +181,12 @@ class CompletionTest(GdbCase):
             "profile dump --format fo": ["profile dump --format folded"],
             "profile dump x.cg --p": ["profile dump x.cg --part", "profile dump x.cg --parts"],
             "profile diff prev": ["profile diff previous"],
-            "profile config st": ["profile config stacks"],
+            "profile config st": ["profile config stacks", "profile config stop-times"],
             "profile config stacks n": ["profile config stacks none"],
             "profile stop ": [],
             "profile bogus ": [],
             "set profile ": [f"set profile {each}" for each in sorted(SETTINGS)],
-            "set profile st": ["set profile stacks"],
+            "set profile st": ["set profile stacks", "set profile stop-times"],
             "set profile backend p": ["set profile backend perf"],
             "show profile f": ["show profile frequency"],
             "help profile st": ["help profile start", "help profile status", "help profile stop"],

@@ -191,7 +191,13 @@ class LoadedTest(GdbCase):
         )
         self.assertEqual(
             records[8][1],
-            {"backend": "auto", "frequency": "4000", "clock": "cpu", "stacks": "dwarf"},
+            {
+                "backend": "auto",
+                "frequency": "4000",
+                "clock": "cpu",
+                "stacks": "dwarf",
+                "stop-times": "off",
+            },
         )
         for _, refused in (records[0], *records[4:8]):
             self.assertEqual(len(refused["msg"].splitlines()), 1, refused)

@@ -244,6 +244,36 @@ class VariablesTest(GdbCase):
         self.assertEqual(values[2], 11 if counts[0] else 12)
         self.assertGreater(counts[1], 100)
 
+    def test_times_of_a_run(self) -> None:
+        """The time since the resume, without that at the prompt, and the CPU time of the program."""
+        played = play_gdb(
+            [
+                "print $_profile_cpu",
+                "set profile stop-times on",
+                "break before_sleep",
+                "run",
+                "shell sleep 0.3",
+                "finish",
+                'printf "%f %f\\n", $_profile_elapsed, $_profile_cpu',
+                "set profile stop-times off",
+                "break usleep",
+                "continue",
+                "kill",
+                "print $_profile_elapsed > 0",
+            ],
+            program("sleeper"),
+        )
+        self.assertEqual(played.text("print $_profile_cpu").strip(), "$1 = void", played)
+        shown = re.search(r"^\[([0-9.]+) ms, ([0-9.]+) ms CPU\]$", played.text("finish"), re.M)
+        assert shown, played
+        elapsed, cpu = (float(text) * 1e3 for text in played.sections[6][1].split())
+        self.assertAlmostEqual(float(shown[1]), elapsed, delta=0.06, msg=played)
+        self.assertAlmostEqual(float(shown[2]), cpu, delta=0.06, msg=played)
+        self.assertTrue(199 < cpu < 215, played)  # the function measures its own CPU time
+        self.assertGreaterEqual(elapsed, cpu - 1, played)
+        self.assertNotIn("CPU]", played.text("continue"))
+        self.assertIn("= 1", played.sections[-1][1])
+
 
 if __name__ == "__main__":
     run_unittests()

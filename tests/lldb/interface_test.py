@@ -28,7 +28,12 @@ COMMANDS = [
     "break",
     "list",
 ]
-SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
+SETTINGS = {
+    "backend": "auto",
+    "frequency": "1000",
+    "clock": "cpu",
+    "stacks": "dwarf",
+}
 
 
 class LoadingTest(LldbCase):
@@ -138,6 +143,42 @@ class BatchTest(LldbCase):
             self.assertNotIn("lldb version", result.stdout)
 
         self.in_each(measure)
+
+    def test_times_of_a_run(self) -> None:
+        """They are shown before the next command, and by a command of a stop-hook at the stop."""
+        hooks: list[list[str]] = [[], ["target stop-hook add -o 'profile config stop-times'"]]
+        for sampled in ["profile config stop-times on"], ["profile start"]:
+            for hook in hooks:
+
+                def measure(lldb: str) -> None:
+                    result = run_lldb(
+                        [
+                            "profile config stop-times on",
+                            *sampled,
+                            *hook,
+                            "breakpoint set -n before_sleep",
+                            "run",
+                            "breakpoint set -n usleep",
+                            "platform shell sleep 0.3",
+                            "continue",
+                            "profile status",
+                        ],
+                        program("sleeper"),
+                        lldb=lldb,
+                    )
+                    times = re.findall(r"(?m)^\[([0-9.]+) ms, ([0-9.]+) ms CPU\]$", result.stdout)
+                    self.assertTrue(times, result)
+                    elapsed, cpu = (float(text) for text in times[-1])
+                    self.assertTrue(199 < cpu < 215, result)
+                    self.assertGreaterEqual(elapsed, cpu - 1, result)
+                    if hook:
+                        at = result.stdout.index(f"[{times[-1][0]} ms")
+                        self.assertLess(
+                            at, result.stdout.rindex("stop reason = breakpoint 2"), result
+                        )
+
+                with self.subTest(sampled=sampled, hook=hook):
+                    self.in_each(measure)
 
     def test_a_batch_that_samples(self) -> None:
         def measure(lldb: str) -> None:

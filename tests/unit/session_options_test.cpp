@@ -149,7 +149,8 @@ TEST(Complete, OffersWordsThatMayFollow) {
   EXPECT_EQ(complete_words("report "),
             (Texts{"--by", "--json", "--kernel", "--limit", "--part", "--sort", "--thread"}));
   EXPECT_EQ(complete_words("dump x --format f"), (Texts{"flamegraph", "folded"}));
-  EXPECT_EQ(complete_words("config "), (Texts{"backend", "clock", "frequency", "stacks"}));
+  EXPECT_EQ(complete_words("config "),
+            (Texts{"backend", "clock", "frequency", "stacks", "stop-times"}));
   EXPECT_EQ(complete_words("config stacks f"), Texts{"fp"});
   EXPECT_EQ(complete_words("config frequency "), Texts{});
   EXPECT_EQ(complete_words("config stacks fp "), Texts{});

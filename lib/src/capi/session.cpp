@@ -316,6 +316,15 @@ tally_error *tally_session_status(tally_session *session, tally_table **table) {
       into(table));
 }
 
+int tally_session_last_run(const tally_session *session, uint64_t *run, uint64_t *cpu) {
+  const auto &last = session->session.last_run();
+  if (!last)
+    return 0;
+  *run = last->elapsed_ns;
+  *cpu = last->cpu_ns.value_or(UINT64_MAX);
+  return 1;
+}
+
 tally_error *tally_session_report(tally_session *session, const char *by, const char *sort,
                                   tally_table **table) {
   return guarded(

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <tally/sampler.h>
@@ -199,6 +200,15 @@ std::optional<ProcessStatus> process_status(const std::string &pid_or_self) {
 std::string signal_name(int number) {
   const char *const name = ::sigabbrev_np(number);
   return name ? fmt::format("SIG{}", name) : fmt::format("SIG{}", number);
+}
+
+std::optional<uint64_t> process_cpu_ns(pid_t pid) {
+  timespec time{};
+  // This is the number that clock_getcpuclockid() would return.
+  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2U);
+  if (pid <= 0 || ::clock_gettime(clock, &time) != 0)
+    return std::nullopt;
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
 } // namespace tally

@@ -26,6 +26,10 @@ std::string command_line(pid_t pid); // arguments joined by spaces; empty if not
 std::vector<int> parse_cpu_list(std::string_view text, int limit = 1 << 16);
 std::vector<int> online_cpus();
 
+// Returns the CPU time of a process with all its threads, exactly, or nothing if the process is
+// gone. It needs no rights.
+std::optional<uint64_t> process_cpu_ns(pid_t pid);
+
 // The CPU time of a process with all its threads, in the kernel's clock ticks.
 struct CpuTimes {
   uint64_t user = 0;

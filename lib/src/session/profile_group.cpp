@@ -76,6 +76,14 @@ ProfileGroup::ProfileGroup(Front &shared_front)
       backends(front, sampling) {}
 
 Result<Reply> ProfileGroup::event(const DebugEvent &event) {
+  const std::optional<RunTimes> run = run_timer.event(event);
+  Result<Reply> reply = follow(event);
+  if (reply && run && settings.value("stop-times") == "on")
+    reply->text += text_of(*run) + '\n';
+  return reply;
+}
+
+Result<Reply> ProfileGroup::follow(const DebugEvent &event) {
   const bool another = sampling.is_active() && event.pid != sampling.pid();
   if (event.kind == EventKind::target && another) {
     // The front end does not know how the process ended.

@@ -19,6 +19,7 @@
 #include "session/front.h"
 #include "session/name_lookup.h"
 #include "session/profile_store.h"
+#include "session/run_timer.h"
 #include "session/sampling.h"
 #include "session/settings.h"
 
@@ -63,9 +64,11 @@ public:
   Sampling sampling;
   Backends backends;
   std::optional<ShownTable> shown_table;
+  RunTimer run_timer;
   bool region_requested = false; // the front end was asked to report hits of a region
 
 private:
+  Result<Reply> follow(const DebugEvent &event);
   Result<Reply> process_ended(const DebugEvent &event);
 };
 

@@ -15,12 +15,18 @@ namespace tally {
 
 namespace {
 
-constexpr std::array<OptionSpec, 4> settings{{
+constexpr std::array<OptionSpec, 4> options_of_start{{
     {"backend", "auto|perf|agent|interrupt", "auto", "the sampling backend"},
     frequency_option,
     {"clock", "cpu|wall", "cpu", "the time that is counted: CPU time or wall time"},
     stacks_option,
 }};
+
+constexpr auto settings = joined(
+    options_of_start,
+    std::array<OptionSpec, 1>{{{"stop-times", "on|off", "off",
+                                "whether each stop shows how long the program ran before it, and\n"
+                                "its CPU time: [11.3 ms, 10.1 ms CPU]"}}});
 
 constexpr std::array<OptionSpec, 1> status_options{json_option};
 
@@ -77,7 +83,7 @@ std::string written_formats() {
 }
 
 constexpr CommandSpec commands[] = {
-    {"start", "", settings, "begin sampling the program",
+    {"start", "", options_of_start, "begin sampling the program",
      "Sampling begins with the current process or, if there is none, with the next\n"
      "process that you run or attach to. It continues over stops and further runs\n"
      "until `profile stop`, or until you detach. The options apply to this start only;\n"
@@ -183,7 +189,7 @@ constexpr CommandSpec commands[] = {
     {"config",
      "[NAME [VALUE]]",
      {},
-     "show or set the defaults of `profile start`",
+     "show or set the defaults of `profile start`, and `stop-times`",
      "Without an argument, shows each setting with its value and meaning. With a name,\n"
      "shows that setting. With a name and a value, changes it.",
      "profile config frequency 4000",

@@ -160,6 +160,10 @@ Result<void> Session::set_display(const Display &display) {
   return {};
 }
 
+const std::optional<RunTimes> &Session::last_run() const {
+  return state_->profile.run_timer.last();
+}
+
 StatusRows Session::status() const {
   StatusRows out;
   for (StatusRow &row : status_rows(state_->profile))

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -139,6 +140,12 @@ using StatusRows = std::vector<std::pair<std::string, std::string>>;
 std::string_view why_call_is_unsafe(std::string_view module, std::string_view function,
                                     bool innermost, std::span<const std::byte> before);
 
+// How long a process ran, from a resume to the next stop that the user saw.
+struct RunTimes {
+  uint64_t elapsed_ns = 0;
+  std::optional<uint64_t> cpu_ns; // of all threads; none for a process of another machine
+};
+
 struct CommandTable;
 const CommandTable &table_of(GroupId group);
 std::string help_of(GroupId group); // of the group's name itself
@@ -203,6 +210,8 @@ public:
   // that have not been looked up yet.
   Result<FlatTable> table(By by, SortBy sort);
   StatusRows status() const; // the rows of `status`
+  // Returns how long the process ran before its last stop.
+  const std::optional<RunTimes> &last_run() const;
 
 private:
   struct State;

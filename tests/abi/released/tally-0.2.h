@@ -570,6 +570,9 @@ TALLY_API tally_error *tally_session_set_display(tally_session *session,
                                                  const tally_display *display);
 /* Returns the rows of `status`. Columns: name, value. Does not look up any symbols. */
 TALLY_API tally_error *tally_session_status(tally_session *session, tally_table **table);
+/* Reports, in ns, how long the process ran before its last stop, and the CPU time of its threads,
+ * which is UINT64_MAX if it is unknown. Returns 0 before the first such stop, otherwise 1. */
+TALLY_API int tally_session_last_run(const tally_session *session, uint64_t *run, uint64_t *cpu);
 /* Returns the rows of `report` for the first event only, with the columns of
  * tally_profile_report(). `by` and `sort` are values of the options of the same names. Looks up
  * symbols that are still missing. */
