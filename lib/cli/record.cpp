@@ -271,7 +271,7 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
     }
     child.give_up();
     const ErrorCode code = perf.error().code;
-    if (given.value("backend") == "perf" ||
+    if (given.value("backend") == "perf" || sampling.event ||
         (code != ErrorCode::permission && code != ErrorCode::unsupported))
       return fail(std::move(perf.error()));
     sampling.enable_on_exec = false;
@@ -298,13 +298,17 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
   return started;
 }
 
-std::string why_none(const SamplerStatus &status, const AgentFacts &facts) {
+std::string why_none(const SamplerStatus &status, const AgentFacts &facts,
+                     const std::optional<SampledEvent> &event) {
   if (!facts.exited && !facts.reason.empty())
     return facts.reason;
   if (status.lost > 0)
     return fmt::format("{} lost, and none was kept{}{}",
                        counted(status.lost, "ticks") + (status.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
+  if (event)
+    return fmt::format("the kernel counted {} {} (of processes that it forks none)", status.counted,
+                       event->name);
   return "the program itself used hardly any CPU time (processes that it forks are not sampled), "
          "or "
          "the frequency is too low for it";
@@ -346,9 +350,14 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   EndSignals signals;
   SamplerOptions sampling;
   sampling.frequency_hz = static_cast<uint32_t>(given.number("frequency"));
+  if (given.has("event") && given.value("event") != "clock") {
+    TALLY_TRY(event, event_by_name(given.value("event")));
+    sampling.event = std::move(event);
+  }
   sampling.stacks = *stack_mode_by_name(given.value("stacks"));
   if (sampling.stacks == StackMode::dwarf)
     sampling.unwinder = make_unwinder();
+  const std::optional<SampledEvent> event = sampling.event;
   const bool ours = pid == 0;
   std::unique_ptr<Sampler> sampler;
   AgentSampler *agent = nullptr; // the sampler, if it is an agent's
@@ -380,7 +389,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   if (!command.empty())
     raw.command = raw.strings.intern(command);
   if (raw.sample_count() == 0)
-    return fail(ErrorCode::no_data, "no samples: " + why_none(status, facts),
+    return fail(ErrorCode::no_data, "no samples: " + why_none(status, facts, event),
                 ours ? given.arguments[0] : fmt::format("process {}", pid));
   Diagnostics of_names;
   auto named = name_shown(std::move(raw), Symbolization::Processes::here, of_names);
@@ -392,13 +401,19 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   if (format->write_pcs) // such a format may leave out samples
     for (const std::string &what : written.lost)
       say(fmt::format("tally: not in {}: {}", format->name, what));
-  say(fmt::format("tally: {}; {} in {:.2f} s of CPU time, {} lost; wrote {}", end,
-                  counted(status.samples, "samples"), static_cast<double>(status.cpu_ns) * 1e-9,
-                  status.lost, path));
+  const std::string of_what =
+      event ? fmt::format("{} {}", status.counted, event->name)
+            : fmt::format("{:.2f} s of CPU time", static_cast<double>(status.cpu_ns) * 1e-9);
+  say(fmt::format("tally: {}; {} in {}, {} lost; wrote {}", end, counted(status.samples, "samples"),
+                  of_what, status.lost, path));
   if (status.truncated_stacks > status.samples / 20)
     say(fmt::format("tally: {} of {} stacks are truncated; `tally tree` shows why",
                     status.truncated_stacks, status.samples));
-  if (!status.kernel_included)
+  if (!status.kernel_included && event)
+    say(fmt::format("tally: user code only: {} that the kernel's code caused were not sampled "
+                    "(unprivileged)",
+                    event->name));
+  else if (!status.kernel_included)
     say(fmt::format("tally: user code only: the kernel's part, {:.2f} s, was not sampled "
                     "(unprivileged)",
                     static_cast<double>(status.unsampled_ns) * 1e-9));

@@ -145,7 +145,7 @@ constexpr auto convert_specs =
            }});
 constexpr auto merge_specs = joined(input_specs, output_specs);
 
-constexpr std::array<OptionSpec, 7> record_specs{{
+constexpr std::array<OptionSpec, 8> record_specs{{
     help_option,
     {.name = "o",
      .values = "FILE",
@@ -162,6 +162,7 @@ constexpr std::array<OptionSpec, 7> record_specs{{
      .letter = 'F',
      .least = frequency_option.least,
      .most = frequency_option.most},
+    sampled_event_option,
     stacks_option,
     {.name = "backend",
      .values = "auto|perf|agent",

@@ -91,6 +91,34 @@ TEST(Refusal, ExplainsOtherErrors) {
   expect(facts(EIO), ErrorCode::io, {"EIO", "42"});
 }
 
+TEST(Refusal, NamesTheEvent) {
+  RefusalFacts f = facts(EACCES);
+  f.event = *event_by_name("context-switches");
+  expect(f, ErrorCode::permission,
+         {"context-switches happen in the kernel", "perf_event_paranoid=2 hides"});
+  f.target_uid = 0; // then the event is not the cause
+  expect(f, ErrorCode::permission, {"belongs to user 0"});
+  f = facts(ENOENT);
+  f.event = *event_by_name("cycles");
+  expect(f, ErrorCode::unsupported, {"no counter for cycles", "page-faults"});
+  f.errno_value = EOPNOTSUPP;
+  expect(f, ErrorCode::unsupported, {"cannot sample cycles"});
+  f.errno_value = EBUSY;
+  expect(f, ErrorCode::bad_state, {"counter of cycles"});
+  f.errno_value = EMFILE;
+  expect(f, ErrorCode::limit, {"file descriptors"});
+}
+
+TEST(SampledEvents, HavePerfsNames) {
+  for (const std::string_view name : event_names())
+    EXPECT_EQ(event_by_name(name)->name, name);
+  EXPECT_EQ(event_by_name("cs")->config, event_by_name("context-switches")->config);
+  EXPECT_EQ(event_by_name("cs")->name, "context-switches");
+  EXPECT_EQ(event_by_name("r1A8")->config, 0x1a8U);
+  for (const std::string_view name : {"", "r", "rxyz", "r1a8:u", "rffffffffffffffff0", "clock"})
+    EXPECT_FALSE(event_by_name(name)) << name;
+}
+
 TEST(Refusal, ObservesThisMachine) {
   const RefusalFacts f = observe_refusal(RefusalFacts::Step::open_event, EACCES, getpid());
   EXPECT_EQ(f.our_uid, f.target_uid);

@@ -65,7 +65,7 @@ using Origin = StackCollector::TickOrigin;
 
 TEST(StackCollector, OmitsTheKernelsTimeAtPassedStops) {
   const auto stops = std::make_shared<StopAddresses>();
-  StackCollector collector(1, 1'000'000);
+  StackCollector collector(1, {1'000'000});
   collector.set_passed_stops(stops);
   collector.map({0x7000'0000, 0x7001'0000, 0x2000, 0, 0, "/lib/libf.so"});
   constexpr uint64_t in_file = 0x7000'1000; // offset 0x3000
@@ -84,7 +84,7 @@ TEST(StackCollector, OmitsTheKernelsTimeAtPassedStops) {
 
 TEST(StackCollector, OmitsTheKernelsTimeAtARegionsStops) {
   const auto region_filter = std::make_shared<RegionFilter>();
-  StackCollector collector(1, 1'000'000);
+  StackCollector collector(1, {1'000'000});
   collector.set_region_filter(region_filter);
   region_filter->open(RegionFilter::all_threads, 1);
   region_filter->stops().add({"", 0x5000}, no_calls);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -35,8 +36,25 @@ constexpr std::string_view default_stack_mode = "dwarf";
 constexpr std::string_view default_stack_mode = "fp";
 #endif
 
+// An event of perf that is sampled in place of the clock.
+struct TALLY_API SampledEvent {
+  std::string name;       // "page-faults", as perf names it
+  uint32_t type = 0;      // perf_event_attr.type and .config
+  uint64_t config = 0;    //
+  uint64_t period = 1;    // the number of events for each sample, which is the sample's weight
+  bool in_kernel = false; // it happens only in the kernel: without its code there are no samples
+  bool is_switch() const; // context-switches
+  friend bool operator==(const SampledEvent &, const SampledEvent &) = default;
+};
+
+// Returns the event with perf's name: "page-faults", "cache-misses", or "r1a8" for a raw event.
+// Fails with invalid_argument if the name is unknown.
+TALLY_API Result<SampledEvent> event_by_name(std::string_view name);
+TALLY_API std::vector<std::string_view> event_names(); // without those of raw events
+
 struct SamplerOptions {
   uint32_t frequency_hz = 1000;
+  std::optional<SampledEvent> event; // none means the clock; only perf samples another event
   StackMode stacks = StackMode::fp;
   bool enable_on_exec = false;        // begin at the process's next exec (tally record)
   std::shared_ptr<Unwinder> unwinder; // required for StackMode::dwarf
@@ -71,6 +89,9 @@ struct SamplerStatus {
   // rate is the number of samples divided by the rest of cpu_ns. The kernel measures this share
   // less exactly than cpu_ns.
   uint64_t unsampled_ns = 0;
+  // How often the sampled event happened, as the kernel counted it; 0 with the clock. The kernel
+  // counts events that it did not sample because there were too many at once.
+  uint64_t counted = 0;
   uint64_t rounds = 0;         // the ticks of a wall clock, each of which counts every thread
   bool wall_clock = false;     // the clock is wall time, otherwise CPU time
   bool kernel_included = true; // false if only user code is sampled (unprivileged)

@@ -19,7 +19,7 @@ constexpr size_t most_threads = 100'000;
 
 AgentSink::AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                      std::function<bool()> may_look)
-    : collector_(pid, period_ns), pid_(pid), may_look_(std::move(may_look)),
+    : collector_(pid, {period_ns}), pid_(pid), may_look_(std::move(may_look)),
       chain_(pid, options.unwinder.get(), collector_.space()),
       unwinds_(options.unwinder != nullptr) {
   collector_.set_passed_stops(options.passed_stops);

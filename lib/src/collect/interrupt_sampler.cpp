@@ -23,7 +23,7 @@ class StopCounter final : public InterruptSampler {
 public:
   StopCounter(pid_t pid, int signal, const SamplerOptions &options, InterruptClock &clock)
       : pid_(pid), requested_hz_(options.frequency_hz), clock_(clock),
-        collector_(pid, 1'000'000'000 / options.frequency_hz) {
+        collector_(pid, {1'000'000'000 / options.frequency_hz}) {
     clock_.clear();
     clock_.set(pid, signal, options.frequency_hz);
     if (pid_ != 0)
@@ -137,6 +137,8 @@ Result<std::unique_ptr<InterruptSampler>> make_interrupt_sampler(pid_t pid, int 
                                                                  const SamplerOptions &options,
                                                                  InterruptClock &clock) {
   try {
+    if (options.event)
+      return fail(ErrorCode::unsupported, std::string(samples_the_clock_only));
     if (options.frequency_hz == 0)
       return fail(ErrorCode::invalid_argument, "the frequency must be at least 1 Hz");
     if (pid != 0 && !process_status(std::to_string(pid)))

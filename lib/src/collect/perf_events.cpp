@@ -49,14 +49,29 @@ size_t first_ring_bytes(const PerfEvents::Config &config, size_t cpus) {
   if (config.stacks != StackMode::dwarf)
     return ring_of_pcs;
   size_t bytes = ring_of_copies;
+  if (config.event) { // events come in bursts
+    while (bytes < largest_ring && 2 * bytes * cpus <= largest_rings)
+      bytes *= 2;
+    return bytes;
+  }
   while (bytes < stall_bytes(config.frequency_hz, config.stack_bytes) && bytes < largest_ring &&
          2 * bytes * cpus <= largest_rings)
     bytes *= 2;
   return bytes;
 }
 
+// A program that touches new memory causes thousands of page faults in a millisecond, for which no
+// reader is fast enough. The ring should hold this many.
+constexpr size_t burst_of_events = 1024;
+constexpr uint32_t least_stack_bytes_of_event = 2 << 10;
+
 uint32_t fitting_stack_bytes(const PerfEvents::Config &config, size_t ring_bytes) {
   uint32_t bytes = config.stack_bytes;
+  if (config.event) {
+    while (bytes > least_stack_bytes_of_event && size_t{bytes} * burst_of_events > ring_bytes)
+      bytes = bytes / 2 & ~7U; // the kernel requires a multiple of 8
+    return bytes;
+  }
   // A ring must also hold two stack dumps, each with the rest of its record.
   constexpr size_t rest_of_record = 4096;
   while (bytes > least_stack_bytes && (stall_bytes(config.frequency_hz, bytes) > ring_bytes ||
@@ -131,6 +146,7 @@ perf_event_attr common_attr() {
 } // namespace
 
 #if defined(__x86_64__)
+static uint64_t ax_register_mask() { return uint64_t{1} << PERF_REG_X86_AX; }
 uint64_t pc_register_mask() { return uint64_t{1} << PERF_REG_X86_IP; }
 uint64_t unwind_register_mask() {
   const auto bits = [](unsigned first, unsigned last) {
@@ -139,9 +155,11 @@ uint64_t unwind_register_mask() {
   return bits(PERF_REG_X86_AX, PERF_REG_X86_IP) | bits(PERF_REG_X86_R8, PERF_REG_X86_R15);
 }
 #elif defined(__aarch64__)
+static uint64_t ax_register_mask() { return 0; }
 uint64_t pc_register_mask() { return uint64_t{1} << PERF_REG_ARM64_PC; }
 uint64_t unwind_register_mask() { return 0; }
 #else
+static uint64_t ax_register_mask() { return 0; }
 uint64_t pc_register_mask() { return 0; }
 uint64_t unwind_register_mask() { return 0; }
 #endif
@@ -302,7 +320,8 @@ Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
       inherit_thread_ = false; // Linux before 5.13 does not support inherit_thread
       event.reset(open_one(tid, i));
     }
-    if (event.get() < 0 && errno == EACCES && !exclude_kernel_) {
+    const bool only_in_kernel = config_.event && config_.event->in_kernel;
+    if (event.get() < 0 && errno == EACCES && !exclude_kernel_ && !only_in_kernel) {
       exclude_kernel_ = true; // the kernel's code may not be sampled; the program's own code may
       event.reset(open_one(tid, i));
     }
@@ -345,6 +364,11 @@ perf_event_attr PerfEvents::clock(size_t cpu_index) const {
   // The periods differ by processor, so that no two processors tick in step.
   attr.sample_period =
       sampling_period_ns(config_.frequency_hz) + 2 * static_cast<uint64_t>(cpu_index);
+  if (config_.event) {
+    attr.type = config_.event->type;
+    attr.config = config_.event->config;
+    attr.sample_period = config_.event->period;
+  }
   attr.inherit = 1;
   attr.inherit_thread = inherit_thread_;
   attr.exclude_kernel = exclude_kernel_;
@@ -375,6 +399,13 @@ perf_event_attr PerfEvents::clock(size_t cpu_index) const {
     attr.sample_regs_user = unwind_register_mask();
     attr.sample_stack_user = config_.stack_bytes;
     break;
+  }
+  if (config_.event && config_.event->is_switch()) {
+    // The record of a switch follows its sample, and the registers show a system call. SampleSink
+    // distinguishes the debugger's stops by both.
+    attr.context_switch = 1;
+    attr.sample_type |= PERF_SAMPLE_REGS_USER;
+    attr.sample_regs_user |= pc_register_mask() | ax_register_mask();
   }
   return attr;
 }
@@ -409,6 +440,7 @@ Error PerfEvents::refusal(int errno_value) const {
   facts.threads = threads_;
   facts.cpus = cpus_.size();
   facts.events_wanted = (threads_ + 1) * cpus_.size();
+  facts.event = config_.event;
   return describe_refusal(facts);
 }
 
@@ -421,8 +453,8 @@ uint32_t PerfEvents::stack_bytes() const {
   return config_.stacks == StackMode::dwarf ? config_.stack_bytes : 0;
 }
 
-uint64_t PerfEvents::cpu_ns() const {
-  uint64_t sum = closed_cpu_ns_;
+uint64_t PerfEvents::counted() const {
+  uint64_t sum = closed_count_;
   for (const UniqueFd &event : events_) { // the owners of the rings count nothing
     uint64_t count = 0;
     if (::read(event.get(), &count, sizeof count) == sizeof count)
@@ -437,14 +469,14 @@ void PerfEvents::disable() {
 }
 
 void PerfEvents::close() {
-  closed_cpu_ns_ = cpu_ns();
+  closed_count_ = counted();
   release();
 }
 
 void PerfEvents::continue_from(PerfEvents &before) {
   before.disable();
   before.close();
-  closed_cpu_ns_ += before.closed_cpu_ns_;
+  closed_count_ += before.closed_count_;
 }
 
 void PerfEvents::release() {
@@ -471,7 +503,7 @@ PerfEvents &PerfEvents::operator=(PerfEvents &&other) noexcept {
   first_fd_ = other.first_fd_;
   exclude_kernel_ = other.exclude_kernel_;
   inherit_thread_ = other.inherit_thread_;
-  closed_cpu_ns_ = other.closed_cpu_ns_;
+  closed_count_ = other.closed_count_;
   return *this;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,7 @@ public:
     pid_t pid = 0;
     StackMode stacks = StackMode::fp;
     uint32_t frequency_hz = 1000;
+    std::optional<SampledEvent> event; // in place of the clock
     // The size of a stack dump. It is halved, but not below least_stack_bytes, until the rings can
     // hold what is written while the reader cannot run.
     uint32_t stack_bytes = least_stack_bytes;
@@ -91,7 +93,9 @@ public:
   // the descriptor of another event with the same ring.
   void drop_wake_fd(size_t i) { ++feeds_[i].next; }
 
-  uint64_t cpu_ns() const; // of all sampled threads, also after close()
+  // Returns what the events counted, also after close(): with the clock, the CPU time of all
+  // sampled threads.
+  uint64_t counted() const;
   void disable();
   // Takes the place of `before`: closes it and adds its CPU time.
   void continue_from(PerfEvents &before);
@@ -127,7 +131,7 @@ private:
   int first_fd_ = 0;   // descriptors are moved to this number and above
   bool exclude_kernel_ = false;
   bool inherit_thread_ = true; // false: children of fork are sampled, and filtered out by pid
-  uint64_t closed_cpu_ns_ = 0;
+  uint64_t closed_count_ = 0;
 };
 
 } // namespace tally

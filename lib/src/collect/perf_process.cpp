@@ -1,5 +1,6 @@
 #include "collect/perf_process.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -51,7 +52,14 @@ void CpuTime::measure_kernel(pid_t pid) {
   stat_fd_.reset(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
+void CpuTime::measure_process(pid_t pid) {
+  pid_ = pid;
+  cleared_ns_ = now_ns_ = process_cpu_ns(pid).value_or(0);
+}
+
 void CpuTime::follow() {
+  if (pid_ != 0)
+    now_ns_ = std::max(now_ns_, process_cpu_ns(pid_).value_or(0));
   char text[1024];
   const ssize_t got = stat_fd_.get() < 0 ? -1 : ::pread(stat_fd_.get(), text, sizeof text, 0);
   if (got <= 0)
@@ -64,20 +72,21 @@ void CpuTime::follow() {
   last_ = *times;
 }
 
-uint64_t CpuTime::unsampled_ns(uint64_t clocks_ns) const {
+uint64_t CpuTime::unsampled_ns(uint64_t count) const {
   if (!first_)
     return 0;
   const uint64_t user = last_.user - first_->user;
   const uint64_t system = last_.system - first_->system;
   if (user + system == 0)
     return 0;
-  return static_cast<uint64_t>(static_cast<double>(ns(clocks_ns)) * static_cast<double>(system) /
+  return static_cast<uint64_t>(static_cast<double>(ns(count)) * static_cast<double>(system) /
                                static_cast<double>(user + system));
 }
 
-void CpuTime::clear(uint64_t clocks_ns) {
-  cleared_ns_ = clocks_ns;
+void CpuTime::clear(uint64_t count) {
+  cleared_count_ = count;
   follow();
+  cleared_ns_ = now_ns_;
   if (first_)
     first_ = last_;
 }

@@ -18,6 +18,7 @@ public:
   void open(pid_t pid);
   int pidfd() const { return pidfd_.get(); } // readable when the process is gone; or -1
   void note_gone() { gone_ = true; }
+  bool is_traced() const { return traced_; } // at open()
   bool has_come();
   void close() {
     pidfd_.reset();
@@ -31,25 +32,30 @@ private:
   uint64_t checked_ns_ = 0;
 };
 
-// The CPU time of the process since the last clear(). `clocks_ns` is what the clocks measured.
+// The CPU time of the process since the last clear(). `count` is what the perf events counted: the
+// CPU time in ns if they are clocks.
 class CpuTime {
 public:
+  // Measures the CPU time of the process itself from now on, because its events are no clocks.
+  void measure_process(pid_t pid);
   // Opens the file from which follow() reads. Call this function if the clocks do not sample the
   // kernel.
   void measure_kernel(pid_t pid);
-  // Reads the user and the system time. Does nothing before measure_kernel(), and keeps the last
-  // values once the process is gone.
+  // Reads the times that were asked for. Keeps the last values once the process is gone.
   void follow();
-  uint64_t ns(uint64_t clocks_ns) const { return clocks_ns - cleared_ns_; }
-  uint64_t unsampled_ns(uint64_t clocks_ns) const;
-  void clear(uint64_t clocks_ns);
+  uint64_t ns(uint64_t count) const { return pid_ != 0 ? now_ns_ - cleared_ns_ : events(count); }
+  uint64_t events(uint64_t count) const { return count - cleared_count_; }
+  uint64_t unsampled_ns(uint64_t count) const;
+  void clear(uint64_t count);
   void close() { stat_fd_.reset(); }
 
 private:
   UniqueFd stat_fd_;
-  std::optional<CpuTimes> first_; // at the beginning
-  CpuTimes last_;                 // as last read
-  uint64_t cleared_ns_ = 0;       // the clocks themselves are not reset
+  std::optional<CpuTimes> first_;        // at the beginning
+  CpuTimes last_;                        // as last read
+  uint64_t cleared_count_ = 0;           // the perf events themselves are not reset
+  pid_t pid_ = 0;                        // 0 unless measure_process() was called
+  uint64_t now_ns_ = 0, cleared_ns_ = 0; // CPU time of process pid_
 };
 
 } // namespace tally

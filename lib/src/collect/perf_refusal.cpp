@@ -45,9 +45,48 @@ Error access_refused(const RefusalFacts &f) {
                            f.pid, paranoid_text(f)));
 }
 
+// Returns why an event cannot be sampled although the clock may be. Returns nothing if the reason
+// has nothing to do with the event.
+std::optional<Error> event_refused(const RefusalFacts &f) {
+  const std::string &name = f.event->name;
+  switch (f.errno_value) {
+  case EACCES:
+    if (!f.event->in_kernel || f.target_uid != f.our_uid || f.capable || !f.paranoid ||
+        *f.paranoid < 2)
+      return {};
+    return error(
+        ErrorCode::permission,
+        fmt::format(
+            "{} happen in the kernel, which kernel.perf_event_paranoid={} hides: set it to 1 "
+            "(sysctl -w kernel.perf_event_paranoid=1) or grant CAP_PERFMON",
+            name, *f.paranoid));
+  case ENOENT:
+  case ENODEV:
+    return error(ErrorCode::unsupported,
+                 fmt::format("this (virtual) machine gives perf no counter for {}: page-faults, "
+                             "minor-faults, major-faults, context-switches and cpu-migrations need "
+                             "none",
+                             name));
+  case EOPNOTSUPP:
+    return error(ErrorCode::unsupported,
+                 fmt::format("this processor cannot sample {}, though it may count it", name));
+  case EINVAL:
+    return error(ErrorCode::unsupported,
+                 fmt::format("this kernel ({}) cannot sample {} in this way", f.kernel, name));
+  case EBUSY:
+    return error(ErrorCode::bad_state,
+                 fmt::format("another tool uses the counter of {} exclusively", name));
+  default:
+    return {};
+  }
+}
+
 } // namespace
 
 Error describe_refusal(const RefusalFacts &f) {
+  if (f.event && f.step == RefusalFacts::Step::open_event)
+    if (std::optional<Error> of_event = event_refused(f))
+      return *std::move(of_event);
   const char *const filtered = "a seccomp filter (a container's default) forbids perf_event_open: "
                                "allow it in the profile, as Docker does with "
                                "--cap-add PERFMON or --security-opt seccomp=unconfined";

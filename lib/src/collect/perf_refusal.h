@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <tally/result.h>
+#include <tally/sampler.h>
 
 namespace tally {
 
@@ -30,7 +31,8 @@ struct RefusalFacts {
   uint64_t descriptor_limit = 0; // the hard limit
   size_t ring_bytes = 0;         // the smallest that was tried
   std::optional<int64_t> mlock_kb;
-  uint64_t memlock_limit = 0; // RLIMIT_MEMLOCK, bytes
+  uint64_t memlock_limit = 0;          // RLIMIT_MEMLOCK, bytes
+  std::optional<SampledEvent> event{}; // none if the clock was refused
 };
 
 // Reads the facts that do not depend on the attempt.

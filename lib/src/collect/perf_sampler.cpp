@@ -37,8 +37,10 @@ constexpr uint32_t largest_copy = (64 << 10) - 8;
 // Returns the initial size of a stack dump. For a compiler, dumps of 8 KiB truncate 4 to 16 % of
 // the stacks, and dumps of 16 KiB a tenth of that; up to 1 kHz the difference in cost is not
 // measurable. Above 1 kHz, dumps are enlarged only if many stacks are truncated.
-constexpr uint32_t first_stack_bytes(uint32_t frequency_hz) {
-  return frequency_hz <= 1000 ? 16 << 10 : least_stack_bytes;
+constexpr uint32_t first_stack_bytes(const SamplerOptions &options) {
+  if (options.event) // which come in bursts, so that more of them fit into a ring
+    return 4 << 10;
+  return options.frequency_hz <= 1000 ? 16 << 10 : least_stack_bytes;
 }
 // With fewer samples since the last stop, the share of truncated stacks is not significant.
 constexpr uint64_t enough_samples = 100;
@@ -49,9 +51,9 @@ PerfEvents::Config config_of(pid_t pid, const SamplerOptions &options) {
   config.pid = pid;
   config.stacks = options.stacks;
   config.frequency_hz = options.frequency_hz;
+  config.event = options.event;
   config.enable_on_exec = options.enable_on_exec;
-  config.stack_bytes =
-      options.stack_bytes != 0 ? options.stack_bytes : first_stack_bytes(options.frequency_hz);
+  config.stack_bytes = options.stack_bytes != 0 ? options.stack_bytes : first_stack_bytes(options);
   return config;
 }
 
@@ -133,6 +135,9 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
     TALLY_CHECK(catch_up_with_threads({tids.begin(), tids.end()}));
   }
   process_end_.open(pid_);
+  sink_.set_traced(process_end_.is_traced());
+  if (options_.event)
+    cpu_time_.measure_process(pid_);
   if (!events_.kernel_included())
     cpu_time_.measure_kernel(pid_);
   cpu_time_.follow();
@@ -248,6 +253,7 @@ void PerfSampler::finish_if_ended() {
 void PerfSampler::end() {
   events_.disable();
   drain(PerfMerge::everything);
+  sink_.finish();
   ended_ = true;
 }
 
@@ -322,6 +328,7 @@ void PerfSampler::stop() {
     if (!ended_)
       events_.disable();
     drain(PerfMerge::everything);
+    sink_.finish();
   });
   SamplerStatus last;
   last.ring_bytes = events_.ring_bytes();
@@ -359,9 +366,10 @@ SamplerStatus PerfSampler::status() {
   status.truncated_stacks = counters.truncated_stacks;
   status.threads = sink_.collector().thread_count();
   status.parts = sink_.collector().part_count();
-  status.cpu_ns = cpu_time_.ns(events_.cpu_ns());
+  status.cpu_ns = cpu_time_.ns(events_.counted());
+  status.counted = options_.event ? cpu_time_.events(events_.counted()) : 0;
   status.kernel_included = events_.kernel_included();
-  status.unsampled_ns = cpu_time_.unsampled_ns(events_.cpu_ns());
+  status.unsampled_ns = cpu_time_.unsampled_ns(events_.counted());
   status.memory_bytes = sink_.collector().memory_bytes();
   status.ended = ended_;
   status.problem = problem_.text();
@@ -389,7 +397,7 @@ void PerfSampler::clear() {
       drain_now();
     sink_.clear();
     dump_size_.at_last_stop = {};
-    cpu_time_.clear(events_.cpu_ns());
+    cpu_time_.clear(events_.counted());
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -16,6 +17,10 @@ namespace tally {
 // when the clocks were opened.
 Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, const SamplerOptions &options,
                                                     PerfEvents events, std::span<const pid_t> tids);
+
+// Why other samplers than perf refuse SamplerOptions::event.
+inline constexpr std::string_view samples_the_clock_only =
+    "samples the clock only: other events need the perf backend";
 
 // Checks the options that all samplers have in common.
 Result<void> check_sampler_options(const SamplerOptions &options);

@@ -10,8 +10,11 @@ namespace tally {
 
 SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                        const PerfLayout &layout)
-    : collector_(pid, period_ns), pid_(pid), stacks_(options.stacks), layout_(layout),
-      chain_(pid, options.unwinder.get(), collector_.space()) {
+    : collector_(pid, {period_ns, options.event ? options.event->name : std::string()}), pid_(pid),
+      stacks_(options.stacks),
+      weight_(options.event ? static_cast<int64_t>(options.event->period) : 1), layout_(layout),
+      chain_(pid, options.unwinder.get(), collector_.space()),
+      samples_switches_(options.event && options.event->is_switch()) {
   collector_.set_passed_stops(options.passed_stops);
 }
 
@@ -69,6 +72,13 @@ void SampleSink::handle(const PerfRecord &record) {
     }
     break;
   }
+  case PERF_RECORD_SWITCH: {
+    PerfSampleId id;
+    whole = decode(layout_, record, id);
+    if (whole && id.pid == pid_ && (record.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0)
+      end_switch(id.tid, (record.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0);
+    break;
+  }
   case PERF_RECORD_LOST:
   case PERF_RECORD_LOST_SAMPLES: {
     uint64_t count = 0;
@@ -95,11 +105,38 @@ void SampleSink::add_sample(const PerfSample &sample) {
     ++counters_.outside;
     return;
   }
-  ++counters_.samples;
-  if (sample.in_kernel)
-    ++counters_.kernel_samples;
   collect_pcs(sample);
-  collector_.add(sample.tid, chain_.pcs(), 1);
+  const std::span<const uint64_t> pcs = chain_.pcs();
+  if (samples_switches_ && traced_ && !is_in_system_call(layout_, sample))
+    switches_.insert_or_assign(sample.tid, Switch{{pcs.begin(), pcs.end()}, sample.in_kernel});
+  else
+    count(sample.tid, pcs, sample.in_kernel);
+}
+
+void SampleSink::count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel) {
+  ++counters_.samples;
+  if (in_kernel)
+    ++counters_.kernel_samples;
+  collector_.add(tid, pcs, weight_);
+}
+
+// Outside of system calls, a thread gives up its processor when the scheduler takes it away, for a
+// stop of the debugger, or to wait for a page. The last two cannot be distinguished.
+void SampleSink::end_switch(pid_t tid, bool preempted) {
+  const auto at = switches_.find(tid);
+  if (at == switches_.end())
+    return;
+  if (preempted)
+    count(tid, at->second.pcs, at->second.in_kernel);
+  else
+    ++counters_.outside;
+  switches_.erase(at);
+}
+
+void SampleSink::finish() {
+  for (const auto &[tid, held] : switches_)
+    count(tid, held.pcs, held.in_kernel);
+  switches_.clear();
 }
 
 void SampleSink::collect_pcs(const PerfSample &sample) {
@@ -142,6 +179,7 @@ void SampleSink::unwind(const PerfSample &sample) {
 
 void SampleSink::clear() {
   counters_ = {};
+  switches_.clear();
   collector_.clear();
 }
 

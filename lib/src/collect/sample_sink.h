@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -38,7 +41,13 @@ public:
   StackCollector &collector() { return collector_; }
   const StackCollector &collector() const { return collector_; }
 
+  // States that a debugger traces the process. A switch that one of its stops causes is then none
+  // of the program's own, and is counted as outside.
+  void set_traced(bool traced) { traced_ = traced; }
+
   void handle(const PerfRecord &record);
+  // Counts the switches whose records did not come.
+  void finish();
   // Returns true once after an exec record: the command line has changed.
   bool take_exec() { return std::exchange(exec_seen_, false); }
 
@@ -50,14 +59,26 @@ private:
   void add_sample(const PerfSample &sample);
   void collect_pcs(const PerfSample &sample);
   void unwind(const PerfSample &sample);
+  void end_switch(pid_t tid, bool preempted);
+  void count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel);
+
+  // A sample of a switch, of which only the switch's own record shows who caused it.
+  struct Switch {
+    std::vector<uint64_t> pcs;
+    bool in_kernel;
+  };
 
   StackCollector collector_;
   pid_t pid_;
   StackMode stacks_;
+  int64_t weight_; // of each sample
   PerfLayout layout_;
   CallChain chain_;
   Counters counters_;
   bool exec_seen_ = false;
+  bool samples_switches_;
+  bool traced_ = false;
+  std::unordered_map<pid_t, Switch> switches_; // by thread
 };
 
 } // namespace tally

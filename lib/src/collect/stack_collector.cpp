@@ -7,14 +7,17 @@
 
 namespace tally {
 
-StackCollector::StackCollector(pid_t pid, uint64_t period_ns) : pid_(pid), period_ns_(period_ns) {
+StackCollector::StackCollector(pid_t pid, Counted counted)
+    : pid_(pid), counted_(std::move(counted)) {
   begin_profile();
 }
 
 void StackCollector::begin_profile() {
   builder_ = StackProfileBuilder();
-  builder_.add_value_type("ticks", "count");
-  builder_.set_period_ns(period_ns_);
+  const std::string &event = counted_.event;
+  builder_.add_value_type(event.empty() ? "ticks" : event, "count");
+  if (event.empty())
+    builder_.set_period_ns(counted_.period_ns);
   builder_.set_command(command_);
   addresses_.clear();
   stacks_ = PackedStacks();
@@ -64,9 +67,9 @@ bool StackCollector::is_passed_stop(uint64_t pc) const {
   return passed_->is_stop(range.path, range.file_offset + (pc - range.start));
 }
 
-void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks) {
+void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count) {
   part_has_samples_ = true;
-  stacks_.add(addresses_.numbers_of(pcs), thread_of(tid), open_part(), ticks);
+  stacks_.add(addresses_.numbers_of(pcs), thread_of(tid), open_part(), count);
 }
 
 ThreadId StackCollector::thread_of(pid_t tid) {

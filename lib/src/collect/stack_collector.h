@@ -24,8 +24,12 @@ namespace tally {
 
 class StackCollector {
 public:
-  // `period_ns` is the period of the clock, the duration of one tick.
-  StackCollector(pid_t pid, uint64_t period_ns);
+  // What the samples count: ticks of a clock, or an event.
+  struct Counted {
+    uint64_t period_ns = 0; // the duration of a tick
+    std::string event = {}; // empty for ticks
+  };
+  StackCollector(pid_t pid, Counted counted);
 
   void map(const CodeRange &range) { space_.map(range); }
   void forget_mappings() { space_.reset(); } // exec
@@ -53,7 +57,7 @@ public:
 
   // Adds a stack: the leaf first, then callers as return address - 1, and a truncation_mark() last
   // if outer frames are missing. An empty stack is a sample at an unknown address.
-  void add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks);
+  void add(pid_t tid, std::span<const uint64_t> pcs, int64_t count);
 
   // These functions implement the functions of Sampler that have the same names.
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
@@ -77,7 +81,7 @@ private:
   void close_open_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
 
   pid_t pid_;
-  uint64_t period_ns_;
+  Counted counted_;
   std::string command_;
   std::shared_ptr<RegionFilter> region_filter_; // if null, every sample counts
   std::shared_ptr<const StopAddresses> passed_;

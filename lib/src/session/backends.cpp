@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "collect/perf_sampler.h"
 #include "session/refusals.h"
 
 namespace tally {
@@ -16,6 +17,8 @@ namespace {
 
 // Returns why the backend cannot sample this target at all, or empty if it may be tried.
 std::string_view why_unfit(Backend backend, const StartOptions &options, TargetKind target) {
+  if (backend != Backend::perf && options.event)
+    return samples_the_clock_only;
   if (backend == Backend::interrupt)
     return {};
   if (target == TargetKind::remote)
@@ -44,6 +47,11 @@ std::string_view stack_words(const StartOptions &options) {
 
 } // namespace
 
+std::string event_words(const SampledEvent &event) {
+  return event.period == 1 ? fmt::format("{} (each one)", event.name)
+                           : fmt::format("{} (one in {})", event.name, event.period);
+}
+
 std::string_view name_of(Backend backend) {
   switch (backend) {
   case Backend::perf:
@@ -60,6 +68,7 @@ SamplerOptions Backends::sampler_options() const {
   SamplerOptions out;
   out.passed_stops = passed_stops_;
   out.frequency_hz = options_.frequency_hz;
+  out.event = options_.event;
   out.stacks = options_.stacks;
   if (options_.stacks == StackMode::dwarf)
     out.unwinder = make_unwinder(); // a new one, because files are rebuilt between runs
@@ -76,8 +85,11 @@ std::string Backends::sampling_words() const {
     why = passed_over_.empty() ? " (auto: it is allowed here)"
                                : fmt::format(" (auto; {})", passed_over_words());
   const bool user_code = options_.backend == Backend::perf && user_code_only_;
-  return fmt::format("{}{}, {} Hz of {} time{}, {}", name_of(options_.backend), why,
-                     options_.frequency_hz, options_.backend == Backend::interrupt ? "wall" : "CPU",
+  const std::string what =
+      options_.event ? event_words(*options_.event)
+                     : fmt::format("{} Hz of {} time", options_.frequency_hz,
+                                   options_.backend == Backend::interrupt ? "wall" : "CPU");
+  return fmt::format("{}{}, {}{}, {}", name_of(options_.backend), why, what,
                      user_code ? " in user code only" : "", stack_words(options_));
 }
 
@@ -95,7 +107,9 @@ Result<Reply> Backends::begin(const StartOptions &wanted) {
   options_ = wanted;
   passed_over_.clear();
   to_try_ = {wanted.backend};
-  if (!wanted.chosen)
+  if (!wanted.chosen && wanted.event)
+    to_try_ = {Backend::perf};
+  else if (!wanted.chosen)
     to_try_ = {Backend::perf, Backend::agent, Backend::interrupt};
   return try_next();
 }
@@ -121,9 +135,11 @@ Result<Reply> Backends::try_next() {
 
 Result<Reply> Backends::refused(Error why) {
   // A wrong argument is wrong for the other backends, too, so do not try them.
-  if (options_.chosen || why.code == ErrorCode::invalid_argument) {
+  if (options_.chosen || options_.event || why.code == ErrorCode::invalid_argument) {
     if (why.source.empty())
-      why.source = fmt::format("--backend {}", name_of(options_.backend));
+      why.source = options_.chosen || !options_.event
+                       ? fmt::format("--backend {}", name_of(options_.backend))
+                       : fmt::format("--event {}", options_.event->name);
     return fail(std::move(why));
   }
   pass_over(why.message);
@@ -276,11 +292,11 @@ Result<Reply> Backends::begin_armed() {
       begin_with(std::move(*started));
       return Reply{};
     }
-    if (options_.chosen)
+    if (options_.chosen || options_.event)
       return fail(std::move(started.error()));
     pass_over(started.error().message);
   } else if (options_.backend != Backend::interrupt) {
-    if (options_.chosen)
+    if (options_.chosen || options_.event)
       return refused(unsupported(unfit));
     pass_over(unfit);
   }

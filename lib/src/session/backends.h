@@ -16,6 +16,9 @@
 
 namespace tally {
 
+// Returns "page-faults (each one)" or "cycles (one in 1000003)".
+std::string event_words(const SampledEvent &event);
+
 class Backends {
 public:
   // `front` and `sampling` outlive this object.

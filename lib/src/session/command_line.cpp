@@ -56,6 +56,13 @@ Result<void> check_profile_format(std::string_view value) {
   return without_source(profile_format_by_name(value));
 }
 
+Result<void> check_event(std::string_view value) {
+  if (value == "clock")
+    return {};
+  const auto event = event_by_name(value);
+  return event ? Result<void>() : unfit(event.error().message);
+}
+
 Result<void> check_any_format(std::string_view value) {
   return without_source(format_by_name(value));
 }

@@ -14,6 +14,7 @@ namespace tally {
 // Checks a value. The error has a message alone; the parser adds the option's name.
 using ValueCheck = Result<void>(std::string_view value);
 // The following checks are for OptionSpec::check and ArgumentSpec::check.
+ValueCheck check_event;          // an event that perf can sample, or "clock"
 ValueCheck check_profile_format; // a format that profiles can be written in
 ValueCheck check_any_format;
 ValueCheck check_file_name; // not empty

@@ -64,7 +64,12 @@ Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command) {
           (sampling.is_active() ? sampling.options() : group.backends.options()).frequency_hz);
     return fail(ErrorCode::bad_state, std::move(message), "profile start");
   }
-  return group.backends.begin(start_options(group.settings, command));
+  StartOptions wanted = start_options(group.settings, command);
+  if (command.has("event") && command.value("event") != "clock") {
+    TALLY_TRY(event, event_by_name(command.value("event")));
+    wanted.event = std::move(event);
+  }
+  return group.backends.begin(wanted);
 }
 
 StartOptions start_options(const Settings &settings, const ParsedCommand &command) {
@@ -104,8 +109,7 @@ Result<Reply> dump_parts(ProfileGroup &group, const StackProfile &profile, const
   while (std::filesystem::exists(fmt::format("{}.{}", path, last + 1), ignored))
     ++last;
   std::string text =
-      fmt::format("Wrote {} in {} {} to {} ({}).\n",
-                  counted(static_cast<uint64_t>(profile.totals().front()), "ticks"), count,
+      fmt::format("Wrote {} in {} {} to {} ({}).\n", total_of(profile), count,
                   count == 1 ? "part" : "parts", numbered_files(path, 1, count), format.name);
   if (last != count)
     text += fmt::format("{} {} of an earlier dump.\n", numbered_files(path, count + 1, last),
@@ -130,8 +134,7 @@ Result<Reply> dump_command(ProfileGroup &group, const ParsedCommand &command) {
     TALLY_TRY(written,
               std::visit([&](auto *each) { return write_profile(*each, *format); }, shown));
     TALLY_CHECK(write_file(path, written.bytes));
-    const std::string what =
-        sampled ? counted(static_cast<uint64_t>(sampled->totals().front()), "ticks") : loaded->path;
+    const std::string what = sampled ? total_of(*sampled) : loaded->path;
     return printed(fmt::format("Wrote {} to {} ({}).\n{}{}", what, path, format->name,
                                lost_lines(written),
                                sampled ? warnings_of(group.names.diagnostics()) : ""));

@@ -26,6 +26,13 @@ inline constexpr OptionSpec stacks_option{
     .fallback = default_stack_mode,
     .summary = "how callers are found: not at all, by frame pointers,\nby unwind data"};
 
+inline constexpr OptionSpec sampled_event_option{
+    .name = "event",
+    .values = "EVENT",
+    .summary = "the event to sample in place of the clock, by perf's\n"
+               "name: page-faults, cache-misses, …",
+    .check = check_event};
+
 // Options that select samples.
 inline constexpr OptionSpec thread_option{.name = "thread",
                                           .values = "THREAD",

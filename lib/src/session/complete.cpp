@@ -100,6 +100,11 @@ std::vector<std::string> values_of(const OptionSpec &option, const WordsOf &word
     for (const Format &format : formats())
       if (format.writes_profiles())
         out.emplace_back(format.name);
+  if (option.values == "EVENT") {
+    out.emplace_back("clock");
+    for (const std::string_view event : event_names())
+      out.emplace_back(event);
+  }
   if (words_of && (option.values == "THREAD" || option.name == "part"))
     out = words_of(option.values == "THREAD" ? "THREAD" : "part");
   return out;

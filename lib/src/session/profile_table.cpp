@@ -28,6 +28,9 @@ constexpr auto settings = joined(
                                 "whether each stop shows how long the program ran before it, and\n"
                                 "its CPU time: [11.3 ms, 10.1 ms CPU]"}}});
 
+constexpr auto all_options_of_start =
+    joined(options_of_start, std::array<OptionSpec, 1>{sampled_event_option});
+
 constexpr std::array<OptionSpec, 1> status_options{json_option};
 
 constexpr std::array<OptionSpec, 7> report_options{
@@ -83,7 +86,7 @@ std::string written_formats() {
 }
 
 constexpr CommandSpec commands[] = {
-    {"start", "", options_of_start, "begin sampling the program",
+    {"start", "", all_options_of_start, "begin sampling the program",
      "Sampling begins with the current process or, if there is none, with the next\n"
      "process that you run or attach to. It continues over stops and further runs\n"
      "until `profile stop`, or until you detach. The options apply to this start only;\n"
@@ -93,7 +96,12 @@ constexpr CommandSpec commands[] = {
      "if perf is refused; the library is preloaded at `run`, or loaded at a stop if\n"
      "you name this backend. With interrupt, the debugger stops the program for each\n"
      "sample, which works for remote targets and static programs. auto selects the\n"
-     "first backend that works, and says why. Only interrupt counts wall time.",
+     "first backend that works, and says why. Only interrupt counts wall time.\n"
+     "With --event, perf samples an event in place of the clock: each page-faults,\n"
+     "minor-faults, major-faults, context-switches or cpu-migrations; and, where the\n"
+     "processor counts them for perf, one in many cycles, instructions, ref-cycles,\n"
+     "bus-cycles, branches, branch-misses, cache-references, cache-misses, or rHEX for\n"
+     "a raw event.",
      "profile start --frequency 4000"},
     {"stop", "", {}, "end sampling and keep the samples", "", "profile stop"},
     {"status", "", status_options, "show what is sampled, how, and the counts so far",

@@ -53,6 +53,11 @@ void Sampling::end_part(std::string_view trigger) {
     sampler_->end_part(trigger, begin, time_.ran_ns());
 }
 
+std::string total_of(const StackProfile &profile) {
+  return counted(static_cast<uint64_t>(profile.totals().front()),
+                 profile.strings[profile.value_types().front().type]);
+}
+
 Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
   if (!sampler_)
     return Reply{};
@@ -76,10 +81,8 @@ Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
           const StackProfile &profile) -> Result<Reply> {
         if (!announce)
           return Reply{};
-        const int64_t ticks = profile.totals().front();
-        return Reply{fmt::format("{}; {} {} kept.\n", ended,
-                                 counted(static_cast<uint64_t>(ticks), "ticks"),
-                                 ticks == 1 ? "is" : "are"),
+        return Reply{fmt::format("{}; {} {} kept.\n", ended, total_of(profile),
+                                 profile.totals().front() == 1 ? "is" : "are"),
                      {}};
       });
 }
@@ -115,7 +118,7 @@ SamplerStatus Sampling::sums() {
        {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
         &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
         &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::truncated_stacks,
-        &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns})
+        &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns, &SamplerStatus::counted})
     all.*counter += ended_.*counter;
   return all;
 }

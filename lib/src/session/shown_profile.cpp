@@ -27,6 +27,9 @@ std::string why_no_samples(ProfileGroup &group) {
                            ? "entered only where the stack holds no return address"
                        : region->inlined() != 0 ? "entered only in inlined copies"
                                                 : "not entered");
+  if (const auto &event = sampling.options().event)
+    return fmt::format("no samples yet: the program ran for {}, and the kernel counted {} {}",
+                       seconds_text(ran), sampling.sums().counted, event->name);
   const uint32_t hz = sampling.options().frequency_hz;
   const double ran_seconds = static_cast<double>(ran) * 1e-9;
   if (ran_seconds * hz < 10)
@@ -47,9 +50,11 @@ std::string why_no_samples(ProfileGroup &group) {
                      seconds_text(ran), seconds_text(now.cpu_ns));
 }
 
-std::string user_code_footer(const SamplerStatus &now) {
+std::string user_code_footer(const SamplerStatus &now, bool of_clock) {
   if (now.kernel_included)
     return {};
+  if (!of_clock)
+    return "(user code only: what the kernel's code caused was not sampled)";
   return fmt::format("(user code only: the kernel's part, {} of {} of CPU time, was not sampled)",
                      seconds_text(now.unsampled_ns), seconds_text(now.cpu_ns));
 }
@@ -112,7 +117,7 @@ std::string footer(ProfileGroup &group) {
   if (const Region *const region = group.sampling.region())
     add_line(region_footer(*region));
   const SamplerStatus now = group.sampling.sums();
-  add_line(user_code_footer(now));
+  add_line(user_code_footer(now, !group.sampling.options().event));
   if (now.queued != 0)
     add_line(fmt::format("(wall time; waits for a processor are left out: {})",
                          counted(now.queued, "ticks")));

@@ -90,20 +90,27 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
               : fmt::format("{} (auto; {})", name_of(shown.backend), passed_over));
     SamplerStatus clock_of = now; // set even before the first sample
     clock_of.wall_clock |= shown.backend == Backend::interrupt;
-    noted("clock", clock_words(clock_of, facts, shown.remote));
+    if (shown.event)
+      noted("event", event_words(*shown.event));
+    else
+      noted("clock", clock_words(clock_of, facts, shown.remote));
     noted("stacks", shown.stacks == StackMode::none       ? "none"
                     : shown.backend == Backend::interrupt ? "unwound by the debugger"
                     : shown.stacks == StackMode::dwarf
                         ? "dwarf"
                         : "fp (may be truncated where code has no frame pointers)");
-    line("requested_hz", uint64_t{shown.frequency_hz});
+    if (!shown.event)
+      line("requested_hz", uint64_t{shown.frequency_hz});
   }
   const uint64_t ticks = now.wall_clock ? now.rounds : now.samples + now.outside;
   const uint64_t clock_ns = now.wall_clock ? run : now.cpu_ns - now.unsampled_ns;
-  line("delivered_hz", clock_ns == 0
-                           ? uint64_t{0}
-                           : static_cast<uint64_t>(std::llround(static_cast<double>(ticks) * 1e9 /
-                                                                static_cast<double>(clock_ns))));
+  if (shown.event && collected)
+    line("counted", now.counted);
+  else if (!shown.event)
+    line("delivered_hz", clock_ns == 0
+                             ? uint64_t{0}
+                             : static_cast<uint64_t>(std::llround(static_cast<double>(ticks) * 1e9 /
+                                                                  static_cast<double>(clock_ns))));
   line("samples", now.samples);
   line("in_kernel", now.kernel_samples);
   if (collected && (shown.region || now.outside != 0))

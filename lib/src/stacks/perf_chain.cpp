@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cerrno>
 
 namespace tally {
 
@@ -45,6 +46,13 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
   const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
   return bit != 0 && (mask & not_x86_64 & ~bit) == 0 && at < sample.regs.size() ? sample.regs[at]
                                                                                 : 0;
+}
+
+bool is_in_system_call(const PerfLayout &layout, const PerfSample &sample) {
+  constexpr uint64_t ax_bit = 1; // of the mask, in which AX is register 0
+  const uint64_t mask = layout.regs_user;
+  return (mask & not_x86_64) == 0 && (mask & ax_bit) != 0 && sample.regs.size() > 0 &&
+         sample.regs[0] == static_cast<uint64_t>(-ENOSYS);
 }
 
 namespace {

@@ -19,6 +19,11 @@ namespace tally {
 // Returns the user-mode pc, even if the sample was taken in the kernel; 0 if it is unknown.
 uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample);
 
+// Returns whether the sample shows a thread of x86-64 inside of a system call that it entered by
+// itself and that has no result yet: from its entry on, the saved AX is -ENOSYS. In a stop for a
+// tracer, and where the scheduler took the processor away from user code, AX has another value.
+bool is_in_system_call(const PerfLayout &layout, const PerfSample &sample);
+
 // Appends the user-mode part of the chain that the kernel recorded by frame pointers.
 void follow(const PerfSample &sample, CallChain &chain);
 
