@@ -2,9 +2,12 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include <fcntl.h>
@@ -23,6 +26,7 @@
 #include <tally/sampler.h>
 
 #include "collect/agent.h"
+#include "live_table.h"
 #include "profiles.h"
 #include "support/text.h"
 
@@ -175,16 +179,24 @@ std::string ending(int status) {
   return fmt::format("exited, status {}", WEXITSTATUS(status));
 }
 
-// Waits until the program ends or the user interrupts the recording. Returns what ended it.
-std::string wait_for(pid_t pid, bool ours, const EndSignals &signals) {
+// Waits until the program ends or the user interrupts the recording. Returns what ended it. Calls
+// `each_second` about once a second, unless it is empty.
+std::string wait_for(pid_t pid, bool ours, const EndSignals &signals,
+                     const std::function<void()> &each_second) {
+  using Clock = std::chrono::steady_clock;
+  auto due = Clock::now() + std::chrono::seconds(1);
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   std::string end = "ended";
   std::array<pollfd, 2> polled{{{process, POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
   // Without a descriptor (before Linux 5.3, or forbidden by a seccomp filter), poll the process.
-  const int look_ms = process < 0 ? 50 : -1;
+  const int look_ms = process < 0 ? 50 : each_second ? 100 : -1;
   while (true) {
     if (::poll(polled.data(), polled.size(), look_ms) < 0 && errno != EINTR)
       break;
+    if (each_second && Clock::now() >= due) {
+      each_second();
+      due = Clock::now() + std::chrono::seconds(1);
+    }
     if (polled[1].revents & POLLIN) {
       const int signal = signals.take();
       if (!ours) {
@@ -343,6 +355,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
     return output.empty() ? default_file_name(*format, std::to_string(process)) : output;
   };
   TALLY_CHECK(check_output(path_for(pid)));
+  if (given.has("live") && output == "-")
+    return fail(ErrorCode::invalid_argument, "writes to standard output, as -o - does", "--live");
   if (pid != 0 && is_kernel_thread(pid))
     return fail(ErrorCode::unsupported, "is a kernel thread, which runs no program to sample",
                 fmt::format("process {}", pid));
@@ -378,9 +392,19 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
     say(fmt::format("tally: sampling process {}; Ctrl-C ends it", pid));
   }
   const auto begin = std::chrono::steady_clock::now();
-  const std::string end = wait_for(pid, ours, signals);
-  const auto took = static_cast<uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  const auto so_far = [begin] {
+    return static_cast<uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  };
+  std::function<void()> each_second;
+  std::optional<LiveTable> live;
+  if (given.has("live")) {
+    live.emplace(*sampler, fmt::format("process {}", pid));
+    each_second = [&] { live->draw(so_far()); };
+  }
+  const std::string end = wait_for(pid, ours, signals, each_second);
+  live.reset();
+  const uint64_t took = so_far();
   sampler->stop();
   const SamplerStatus status = sampler->status();
   const AgentFacts facts = agent ? agent->facts() : AgentFacts{};

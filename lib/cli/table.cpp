@@ -145,7 +145,7 @@ constexpr auto convert_specs =
            }});
 constexpr auto merge_specs = joined(input_specs, output_specs);
 
-constexpr std::array<OptionSpec, 8> record_specs{{
+constexpr std::array<OptionSpec, 9> record_specs{{
     help_option,
     {.name = "o",
      .values = "FILE",
@@ -163,6 +163,7 @@ constexpr std::array<OptionSpec, 8> record_specs{{
      .least = frequency_option.least,
      .most = frequency_option.most},
     sampled_event_option,
+    {.name = "live", .summary = "show the flat table while sampling, anew each second"},
     stacks_option,
     {.name = "backend",
      .values = "auto|perf|agent",
