@@ -58,10 +58,11 @@ Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command) {
     std::string message = sampling.is_active()
                               ? fmt::format("process {} is already being sampled", sampling.pid())
                               : "the next run is already set to be sampled";
+    const StartOptions &now = sampling.is_active() ? sampling.options() : group.backends.options();
     if (!command.options.empty())
-      message += fmt::format(
-          " at {} Hz; `profile stop` first to change options",
-          (sampling.is_active() ? sampling.options() : group.backends.options()).frequency_hz);
+      message += fmt::format("{}; `profile stop` first to change options",
+                             now.event ? ": " + event_words(*now.event)
+                                       : fmt::format(" at {} Hz", now.frequency_hz));
     return fail(ErrorCode::bad_state, std::move(message), "profile start");
   }
   StartOptions wanted = start_options(group.settings, command);
