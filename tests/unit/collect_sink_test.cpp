@@ -1,4 +1,6 @@
 // Tests the conversion of records to a profile, without a kernel.
+#include <optional>
+
 #include <gtest/gtest.h>
 
 #include "collect/sample_sink.h"
@@ -103,6 +105,75 @@ TEST_F(SinkTest, AddsTheKernelAsTheLeafOfItsCaller) {
   EXPECT_EQ(p.mappings().size(), 2u);
   EXPECT_EQ(sink.counters().samples, 2u);
   EXPECT_EQ(sink.counters().kernel_samples, 2u);
+}
+
+// Samples of context switches, with the registers AX and IP.
+class SwitchTest : public testing::Test {
+protected:
+  static constexpr uint64_t in_call = static_cast<uint64_t>(-38); // -ENOSYS
+  SwitchTest() {
+    layout_.sample_type |= PERF_SAMPLE_REGS_USER;
+    layout_.regs_user = 1U | 1U << 8;
+    options_.event = *event_by_name("context-switches");
+    sink_.emplace(pid, 0, options_, layout_);
+  }
+  void handle(const RecordBytes &fields, uint32_t type, uint16_t misc) {
+    const auto bytes = fields.record(type, misc);
+    PerfRecord record;
+    ASSERT_TRUE(first_perf_record(bytes, record));
+    sink_->handle(record);
+  }
+  void sample(int32_t tid, uint64_t ax) {
+    RecordBytes b;
+    b.add(uint64_t{0xffffffff81000000}).add(int32_t{pid}).add(tid).add(uint64_t{1});
+    b.add(uint64_t{2}).add(uint64_t{PERF_CONTEXT_USER}).add(uint64_t{0x1010});
+    b.add(uint64_t{PERF_SAMPLE_REGS_ABI_64}).add(ax).add(uint64_t{0x1010});
+    handle(b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
+  }
+  void switched(int32_t tid, uint16_t misc) {
+    RecordBytes b;
+    b.add(int32_t{pid}).add(tid).add(uint64_t{1});
+    handle(b, PERF_RECORD_SWITCH, misc);
+  }
+  static constexpr uint16_t out = PERF_RECORD_MISC_SWITCH_OUT;
+  static constexpr uint16_t preempted = out | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+
+  PerfLayout layout_ = layout;
+  SamplerOptions options_;
+  std::optional<SampleSink> sink_;
+};
+
+TEST_F(SwitchTest, CountsAllOfAProgramThatNobodyTraces) {
+  for (const uint64_t ax : {in_call, uint64_t{7}}) {
+    sample(pid, ax);
+    switched(pid, out);
+    switched(pid, 0);
+  }
+  EXPECT_EQ(sink_->counters().samples, 2u);
+  EXPECT_EQ(sink_->counters().outside, 0u);
+}
+
+TEST_F(SwitchTest, LeavesOutTheStopsOfATracer) {
+  sink_->set_traced(true);
+  sample(pid, in_call); // waits in a system call
+  switched(pid, out);
+  EXPECT_EQ(sink_->counters().samples, 1u);
+  sample(pid, 7);
+  sample(pid + 1, static_cast<uint64_t>(-512)); // a system call that the stop has interrupted
+  sample(pid + 2, 7);
+  switched(pid, out);
+  switched(pid + 1, out);
+  switched(pid + 2, preempted);
+  switched(pid + 2, 0); // on the processor again
+  EXPECT_EQ(sink_->counters().samples, 2u);
+  EXPECT_EQ(sink_->counters().outside, 2u);
+  sample(pid, 7); // its record is lost
+  sink_->finish();
+  EXPECT_EQ(sink_->counters().samples, 3u);
+  const auto p = sink_->collector().snapshot("now", 0, 1);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->totals().front(), 3);
+  EXPECT_EQ(p->strings[p->value_types().front().type], "context-switches");
 }
 
 TEST_F(SinkTest, IgnoresOtherProcesses) {
