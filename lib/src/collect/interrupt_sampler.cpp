@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "collect/interrupt.h"
+#include "collect/perf_sampler.h"
 #include "collect/proc_info.h"
 #include "collect/stack_collector.h"
 #include "support/clock.h"

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <tally/formats.h>
+#include <tally/sampler.h>
 
 #include "session/command_help.h"
 #include "support/alternatives.h"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <tally/formats.h>
+#include <tally/sampler.h>
 
 #include "session/command_line.h"
 

@@ -51,7 +51,7 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
 bool is_in_system_call(const PerfLayout &layout, const PerfSample &sample) {
   constexpr uint64_t ax_bit = 1; // of the mask, in which AX is register 0
   const uint64_t mask = layout.regs_user;
-  return (mask & not_x86_64) == 0 && (mask & ax_bit) != 0 && sample.regs.size() > 0 &&
+  return (mask & not_x86_64) == 0 && (mask & ax_bit) != 0 && !sample.regs.empty() &&
          sample.regs[0] == static_cast<uint64_t>(-ENOSYS);
 }
 
