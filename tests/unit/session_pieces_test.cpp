@@ -8,6 +8,7 @@
 #include "session/action_queue.h"
 #include "session/name_lookup.h"
 #include "session/profile_store.h"
+#include "session/profile_table.h"
 #include "session/run_clock.h"
 #include "session/settings.h"
 
