@@ -552,5 +552,49 @@ TEST(GcovCounts, CountsManyConditionsOfABlockOnManyLines) {
   EXPECT_EQ(details.last_condition - details.first_condition, count);
 }
 
+// Returns the graph of two functions of which each has one block, on the same line.
+CoverageGraph two_functions_on_a_line() {
+  CoverageGraph graph;
+  graph.lines = {5};
+  for (uint32_t i = 0; i < 2; ++i) {
+    GraphFunction function;
+    function.name = graph.strings.intern(i == 0 ? "f" : "g");
+    function.file = graph.strings.intern("f.c");
+    function.start_line = 4 + i;
+    function.end_line = 5;
+    function.block_count = 3;
+    function.exit_block = 1;
+    function.first_arc = 2 * i;
+    function.last_arc = 2 * (i + 1);
+    function.first_location = i;
+    function.last_location = i + 1;
+    graph.arcs.insert(graph.arcs.end(), {{0, 2, tree}, {2, 1, 0}});
+    graph.locations.push_back({2, function.file, 0, 1});
+    graph.functions.push(function);
+  }
+  return graph;
+}
+
+GcovCounts counted_inside(const CoverageGraph &graph, const OpenFrame &like, Diagnostics &found) {
+  CoverageCounters counters;
+  counters.values = {7, 9};
+  counters.of = {{0, 1, true}, {1, 2, true}};
+  std::vector<OpenFrame> frames(2, like);
+  frames[1].function = GraphFunctionId{1};
+  GcovOptions options;
+  options.frames = frames;
+  return count_as_gcov(graph, counters, "f.gcno", found, options);
+}
+
+TEST(OpenFunctions, MakeALineOfTwoFunctionsUnbounded) {
+  Diagnostics found;
+  const GcovCounts counts =
+      counted_inside(two_functions_on_a_line(),
+                     {.file = "f.c", .line = 5, .optimized = true, .in_registers = true}, found);
+  EXPECT_TRUE(found.findings().empty()) << found.findings()[0].text();
+  ASSERT_EQ(counts.files[0].lines.size(), 1u);
+  EXPECT_EQ(counts.files[0].lines[0].uncertain, INT64_MAX);
+}
+
 } // namespace
 } // namespace tally::coverage_test

@@ -185,6 +185,18 @@ TEST(Coverage, RefusesASumThatDoesNotFit) {
   EXPECT_TRUE(overflows(to, more));
 }
 
+// Both constructors of a class get one name.
+TEST(Coverage, KeepsWhatIsUncertainOfUnitedFunctions) {
+  Coverage all;
+  all.files = {file_of({1})};
+  all.files[0].functions = {{"_ZN1BC1Ei", 3, 4, 5, false, 1},
+                            {"_ZN1BC2Ei", 3, 4, 6, false, INT64_MAX}};
+  ASSERT_TRUE(demangle_names(all));
+  ASSERT_EQ(all.files[0].functions.size(), 1u);
+  EXPECT_EQ(all.files[0].functions[0].count, 11);
+  EXPECT_EQ(all.files[0].functions[0].uncertain, INT64_MAX);
+}
+
 TEST(Coverage, AssignsCountsWithoutATestToTheUnnamedTest) {
   Coverage named, plain;
   named.files = {file_of({1})};

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/checked.h"
+
 namespace tally {
 
 namespace {
@@ -52,7 +54,7 @@ GcovRow joined(std::span<const GcovRow> rows, GcovCounts &counts, bool &fits) {
     fits &= !__builtin_add_overflow(sum.by_blocks, more.by_blocks, &sum.by_blocks);
     fits &= !__builtin_add_overflow(sum.at_least, more.at_least, &sum.at_least);
     fits &= !__builtin_add_overflow(sum.raw_at_least, more.raw_at_least, &sum.raw_at_least);
-    fits &= !__builtin_add_overflow(sum.uncertain, more.uncertain, &sum.uncertain);
+    sum.uncertain = saturated_sum(sum.uncertain, more.uncertain);
     sum.unexecuted |= more.unexecuted;
     sum.has_blocks |= more.has_blocks;
     has_details |= more.details != 0;

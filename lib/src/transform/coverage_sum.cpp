@@ -224,6 +224,7 @@ Result<void> unite_functions(FileCoverage &file) {
       FunctionCoverage &sum = functions[kept - 1];
       sum.end_line = std::max(sum.end_line, functions[i].end_line);
       sum.inexact |= functions[i].inexact;
+      sum.uncertain = saturated_sum(sum.uncertain, functions[i].uncertain);
       if (!checked_add(sum.count, functions[i].count))
         return counts_overflow(file.path, sum.start_line);
       continue;
