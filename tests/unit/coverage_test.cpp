@@ -596,5 +596,25 @@ TEST(OpenFunctions, MakeALineOfTwoFunctionsUnbounded) {
   EXPECT_EQ(counts.files[0].lines[0].uncertain, INT64_MAX);
 }
 
+// The counters of the entry are moved and kept in registers like all others.
+TEST(OpenFunctions, MakeCallsAsUncertainAsLines) {
+  Diagnostics found;
+  const CoverageGraph graph = two_functions_on_a_line();
+  OpenFrame frame{.file = "f.c", .line = 5};
+  const auto range = [&](size_t function) {
+    const GcovCounts counts = counted_inside(graph, frame, found);
+    const GcovFunction &row = counts.files[0].functions[function];
+    return std::pair(row.execution_count, row.uncertain);
+  };
+  EXPECT_EQ(range(0), std::pair(INT64_C(7), INT64_C(1)));
+  EXPECT_EQ(range(1), std::pair(INT64_C(9), INT64_C(1)));
+  frame.optimized = true;
+  EXPECT_EQ(range(0), std::pair(INT64_C(6), INT64_C(3)));
+  EXPECT_EQ(range(1), std::pair(INT64_C(8), INT64_C(3)));
+  frame.in_registers = true;
+  EXPECT_EQ(range(0), std::pair(INT64_C(6), INT64_MAX));
+  EXPECT_EQ(range(1), std::pair(INT64_C(8), INT64_MAX));
+}
+
 } // namespace
 } // namespace tally::coverage_test

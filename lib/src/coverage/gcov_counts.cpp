@@ -13,6 +13,7 @@
 #include "coverage/gcov_rows.h"
 #include "coverage/line_cycles.h"
 #include "coverage/open_frames.h"
+#include "support/checked.h"
 
 namespace tally {
 
@@ -93,7 +94,7 @@ private:
   void add_open_function(GraphFunctionId id, std::span<const OpenFrame> frames);
   bool add_combinations(GraphFunctionId id, const std::vector<std::vector<OpenBlock>> &choices,
                         GcovFunction &row);
-  void widen(size_t rows, std::span<const OpenFrame> frames);
+  void widen(size_t rows, std::span<const OpenFrame> frames, GcovFunction &function);
   void merge_last(size_t rows, size_t last_rows, size_t branches, size_t last_branches);
   void add_row(GraphFunctionId id, const GcovFunction &row);
   int64_t entries(const GraphFunction &function, const FlowCounts &flow) const;
@@ -406,29 +407,31 @@ void Counting::add_open_function(GraphFunctionId id, std::span<const OpenFrame> 
       each.at_least = each.raw_at_least = each.has_blocks ? each.by_blocks : each.raw;
       each.uncertain = INT64_MAX;
     }
+    row.execution_count = std::max<int64_t>(0, row.execution_count - std::ssize(frames));
     row.uncertain = INT64_MAX;
   }
-  widen(rows, frames);
+  widen(rows, frames, row);
   add_row(id, row);
 }
 
 // Compilers move code across the updates of counters, by an iteration or so, in either direction.
-void Counting::widen(size_t rows, std::span<const OpenFrame> frames) {
+void Counting::widen(size_t rows, std::span<const OpenFrame> frames, GcovFunction &function) {
   const auto moved = std::ranges::count_if(
       frames, [](const OpenFrame &frame) { return frame.optimized && !frame.in_call; });
   const bool unbounded =
       std::ranges::any_of(frames, [](const OpenFrame &frame) { return frame.in_registers; });
-  for (Row &row : std::span(rows_).subspan(rows)) {
-    if (moved > 0 && row.uncertain != INT64_MAX) {
-      int64_t &count = row.has_blocks ? row.by_blocks : row.raw;
-      const int64_t most = count + row.uncertain + moved;
+  const auto widen_one = [&](int64_t &count, int64_t &uncertain) {
+    if (uncertain != INT64_MAX) {
+      const int64_t more = saturated_sum<int64_t>(uncertain, std::min<int64_t>(count, moved));
       count = std::max<int64_t>(0, count - moved);
-      row.at_least = row.raw_at_least = count;
-      row.uncertain = most - count;
+      uncertain = unbounded ? INT64_MAX : saturated_sum<int64_t>(more, moved);
     }
-    if (unbounded)
-      row.uncertain = INT64_MAX;
-  }
+    return count;
+  };
+  widen_one(function.execution_count, function.uncertain);
+  for (Row &row : std::span(rows_).subspan(rows))
+    row.at_least = row.raw_at_least =
+        widen_one(row.has_blocks ? row.by_blocks : row.raw, row.uncertain);
 }
 
 // Returns false if no combination has a solution without negative counts.
