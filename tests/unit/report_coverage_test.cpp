@@ -6,6 +6,7 @@
 
 #include <tally/coverage_report.h>
 
+#include "report/live_coverage.h"
 #include "report/render.h"
 
 namespace tally::report_coverage_test {
@@ -269,6 +270,19 @@ TEST(CoverageGithub, EscapesNames) {
   EXPECT_TRUE(lines[1].starts_with(
       "::warning file=100%25%2Ca%3Ab%0D%0A%3A%3Aerror%3A%3A?.c,line=1,endLine=1,title="))
       << lines[1];
+}
+
+// The first number beyond all lines is not representable.
+TEST(LiveCoverageSource, ShowsTheLastPossibleLine) {
+  const FileCoverage file =
+      file_of("/no/such/source.y", {{7, 1}, {UINT32_MAX - 1, 2}, {UINT32_MAX, 3}});
+  const std::string text =
+      source_to_text({&file, 8, UINT32_MAX}, {{file.path, UINT32_MAX}}, "/", {});
+  const auto lines = lines_of(text);
+  ASSERT_EQ(lines.size(), 5u) << text; // path, error, head, and two rows
+  EXPECT_NE(lines[3].find("2  4294967294"), std::string::npos) << text;
+  EXPECT_NE(lines[4].find("3  4294967295"), std::string::npos) << text;
+  EXPECT_TRUE(lines[4].starts_with("=>")) << text;
 }
 
 } // namespace

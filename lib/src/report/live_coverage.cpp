@@ -257,24 +257,25 @@ std::string source_to_text(const CoveredSource &source, const StoppedLines &stop
   table.add_column("line", true);
   table.add_column("", false);
   table.let_last_give_way();
-  std::string_view rest = text ? std::string_view(text->bytes) : std::string_view();
-  auto counted = file.lines.begin();
-  for (uint32_t number = 1; number <= source.last; ++number) {
-    if (text && rest.empty())
-      break;
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    while (counted != file.lines.end() && counted->line < number)
-      ++counted;
-    const bool has_count = counted != file.lines.end() && counted->line == number;
-    if (!text && counted == file.lines.end())
-      break;
-    if (number < source.first || (!text && !has_count))
-      continue;
+  auto counted = std::ranges::lower_bound(file.lines, source.first, {}, &LineCoverage::line);
+  const auto add_row = [&](uint32_t number, const LineCoverage *line, std::string_view words) {
     table.add_row({stopped.contains({file.path, number}) ? "=>" : "",
-                   has_count ? count_text(counted->count, counted->uncertain) : std::string(),
-                   fmt::format("{}", number), expand_tabs(line)});
+                   line ? count_text(line->count, line->uncertain) : std::string(),
+                   fmt::format("{}", number), expand_tabs(words)});
+  };
+  if (!text) // line numbers may be huge (#line), so only those with counts are visited
+    for (; counted != file.lines.end() && counted->line <= source.last; ++counted)
+      add_row(counted->line, &*counted, {});
+  std::string_view rest = text ? std::string_view(text->bytes) : std::string_view();
+  for (uint32_t number = 1; !rest.empty() && number <= source.last; ++number) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view words = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (number < source.first)
+      continue;
+    const bool has_count = counted != file.lines.end() && counted->line == number;
+    add_row(number, has_count ? &*counted : nullptr, words);
+    counted += has_count;
   }
   return out + table.render(options.limit, options.width, options.style);
 }
