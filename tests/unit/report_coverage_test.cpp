@@ -285,5 +285,30 @@ TEST(LiveCoverageSource, ShowsTheLastPossibleLine) {
   EXPECT_TRUE(lines[4].starts_with("=>")) << text;
 }
 
+TEST(LiveCoverageSource, FindsFunctionsByTheirNamesInCxx) {
+  Coverage coverage;
+  coverage.files = {file_of("/src/a.cpp", {{1, 1}, {9, 1}})};
+  coverage.files[0].functions = {{"(anonymous namespace)::hidden(int)", 1, 2, 1},
+                                 {"int twice<int>(int)", 3, 4, 1},
+                                 {"A::operator()(int) const", 5, 6, 1},
+                                 {"ns::f(int)", 7, 8, 1}};
+  for (const auto &[name, line] : std::initializer_list<std::pair<const char *, uint32_t>>{
+           {"hidden", 1},
+           {"(anonymous namespace)::hidden", 1},
+           {"(anonymous namespace)::hidden(int)", 1},
+           {"twice<int>", 3},
+           {"twice", 3},
+           {"operator()", 5},
+           {"A::operator()", 5},
+           {"f", 7},
+           {"ns::f(int)", 7}}) {
+    const auto source = covered_source(coverage, name);
+    ASSERT_TRUE(source) << name << ": " << source.error().text();
+    EXPECT_EQ(source->first, line) << name;
+  }
+  for (const char *name : {"idden", "s::f", "int"})
+    EXPECT_FALSE(covered_source(coverage, name)) << name;
+}
+
 } // namespace
 } // namespace tally::report_coverage_test

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "report/names.h"
 #include "report/render.h"
 #include "support/checked.h"
 #include "support/path.h"
@@ -85,14 +86,6 @@ std::string dumped(const Json &json) {
 
 size_t limited(size_t rows, uint32_t limit) {
   return limit == 0 ? rows : std::min<size_t>(rows, limit);
-}
-
-// Returns whether `name` is `wanted`, or ends with it after one of `separators`.
-bool ends_with_part(std::string_view name, std::string_view wanted, std::string_view separators) {
-  if (!name.ends_with(wanted))
-    return false;
-  return name.size() == wanted.size() ||
-         separators.find(name[name.size() - wanted.size() - 1]) != separators.npos;
 }
 
 } // namespace
@@ -199,11 +192,14 @@ Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view 
   const std::string source(what);
   CoveredSource out;
   size_t found = 0;
+  std::vector<std::string_view> names;
+  for (const FileCoverage &file : coverage.files)
+    for (const FunctionCoverage &function : file.functions)
+      names.push_back(function.name);
+  const FunctionMatcher matcher(what, names);
   for (const FileCoverage &file : coverage.files)
     for (const FunctionCoverage &function : file.functions) {
-      const std::string_view name = function.name;
-      if (!ends_with_part(name, what, ":") &&
-          !ends_with_part(name.substr(0, name.find('(')), what, ":"))
+      if (!matcher.matches(function.name))
         continue;
       out = {&file, function.start_line, function.end_line};
       ++found;
@@ -223,7 +219,7 @@ Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view 
       line = 0;
   }
   for (const FileCoverage &file : coverage.files)
-    if (ends_with_part(file.path, path, "/") && !file.lines.empty()) {
+    if (ends_with_path(file.path, path) && !file.lines.empty()) {
       constexpr uint32_t lines_around = 5;
       out = {&file, 1, UINT32_MAX};
       if (line > 0)
