@@ -310,5 +310,18 @@ TEST(LiveCoverageSource, FindsFunctionsByTheirNamesInCxx) {
     EXPECT_FALSE(covered_source(coverage, name)) << name;
 }
 
+// The lines of template instances have only the sum of their counts.
+TEST(LiveCoverageFunctions, LeaveOutAnInstanceThatNeverRan) {
+  Coverage coverage;
+  coverage.files = {file_of("/src/a.cpp", {{1, 4}, {2, 4}, {5, 3}})};
+  coverage.files[0].functions = {{"int twice<char>(char)", 1, 2, 0},
+                                 {"int twice<int>(int)", 1, 2, 4},
+                                 {"main", 5, 6, 0}}; // a thread was in it before the mark
+  const std::string text = functions_to_text(coverage, "/src", {});
+  EXPECT_EQ(text.find("twice<char>"), std::string::npos) << text;
+  EXPECT_NE(text.find("twice<int>"), std::string::npos) << text;
+  EXPECT_NE(text.find("main"), std::string::npos) << text;
+}
+
 } // namespace
 } // namespace tally::report_coverage_test

@@ -41,6 +41,17 @@ template <class Counted> bool has_run(const Counted &counted) {
   return counted.count != 0 || counted.uncertain != 0;
 }
 
+// Returns whether another function has the same lines.
+bool is_instance(const FileCoverage &file, const FunctionCoverage &function) {
+  const auto first = std::ranges::lower_bound(file.functions, function.start_line, {},
+                                              &FunctionCoverage::start_line);
+  const auto last = std::ranges::upper_bound(file.functions, function.start_line, {},
+                                             &FunctionCoverage::start_line);
+  return std::count_if(first, last, [&](const FunctionCoverage &each) {
+           return each.end_line == function.end_line;
+         }) > 1;
+}
+
 std::vector<FunctionRow> functions_that_ran(const Coverage &coverage) {
   std::vector<FunctionRow> rows;
   for (const FileCoverage &file : coverage.files)
@@ -52,7 +63,9 @@ std::vector<FunctionRow> functions_that_ran(const Coverage &coverage) {
         ++row.lines;
         row.lines_run += line->count != 0;
       }
-      if (has_run(function) || row.lines_run > 0)
+      // A thread may have been in the function since before the mark. The lines of the instances of
+      // a template have only the sum of their counts, which does not show which of them ran.
+      if (has_run(function) || (row.lines_run > 0 && !is_instance(file, function)))
         rows.push_back(row);
     }
   sort_by_count(rows,

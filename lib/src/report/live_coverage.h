@@ -18,7 +18,7 @@ namespace tally {
 // What a row is.
 enum class CoverageBy : uint8_t { file, function, line, object };
 
-// Returns "7", "7?" for 6 or 7, and ">=7" if there is more than one possible count.
+// Returns "7", "7?" for 6 or 7, and ">=7" if there are more than two possible counts.
 std::string count_text(int64_t count, int64_t uncertain);
 
 // Returns a table of what ran, with the largest counts first: of functions, with the numbers of
