@@ -192,7 +192,10 @@ LiveProgram::changed_objects(const Reading &now, const Reading &before, bool onl
 Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std::string &folder) {
   namespace fs = std::filesystem;
   for (const ObjectFiles &object : objects) {
-    const fs::path path = fs::path(folder) / fs::path(object.data).relative_path();
+    // The path is from the program's memory, which may hold anything: ".." must not lead out of the
+    // directory.
+    const fs::path below = (fs::path("/") / object.data).lexically_normal().relative_path();
+    const fs::path path = fs::path(folder) / below;
     std::error_code fault;
     fs::create_directories(path.parent_path(), fault);
     if (fault)
