@@ -29,5 +29,22 @@ TEST(CounterFilesOnDisk, StayBelowTheDirectory) {
     EXPECT_FALSE(folder.get(std::string("in/out/") + name + ".gcda").empty()) << name;
 }
 
+// A static library may be part of a program and of its shared objects.
+TEST(CounterFilesOnDisk, HaveTheSumOfAnObjectInSeveralModules) {
+  const TemporaryFolder folder;
+  const std::vector objects{object_of("/u.gcda", 3), object_of("/m.gcda", 1),
+                            object_of("/u.gcda", 5)};
+  ASSERT_TRUE(write_counter_files(objects, folder / "out"));
+  Diagnostics diagnostics;
+  const auto data = read_gcov_data(folder.get("out/u.gcda"), "u.gcda", diagnostics);
+  ASSERT_TRUE(data) << data.error().text();
+  EXPECT_EQ(data->values, std::vector<int64_t>{8});
+  const auto refused = write_counter_files(
+      std::vector{object_of("/v.gcda", 3), object_of("/v.gcda", 3, 7)}, folder / "out");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("v.gcda: two modules write this file"), std::string::npos)
+      << refused.error().text();
+}
+
 } // namespace
 } // namespace tally::live

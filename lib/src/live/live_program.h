@@ -129,7 +129,8 @@ Error no_objects(const LiveProgram &program, std::string_view what, bool is_core
                  const Diagnostics &findings);
 
 // Writes the counters of objects as .gcda files below a directory, where the program would write
-// them with GCOV_PREFIX.
+// them with GCOV_PREFIX. Objects with one path become one file with the sums, as at the exit. Fails
+// if they cannot be added up.
 Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std::string &folder);
 
 // Returns the objects of a process, which may run, with their counters. Errors are those of
