@@ -140,6 +140,28 @@ class CoverageTest(unittest.TestCase):
             self.calls(play, whole), {"square": 17, "handle": 7, "checkpoint": 3, "main": 1}
         )
 
+    def test_a_stop_that_cannot_be_marked(self) -> None:
+        """The stacks are not known at the second stop, as in non-stop mode while a thread runs."""
+        since = "coverage report --by function --since stop --json"
+        stacks = "tally_gdb.performer.GdbPerformer.stacks"
+        play = self.play(
+            "break checkpoint",
+            "run",
+            "python import tally_gdb.performer",
+            f"python kept, {stacks} = {stacks}, lambda self: 'unknown'",
+            "continue",
+            f"python {stacks} = kept",
+            since,
+            "continue",
+            since,
+        )
+        self.assertEqual(
+            play.stderr.splitlines(),
+            ["coverage report: no stop was marked until now: auto-mark is on"]
+            + ["coverage report: only one stop was marked until now"],
+            play,
+        )
+
     def test_what_ran_since_a_mark(self) -> None:
         since = "coverage report --by function --since mark --json"
         play = self.play(

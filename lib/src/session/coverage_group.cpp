@@ -179,17 +179,25 @@ std::string CoverageGroup::auto_mark() const {
   return wanted == "off" ? "off" : "on";
 }
 
-// Errors are not shown: most programs have no counters.
+// Errors are not shown: most programs have no counters. A stop that cannot be marked breaks the
+// chain, because the stop before it is not the previous one of the next.
 void CoverageGroup::make_stop_mark() {
+  stop_before = nullptr;
+  std::shared_ptr<const CounterMark> previous = std::exchange(last_stop, nullptr);
   if (!open_local() || !counted_program("coverage"))
     return;
   const auto began = std::chrono::steady_clock::now(); // the layout is known now
   static_cast<void>(with_counters(
-      "coverage", [this, began](Result<std::shared_ptr<const CounterMark>> now) -> Result<Reply> {
+      "coverage",
+      [this, began, previous = std::move(previous)](
+          Result<std::shared_ptr<const CounterMark>> now) -> Result<Reply> {
         const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began;
         mark_times_.newest_ns = static_cast<uint64_t>(took.count());
         mark_times_.slow = took > longest_mark ? mark_times_.slow + 1 : 0;
-        stop_before = std::exchange(last_stop, now ? std::move(*now) : nullptr);
+        if (now) {
+          stop_before = previous;
+          last_stop = std::move(*now);
+        }
         return Reply{};
       }));
 }

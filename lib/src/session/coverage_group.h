@@ -75,9 +75,9 @@ public:
 
   Front &front;
   Settings settings;
-  std::shared_ptr<const CounterMark> mark;      // null if there is none
-  std::shared_ptr<const CounterMark> last_stop; // of the newest stop
-  std::shared_ptr<const CounterMark> stop_before;
+  std::shared_ptr<const CounterMark> mark;        // null if there is none
+  std::shared_ptr<const CounterMark> last_stop;   // of the newest stop; null if it has none
+  std::shared_ptr<const CounterMark> stop_before; // null if last_stop is
 
 private:
   using Step = std::function<Result<void>()>;
