@@ -253,6 +253,8 @@ Result<void> CoverageGroup::open_reported(const std::string &command, std::strin
 }
 
 Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &command) {
+  if (!program_)
+    return fail(ErrorCode::bad_state, "the program is gone", command);
   Diagnostics findings;
   TALLY_CHECK(program_->refresh(notes(), findings));
   if (!program_->layout().objects.empty())
@@ -354,7 +356,9 @@ Result<Reply> CoverageGroup::with_counters(const std::string &command, const The
                             then](const std::shared_ptr<CounterMark> &now) -> Result<Reply> {
     front.actions.push(
         {RequestKind::stacks, {}, {}},
-        [now, command, then](std::string_view answer) -> Result<Reply> {
+        [this, now, command, then](std::string_view answer) -> Result<Reply> {
+          if (!program_) // an event may come before the answer
+            return then(fail(ErrorCode::bad_state, "the program is gone", command));
           auto threads = parse_stacks(answer);
           if (!threads)
             return then(fail(ErrorCode::unsupported,

@@ -1,0 +1,92 @@
+#include <cstdlib>
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "session/session.h"
+#include "temporary.h"
+
+namespace tally::session_coverage_test {
+namespace {
+
+// The program `counted`, stopped when it is about to exit. Its own files of counters go to
+// `folder`.
+class Counted {
+public:
+  explicit Counted(const TemporaryFolder &folder) {
+    const char *const programs = std::getenv("TALLY_PROGRAMS");
+    const std::string path = std::string(programs ? programs : ".") + "/counted";
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::setenv("GCOV_PREFIX", (folder / "own").c_str(), 1);
+      ::close(STDOUT_FILENO);
+      ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+      ::execl(path.c_str(), path.c_str(), nullptr);
+      ::_exit(127);
+    }
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    ::ptrace(PTRACE_SETOPTIONS, pid_, nullptr, PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL);
+    ::ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
+    ::waitpid(pid_, &status, 0);
+    is_stopped_ = status >> 8 == (SIGTRAP | PTRACE_EVENT_EXIT << 8);
+  }
+  Counted(const Counted &) = delete;
+  ~Counted() {
+    ::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr); // the exit then goes on
+    ::waitpid(pid_, nullptr, 0);
+  }
+  bool is_stopped() const { return is_stopped_; }
+  DebugEvent event(EventKind kind) const {
+    DebugEvent event;
+    event.kind = kind;
+    event.target = TargetKind::native;
+    event.pid = pid_;
+    return event;
+  }
+  std::string stacks() const { return std::to_string(pid_) + " 0\n"; }
+
+private:
+  pid_t pid_ = 0;
+  bool is_stopped_ = false;
+};
+
+class CoverageCommands : public testing::Test {
+protected:
+  void SetUp() override {
+    if (!program.is_stopped())
+      GTEST_SKIP() << "the program `counted` cannot be traced";
+    ASSERT_TRUE(session.event(program.event(EventKind::target)));
+  }
+  // Runs a command, and answers its requests for stacks. Returns the text or the error.
+  std::string said(const std::string &line) {
+    auto reply = session.command(line, GroupId::coverage);
+    while (reply && reply->request.kind == RequestKind::stacks)
+      reply = session.answer(std::vector{program.stacks()});
+    return reply ? reply->text : reply.error().text();
+  }
+
+  TemporaryFolder folder;
+  Counted program{folder};
+  Session session;
+};
+
+TEST_F(CoverageCommands, EndIfTheProgramDoes) {
+  for (const char *line : {"report", "report --by object", "mark", "break", "list"}) {
+    ASSERT_TRUE(session.event(program.event(EventKind::target)));
+    const auto asked = session.command(line, GroupId::coverage);
+    ASSERT_TRUE(asked) << asked.error().text();
+    ASSERT_EQ(asked->request.kind, RequestKind::stacks);
+    ASSERT_TRUE(session.event(program.event(EventKind::exited)));
+    const auto reply = session.answer(std::vector{program.stacks()});
+    ASSERT_FALSE(reply) << reply->text;
+    EXPECT_NE(reply.error().text().find("the program is gone"), std::string::npos) << line;
+  }
+}
+
+} // namespace
+} // namespace tally::session_coverage_test
