@@ -290,6 +290,8 @@ class CoverageTest(unittest.TestCase):
         done = run([command_line(), "coverage", "--core", str(core), str(other / "x")], other, None)
         self.assertIn("is of another build", done.stderr)
         self.assertEqual(done.stdout, "")
+        play = play_gdb([f"core-file {core}", "coverage report"], str(other / "x"))
+        self.assertIn("is of another build", play.stderr)
 
     def test_reports(self) -> None:
         for name, text in (

@@ -190,7 +190,7 @@ int main(int argc, char **argv) {
   live::NotesCache cache;
   auto opened = live::process_source(tracee.pid());
   auto program = opened ? std::optional<live::LiveProgram>(std::move(*opened)) : std::nullopt;
-  if (!program || !program->refresh(cache, diagnostics))
+  if (!program || !program->refresh(cache))
     give_up("the program cannot be read");
   uint64_t self_count = 0;
   if (const auto file = symbolize::ElfFile::open(argv[4]))
@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
     std::vector<live::StoppedThread> threads;
     for (const pid_t tid : tasks_of(tracee.pid()))
       threads.push_back(stacks.of(tid));
-    if (!program->refresh(cache, diagnostics))
+    if (!program->refresh(cache))
       give_up("the program cannot be read");
     const auto snapshot = program->snapshot();
     std::vector<uint64_t> self(counts_itself.size());

@@ -46,5 +46,43 @@ TEST(CounterFilesOnDisk, HaveTheSumOfAnObjectInSeveralModules) {
       << refused.error().text();
 }
 
+// A program whose modules and memory are imaginary.
+class ImageSource final : public ProgramSource {
+public:
+  explicit ImageSource(Image &image, LoadedModule module)
+      : image_(image), modules_{std::move(module)} {}
+  Memory &memory() override { return image_; }
+  Result<std::string> state_of_modules() override { return state; }
+  std::vector<LoadedModule> modules(Diagnostics &) override { return modules_; }
+
+  std::string state = "loaded";
+
+private:
+  Image &image_;
+  std::vector<LoadedModule> modules_;
+};
+
+std::vector<ImageObject> one_object(const char *version) {
+  return {{"/a.gcda", word_of(version), 1, 2, {{false, 1, 2, 3, {{0, {7, 8}}}}}}};
+}
+
+TEST(LiveProgram, KeepsItsFindings) {
+  Image image({false, 8});
+  LiveProgram program(
+      std::make_unique<ImageSource>(image, write_objects(image, one_object("C04*"), 8, true)));
+  NotesCache notes;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(program.refresh(notes));
+    ASSERT_EQ(program.findings().findings().size(), 1u);
+    for (const bool is_core : {false, true})
+      EXPECT_NE(no_objects(program, "it", is_core)
+                    .message.find("was compiled by a GCC (C04*) whose counters are not known"),
+                std::string::npos);
+  }
+  image.bytes().clear(); // a core file without data
+  EXPECT_NE(no_objects(program, "it", true).message.find("the core file holds no data of program"),
+            std::string::npos);
+}
+
 } // namespace
 } // namespace tally::live

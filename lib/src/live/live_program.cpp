@@ -44,7 +44,7 @@ std::string NotesCache::place_of(const std::string &path) const {
   return fmt::format("{}/{}", place_, base_name(path));
 }
 
-Result<void> LiveProgram::refresh(NotesCache &cache, Diagnostics &diagnostics) {
+Result<void> LiveProgram::refresh(NotesCache &cache) {
   TALLY_TRY(state, source_->state_of_modules());
   state += "notes " + cache.place();
   if (state == state_)
@@ -86,7 +86,7 @@ Result<void> LiveProgram::refresh(NotesCache &cache, Diagnostics &diagnostics) {
   state_.reset();
   if (complete)
     state_ = std::move(state);
-  diagnostics.append(findings);
+  findings_ = std::move(findings);
   return {};
 }
 
@@ -263,13 +263,29 @@ std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles>
                      all > most ? fmt::format(" and {} more", all - most) : "");
 }
 
-Error no_objects(const LiveProgram &program, std::string_view what, bool is_core,
-                 const Diagnostics &findings) {
+namespace {
+
+// Returns whether some variable of a module can be read.
+bool holds_data(const LoadedModule &module, Memory &memory) {
+  std::vector<uint64_t> variables = module.places.roots;
+  for (const AddressRange &range : module.places.data)
+    variables.push_back(range.low);
+  for (const ClangUnit &unit : module.places.clang_units)
+    variables.push_back(unit.counters.begin()->second.low);
+  std::byte first;
+  return std::ranges::any_of(variables, [&](uint64_t address) {
+    return memory.read(address + module.bias, std::span(&first, 1));
+  });
+}
+
+} // namespace
+
+Error no_objects(LiveProgram &program, std::string_view what, bool is_core) {
+  const std::span<const Finding> findings = program.findings().findings();
   Error out;
   out.code = ErrorCode::no_data;
-  out.message = findings.findings().empty()
-                    ? fmt::format("nothing in {} was compiled with --coverage", what)
-                    : findings.findings()[0].text();
+  out.message = findings.empty() ? fmt::format("nothing in {} was compiled with --coverage", what)
+                                 : findings[0].text();
   for (const LoadedModule &module : program.modules()) {
     const std::string_view name = base_name(module.key.path);
     if (module.places.is_source_based()) {
@@ -277,10 +293,11 @@ Error no_objects(const LiveProgram &program, std::string_view what, bool is_core
       out.message = fmt::format(
           "{} counts source-based: `coverage dump FILE.profraw` in a debugger is for llvm-cov",
           name);
-    } else if (is_core && module.places.has_counters()) {
+    } else if (is_core && module.places.has_counters() &&
+               !holds_data(module, program.source().memory())) {
       out.message =
           fmt::format("the core file holds no data of {} (bit 0 of its coredump_filter)", name);
-    } else if (findings.findings().empty() && module.places.has_counters()) {
+    } else if (findings.empty() && module.places.has_counters()) {
       out.code = ErrorCode::bad_state;
       out.message =
           fmt::format("the variables of {} have no values yet: let its startup code run", name);
@@ -299,9 +316,10 @@ Result<std::vector<ObjectFiles>> objects_of(std::unique_ptr<ProgramSource> sourc
                                             const std::string &what, Diagnostics &diagnostics) {
   LiveProgram program(std::move(source));
   NotesCache cache;
-  TALLY_CHECK(program.refresh(cache, diagnostics));
+  TALLY_CHECK(program.refresh(cache));
+  diagnostics.append(program.findings());
   if (program.layout().objects.empty())
-    return fail(no_objects(program, what, is_core, diagnostics));
+    return fail(no_objects(program, what, is_core));
   const auto snapshot = program.snapshot();
   if (!snapshot)
     return fail(ErrorCode::io, fmt::format("the counters of {} cannot be read", what));

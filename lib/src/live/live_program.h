@@ -61,7 +61,9 @@ public:
   // Finds modules that were loaded since the last call, and forgets those that were unloaded. Fails
   // if the program is gone. If the source then wants more memory, this must be repeated.
   // `cache` provides the notes without which the counters of some objects cannot be told apart.
-  Result<void> refresh(NotesCache &cache, Diagnostics &diagnostics);
+  Result<void> refresh(NotesCache &cache);
+  // Returns what the last complete reading of the modules reported: what is damaged or not known.
+  const Diagnostics &findings() const { return findings_; }
   const CounterLayout &layout() const { return layout_; }
   const std::vector<LoadedModule> &modules() const { return modules_; }
   // Returns the paths of modules with counters that were unloaded since the program was opened.
@@ -115,6 +117,7 @@ private:
   std::vector<LoadedModule> modules_;
   std::set<std::string> unloaded_;
   CounterLayout layout_;
+  Diagnostics findings_; // of modules_ and layout_
   uint64_t generation_ = 0;
   std::unique_ptr<OpenFunctions> open_functions_; // of the newest notes
 };
@@ -124,9 +127,7 @@ private:
 std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles> objects);
 
 // Returns why a program has no objects. `what` names it: "process 7", or a core file if `is_core`.
-// `findings` are those of refresh().
-Error no_objects(const LiveProgram &program, std::string_view what, bool is_core,
-                 const Diagnostics &findings);
+Error no_objects(LiveProgram &program, std::string_view what, bool is_core);
 
 // Writes the counters of objects as .gcda files below a directory, where the program would write
 // them with GCOV_PREFIX. Objects with one path become one file with the sums, as at the exit. Fails

@@ -255,13 +255,11 @@ Result<void> CoverageGroup::open_reported(const std::string &command, std::strin
 Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &command) {
   if (!program_)
     return fail(ErrorCode::bad_state, "the program is gone", command);
-  Diagnostics findings;
-  TALLY_CHECK(program_->refresh(notes(), findings));
+  TALLY_CHECK(program_->refresh(notes()));
   if (!program_->layout().objects.empty())
     return &*program_;
   const bool is_core = front.target.target == TargetKind::core;
-  Error why =
-      live::no_objects(*program_, is_core ? "this core file" : "this process", is_core, findings);
+  Error why = live::no_objects(*program_, is_core ? "this core file" : "this process", is_core);
   why.source = command;
   return fail(std::move(why));
 }
@@ -305,10 +303,7 @@ Result<Reply> CoverageGroup::with_open_program(const std::string &command, ThenS
   const bool is_local = front.target.target == TargetKind::native;
   if (front.target.target == TargetKind::none || (is_local && front.target.pid == 0))
     return fail(ErrorCode::bad_state, "no process: run the program, or open a core file", command);
-  const auto refresh = [this]() -> Result<void> {
-    Diagnostics ignored; // counted_program() reports them
-    return program_->refresh(notes(), ignored);
-  };
+  const auto refresh = [this] { return program_->refresh(notes()); };
   if (is_local) {
     if (auto opened = open_local(); !opened)
       return fail(opened.error().code, opened.error().message, command);
@@ -457,9 +452,7 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   else
     out.objects = program.objects(reading, notes());
   out.root = common_directory(out.objects);
-  if (out.objects.empty())
-    return out;
-  Diagnostics findings;
+  Diagnostics findings = program.findings();
   CollectOptions options;
   options.root = out.root;
   options.threads = std::max(1u, std::thread::hardware_concurrency());
@@ -469,8 +462,10 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
     out.remarks += fmt::format("({} was unloaded: what it counted until then is in the .gcda files "
                                "that it wrote)\n",
                                fmt::join(program.unloaded(), ", "));
-  if (options.given.empty())
+  if (options.given.empty()) {
+    out.remarks += warning_lines(findings);
     return out;
+  }
   TALLY_TRY(collected, collect_coverage(options, findings));
   out.coverage = std::move(collected.coverage);
   if (before) {
