@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -76,7 +77,8 @@ std::string common_directory(std::span<const ObjectFiles> objects) {
       common = shared;
     }
   }
-  return common && fs::is_directory(*common) ? common->string() : "/";
+  std::error_code ignored; // the user may not be permitted to look
+  return common && fs::is_directory(*common, ignored) ? common->string() : "/";
 }
 
 std::string warning_lines(const Diagnostics &findings) {
