@@ -233,12 +233,15 @@ Result<void> CoverageGroup::open_reported(const std::string &command, std::strin
                             modules.empty() ? "the debugger names none" : modules),
                 command);
   const bool is_core = modules.starts_with("core ");
+  std::string_view path = is_core ? modules.substr(5) : std::string_view();
+  path = path.substr(0, path.find('\n'));
+  if (program_ && is_core) // core files of containers have the same pids
+    if (const auto opened = program_->source().state_of_modules(); !opened || *opened != path)
+      forget_program();
   if (program_ && is_core == !by_debugger_) {
     if (by_debugger_)
       by_debugger_->set_modules(modules);
   } else if (is_core) {
-    std::string_view path = modules.substr(5);
-    path = path.substr(0, path.find('\n'));
     TALLY_TRY(source, live::core_source(std::string(path), front.target.program));
     program_.emplace(std::move(source));
     by_debugger_ = nullptr;
