@@ -197,7 +197,7 @@ class CoverageTest(unittest.TestCase):
         dump = f"coverage dump {self.built}/dump/"
         play = self.play("break __gcov_exit", "run", dump, "continue")
         self.assertEqual(play.stderr, "", play)
-        self.assertIn("Wrote the counters of 1 objects", play.text(dump))
+        self.assertIn("Wrote the counters of 1 object ", play.text(dump))
         written = self.built / "x.gcda"
         copy = Path(f"{self.built}/dump{written}")
         self.assertEqual(copy.read_bytes(), written.read_bytes())
@@ -274,7 +274,7 @@ class CoverageTest(unittest.TestCase):
         self.assertEqual(
             self.calls(play, since), {"square": 4, "handle": 1, "checkpoint": 1, "main": 0}
         )
-        self.assertIn("Wrote the counters of 1 objects", play.text(dump))
+        self.assertIn("Wrote the counters of 1 object ", play.text(dump))
         written = self.built / "x.gcda"
         copy = Path(f"{self.built}/remote{written}")
         self.assertEqual(copy.read_bytes(), written.read_bytes())

@@ -88,5 +88,22 @@ TEST_F(CoverageCommands, EndIfTheProgramDoes) {
   }
 }
 
+// The files of counters need no notes.
+TEST_F(CoverageCommands, DumpCountersWithoutNotes) {
+  ASSERT_TRUE(session.set("notes", folder / "nowhere", GroupId::coverage));
+  EXPECT_NE(said("report").find(".gcno cannot be read"), std::string::npos) << said("report");
+  EXPECT_EQ(said("dump " + (folder / "memory/")),
+            "Wrote the counters of 1 object below " + (folder / "memory/") + ".\n");
+  std::vector<std::string> files; // by the program and from its memory
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(folder / ""))
+    if (entry.path().extension() == ".gcda") {
+      std::ostringstream bytes;
+      bytes << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+      files.push_back(bytes.str());
+    }
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_EQ(files[0], files[1]);
+}
+
 } // namespace
 } // namespace tally::session_coverage_test

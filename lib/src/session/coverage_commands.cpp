@@ -11,6 +11,7 @@
 #include "session/coverage_commands.h"
 #include "session/coverage_table.h"
 #include "session/status.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -78,7 +79,7 @@ Result<Reply> make_mark(CoverageGroup &group, const ParsedCommand &command) {
         TALLY_TRY(now, std::move(read));
         const size_t size = now->snapshot.size();
         group.mark = std::move(now);
-        return Reply{fmt::format("Marked {} of counters.\n", fmt::format("{} bytes", size)), {}};
+        return Reply{fmt::format("Marked {} bytes of counters.\n", size), {}};
       });
 }
 
@@ -122,11 +123,17 @@ Result<Reply> show_status(CoverageGroup &group, const ParsedCommand &command) {
       });
 }
 
-Result<Reply> counter_files(const LiveCoverage &shown, const std::string &folder) {
-  TALLY_CHECK(live::write_counter_files(shown.objects, folder));
-  return Reply{
-      fmt::format("Wrote the counters of {} objects below {}.\n", shown.objects.size(), folder),
-      {}};
+Result<Reply> dump_counter_files(CoverageGroup &group, const std::string &command,
+                                 const std::string &folder) {
+  return group.with_objects(
+      command,
+      [folder](std::span<const ObjectFiles> objects, const std::string &remarks) -> Result<Reply> {
+        TALLY_CHECK(live::write_counter_files(objects, folder));
+        return Reply{fmt::format("Wrote the counters of {} below {}.\n",
+                                 counted(objects.size(), "objects"), folder) +
+                         remarks,
+                     {}};
+      });
 }
 
 // Writes a file for each module: FILE, or FILE.1, FILE.2 and so on.
@@ -161,17 +168,16 @@ Result<Reply> dump(CoverageGroup &group, const ParsedCommand &command) {
                   path);
     format = known->name;
   }
-  if (!folder)
-    TALLY_CHECK(coverage_report_of(format + ":" + path));
+  if (folder)
+    return dump_counter_files(group, name_of(command), path);
+  TALLY_CHECK(coverage_report_of(format + ":" + path));
   return group.with_coverage(name_of(command), "", [=](const LiveCoverage &shown) -> Result<Reply> {
-    if (folder)
-      return counter_files(shown, path);
     Diagnostics findings;
     CoverageReportOptions options;
     options.root = shown.root;
     TALLY_CHECK(write_coverage_report(shown.coverage, {format, path}, options, findings));
     return Reply{fmt::format("Wrote the coverage of {} to {} ({}).\n",
-                             fmt::format("{} files", shown.coverage.files.size()), path, format) +
+                             counted(shown.coverage.files.size(), "files"), path, format) +
                      shown.remarks,
                  {}};
   });

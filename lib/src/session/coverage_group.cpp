@@ -102,7 +102,19 @@ std::string missing_notes(std::span<const ObjectFiles> objects) {
   if (count == 0)
     return {};
   return fmt::format("{} cannot be read{}: `coverage config notes` sets where the notes are\n",
-                     first->notes, count == 1 ? "" : fmt::format(", nor can {} others", count - 1));
+                     first->notes,
+                     count == 1   ? ""
+                     : count == 2 ? ", nor can 1 other"
+                                  : fmt::format(", nor can {} others", count - 1));
+}
+
+// Says which modules have counted what is not shown; empty if none has.
+std::string unloaded_text(const live::LiveProgram &program) {
+  return program.unloaded().empty()
+             ? std::string()
+             : fmt::format("({} was unloaded: what it counted until then is in the .gcda files "
+                           "that it wrote)\n",
+                           fmt::join(program.unloaded(), ", "));
 }
 
 // Returns what distinguishes the program that an event is about from another.
@@ -274,6 +286,26 @@ Result<Reply> CoverageGroup::with_program(const std::string &command, ThenProgra
       command, [this, command, then = std::move(then)](Result<void> opened) -> Result<Reply> {
         TALLY_CHECK(std::move(opened));
         return then(counted_program(command));
+      });
+}
+
+Result<Reply> CoverageGroup::with_objects(const std::string &command, ThenObjects then) {
+  return with_program(
+      command, [this, command, then](Result<live::LiveProgram *> live) -> Result<Reply> {
+        TALLY_CHECK(std::move(live));
+        auto objects = std::make_shared<std::vector<ObjectFiles>>();
+        return with_memory(
+            [this, command, objects]() -> Result<void> {
+              const auto snapshot = program_->snapshot();
+              if (!snapshot)
+                return fail(ErrorCode::io, "the program's counters cannot be read", command);
+              *objects = program_->objects({*snapshot, {}}, notes());
+              return {};
+            },
+            [this, objects, then](Result<void> done) -> Result<Reply> {
+              TALLY_CHECK(std::move(done));
+              return then(*objects, unloaded_text(*program_) + warning_lines(program_->findings()));
+            });
       });
 }
 
@@ -463,10 +495,7 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   options.threads = std::max(1u, std::thread::hardware_concurrency());
   std::ranges::copy_if(out.objects, std::back_inserter(options.given), has_notes);
   out.remarks += missing_notes(out.objects);
-  if (!program.unloaded().empty())
-    out.remarks += fmt::format("({} was unloaded: what it counted until then is in the .gcda files "
-                               "that it wrote)\n",
-                               fmt::join(program.unloaded(), ", "));
+  out.remarks += unloaded_text(program);
   if (options.given.empty()) {
     out.remarks += warning_lines(findings);
     return out;

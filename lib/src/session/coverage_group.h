@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,11 @@ public:
   Result<Reply> with_program(const std::string &command, ThenProgram then);
   // Does the same while the program is open, as in a continuation of the functions below.
   Result<live::LiveProgram *> counted_program(const std::string &command);
+  // Reads the counters of all objects, for which neither notes nor stacks are needed. `remarks` are
+  // complete lines.
+  using ThenObjects = std::function<Result<Reply>(std::span<const ObjectFiles> objects,
+                                                  const std::string &remarks)>;
+  Result<Reply> with_objects(const std::string &command, ThenObjects then);
   // Makes the raw profiles of all modules that count source-based.
   using ThenProfiles = std::function<Result<Reply>(std::vector<std::string> profiles)>;
   Result<Reply> with_raw_profiles(const std::string &command, ThenProfiles then);

@@ -23,8 +23,8 @@ constexpr bool is_word_character(char c) {
 // Returns "2 ticks" or "1 tick". A word that is not a known English plural, such as an event's name
 // from a file, is never changed.
 inline std::string counted(uint64_t count, std::string_view plural) {
-  const bool known =
-      plural == "ticks" || plural == "samples" || plural == "records" || plural == "times";
+  const bool known = plural == "ticks" || plural == "samples" || plural == "records" ||
+                     plural == "times" || plural == "files" || plural == "objects";
   if (count == 1 && known)
     plural.remove_suffix(1);
   return std::to_string(count).append(" ").append(plural);
