@@ -50,16 +50,16 @@ TEST(CounterFilesOnDisk, HaveTheSumOfAnObjectInSeveralModules) {
 class ImageSource final : public ProgramSource {
 public:
   explicit ImageSource(Image &image, LoadedModule module)
-      : image_(image), modules_{std::move(module)} {}
+      : loaded{std::move(module)}, image_(image) {}
   Memory &memory() override { return image_; }
   Result<std::string> state_of_modules() override { return state; }
-  std::vector<LoadedModule> modules(Diagnostics &) override { return modules_; }
+  std::vector<LoadedModule> modules(Diagnostics &) override { return loaded; }
 
   std::string state = "loaded";
+  std::vector<LoadedModule> loaded;
 
 private:
   Image &image_;
-  std::vector<LoadedModule> modules_;
 };
 
 std::vector<ImageObject> one_object(const char *version) {
@@ -82,6 +82,31 @@ TEST(LiveProgram, KeepsItsFindings) {
   image.bytes().clear(); // a core file without data
   EXPECT_NE(no_objects(program, "it", true).message.find("the core file holds no data of program"),
             std::string::npos);
+}
+
+// A linker replaces the file of a module that stays loaded.
+TEST(LiveProgram, KnowsAModuleWhoseFileWasReplaced) {
+  Image image({false, 8});
+  LoadedModule module = write_objects(image, one_object("B22*"), 8, true);
+  auto made = std::make_unique<ImageSource>(image, module);
+  ImageSource &source = *made;
+  LiveProgram program(std::move(made));
+  NotesCache notes;
+  ASSERT_TRUE(program.refresh(notes));
+  const std::vector<ModuleIdentity> loaded = program.loaded();
+  const auto snapshot = program.snapshot();
+  ASSERT_TRUE(snapshot);
+  source.state = "replaced";
+  source.loaded[0].key.path += " (deleted)";
+  ASSERT_TRUE(program.refresh(notes));
+  EXPECT_TRUE(program.unloaded().empty());
+  const CounterSnapshot carried = program.carried(*snapshot, loaded);
+  EXPECT_EQ(carried.bytes_of(program.layout().arrays[0]),
+            snapshot->bytes_of(program.layout().arrays[0]));
+  source.state = "unloaded";
+  source.loaded.clear();
+  ASSERT_TRUE(program.refresh(notes));
+  EXPECT_EQ(program.unloaded().size(), 1u);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tally/diagnostics.h>
@@ -45,7 +46,8 @@ struct CountedModuleObject {
 // linker determines.
 struct CounterLayout {
   WordLayout words;
-  std::vector<CountedModuleObject> objects; // by module, then in the order of the list
+  // Those of GCC, then those of Clang; each by module, then in the order of the list.
+  std::vector<CountedModuleObject> objects;
   std::vector<CountedFunction> functions;
   std::vector<CounterArray> arrays;
 
@@ -73,7 +75,15 @@ struct LoadedModule {
   uint64_t bias = 0; // run-time address minus link-time address
   CounterPlaces places;
   uint64_t since = 0; // see ModuleIdentity
-  ModuleIdentity identity() const { return {key.path, bias, since}; }
+  ModuleIdentity identity() const { return {std::string(loaded_path()), bias, since}; }
+  // Returns the path that the module was loaded from. Linux appends " (deleted)" to it in
+  // /proc/PID/maps when the file is replaced, as by a linker, while the module stays loaded.
+  std::string_view loaded_path() const {
+    std::string_view path = key.path;
+    if (constexpr std::string_view suffix = " (deleted)"; path.ends_with(suffix))
+      path.remove_suffix(suffix.size());
+    return path;
+  }
 };
 
 // Reads the descriptions of a module's objects, and adds them. It searches the list that libgcov

@@ -58,8 +58,8 @@ std::vector<bool> changed_functions(const CounterLayout &layout, const CounterSn
 class CounterFiles {
 public:
   // The arguments must outlive the object. Values that counters keep in lists (the most frequent
-  // values, indirect calls) are read from `memory`. The summary of a file takes all counters of the
-  // program; without `has_summary`, it is 0.
+  // values, indirect calls) are read from `memory`. The summary of a file takes all counters of its
+  // module; without `has_summary`, it is 0.
   CounterFiles(const CounterLayout &layout, const CounterSnapshot &snapshot, Memory &memory,
                bool has_summary = true);
   GcovData data_of(const CountedModuleObject &object);

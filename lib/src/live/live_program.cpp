@@ -55,7 +55,7 @@ Result<void> LiveProgram::refresh(NotesCache &cache) {
   ++generation_;
   for (LoadedModule &module : modules_) {
     const auto old = std::ranges::find_if(before, [&](const LoadedModule &each) {
-      return each.key.path == module.key.path && each.bias == module.bias;
+      return each.loaded_path() == module.loaded_path() && each.bias == module.bias;
     });
     module.since = old == before.end() ? generation_ : old->since;
   }
