@@ -109,5 +109,24 @@ TEST(LiveProgram, KnowsAModuleWhoseFileWasReplaced) {
   EXPECT_EQ(program.unloaded().size(), 1u);
 }
 
+// The same object file is part of two modules.
+TEST(LiveProgram, SaysWhichModuleContainsAnObject) {
+  Image image({false, 8});
+  const LoadedModule first = write_objects(image, one_object("B22*"), 8, true);
+  LoadedModule second = write_objects(image, one_object("B22*"), 8, true);
+  second.key.path = "/lib/libs.so";
+  auto made = std::make_unique<ImageSource>(image, first);
+  made->loaded.push_back(second);
+  LiveProgram program(std::move(made));
+  NotesCache notes;
+  ASSERT_TRUE(program.refresh(notes));
+  const auto snapshot = program.snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto objects = program.objects({*snapshot, {}}, notes);
+  ASSERT_EQ(objects.size(), 2u);
+  EXPECT_EQ(objects[0].live->module, "/bin/program");
+  EXPECT_EQ(objects[1].live->module, "/lib/libs.so");
+}
+
 } // namespace
 } // namespace tally::live

@@ -21,6 +21,7 @@ struct LiveCounters {
   GcovData data;
   std::vector<OpenFrame> frames; // the functions of the notes that threads are in
   std::vector<bool> wanted{};    // by function of the notes: whether to count it; empty for all
+  std::string module{};          // the path of the program or library that contains the object
 };
 
 // Paths of one object's files. Only the notes must exist.

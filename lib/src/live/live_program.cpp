@@ -132,7 +132,8 @@ std::vector<ObjectFiles> LiveProgram::wanted_objects(const Reading &reading, con
     out.back().notes = cache.place_of(out.back().notes);
     out.back().live = std::make_shared<LiveCounters>(
         LiveCounters{notes[i], files.data_of(layout_.objects[i]), std::move(frames[i]),
-                     wanted.functions.empty() ? std::vector<bool>() : wanted.functions[i]});
+                     wanted.functions.empty() ? std::vector<bool>() : wanted.functions[i],
+                     modules_[layout_.objects[i].module].key.path});
   }
   return out;
 }

@@ -1,5 +1,6 @@
 // The `coverage` commands.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -90,15 +91,16 @@ Result<Reply> clear_marks(CoverageGroup &group, const ParsedCommand &) {
 
 Result<Reply> status_of(const CoverageGroup &group, const live::LiveProgram &program, bool json) {
   const live::CounterLayout &layout = program.layout();
-  size_t modules = 0, counters = 0;
-  for (size_t i = 0; i < layout.objects.size(); ++i)
-    modules += i == 0 || layout.objects[i].module != layout.objects[i - 1].module;
+  size_t counters = 0;
+  std::set<uint32_t> modules;
+  for (const live::CountedModuleObject &object : layout.objects)
+    modules.insert(object.module);
   for (const live::CounterArray &array : layout.arrays)
     counters += array.count;
   const auto yes_or = [](const auto &mark) { return mark ? "yes" : "no"; };
   const std::vector<StatusRow> rows{
       {"process", static_cast<uint64_t>(group.front.target.pid)},
-      {"modules", static_cast<uint64_t>(modules)},
+      {"modules", static_cast<uint64_t>(modules.size())},
       {"objects", static_cast<uint64_t>(layout.objects.size())},
       {"functions", static_cast<uint64_t>(layout.functions.size())},
       StatusRow::bytes("counters", counters * 8, fmt::format("{} bytes", counters * 8)),

@@ -17,20 +17,10 @@ Result<Coverage> coverage_of_object(const ObjectFiles &object, const std::string
   return std::move(collected.coverage);
 }
 
-// Both have their objects in the order of the layout, of which `shown` may have a part.
-Result<std::vector<ObjectCoverage>> coverage_by_object(const LiveCoverage &shown,
-                                                       const live::LiveProgram &program) {
+Result<std::vector<ObjectCoverage>> coverage_by_object(const LiveCoverage &shown) {
   std::vector<ObjectCoverage> out;
-  auto at = program.layout().objects.begin();
-  const auto end = program.layout().objects.end();
   for (size_t i = 0; i < shown.objects.size(); ++i) {
     const ObjectFiles &object = shown.objects[i];
-    at = std::find_if(at, end, [&](const live::CountedModuleObject &each) {
-      return each.data_path == object.data;
-    });
-    if (at == end)
-      break;
-    const uint32_t module = at++->module;
     if (!object.live->notes)
       continue;
     TALLY_TRY(coverage, coverage_of_object(object, shown.root));
@@ -41,7 +31,7 @@ Result<std::vector<ObjectCoverage>> coverage_by_object(const LiveCoverage &shown
     const CoverageTotals totals = totals_of(coverage);
     const bool nothing_since = !shown.before.empty() && totals.lines_executed == 0;
     if (totals.lines > 0 && !nothing_since)
-      out.push_back({object.notes, program.modules()[module].key.path, totals});
+      out.push_back({object.notes, object.live->module, totals});
   }
   std::ranges::stable_sort(
       out, {}, [](const ObjectCoverage &each) { return std::tie(each.module, each.notes); });
@@ -67,8 +57,7 @@ Result<Reply> report_objects(CoverageGroup &group, const ParsedCommand &command)
   return group.with_coverage(
       source, std::string(command.value("since")),
       [=, &group](const LiveCoverage &shown) -> Result<Reply> {
-        TALLY_TRY(program, group.counted_program(source));
-        TALLY_TRY(objects, coverage_by_object(shown, *program));
+        TALLY_TRY(objects, coverage_by_object(shown));
         if (json)
           return Reply{objects_to_json(objects, limit), {}};
         if (since && objects.empty())
