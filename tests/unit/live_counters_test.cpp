@@ -191,6 +191,25 @@ TEST(LiveCounters, KeepTheValuesOfLists) {
   }
 }
 
+// The list of a counter comes back to its first node.
+TEST(LiveCounters, EndALoopOfValues) {
+  Image image({false, 8});
+  ImageObject object{"/a.gcda", word_of("B22*"), 1, 2, {{false, 1, 2, 3, {}}}};
+  object.functions[0].counters[3] = {70, UINT32_MAX, 0};
+  const LoadedModule module = write_objects(image, {object}, 8, true);
+  const uint64_t node = image.reserve(24);
+  image.put_pointer(node + 16, node);
+  Diagnostics diagnostics;
+  const CounterLayout layout = layout_of(image, module, diagnostics);
+  ASSERT_EQ(layout.arrays.size(), 1u);
+  image.put(layout.arrays[0].address + 16, node, 8);
+  const auto snapshot = CounterSnapshot::take(layout, image);
+  ASSERT_TRUE(snapshot);
+  const GcovData data = CounterFiles(layout, *snapshot, image).data_of(layout.objects[0]);
+  ASSERT_GT(data.values.size(), 2u);
+  EXPECT_EQ(static_cast<size_t>(data.values[1]) * 2 + 2, data.values.size());
+}
+
 // Whatever the memory holds, reading ends, and all arrays of counters are inside of the module.
 TEST(LiveCounters, SurviveDamagedMemory) {
   std::mt19937 random(4);

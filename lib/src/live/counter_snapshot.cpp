@@ -105,7 +105,7 @@ private:
     data_.values.push_back(0);
     const uint32_t pointer = layout_.words.pointer_size;
     int64_t pairs = 0;
-    for (; count > 0 && node != 0; --count, ++pairs) {
+    for (; count > 0 && node != 0 && pairs < most_pairs; --count, ++pairs) {
       std::array<char, 24> bytes{};
       if (!memory_.read(node, std::as_writable_bytes(std::span(bytes)).first(16 + pointer)))
         break;
@@ -113,8 +113,6 @@ private:
       data_.values.push_back(static_cast<int64_t>(cursor.u64_whole()));
       data_.values.push_back(static_cast<int64_t>(cursor.u64_whole()));
       node = pointer == 4 ? cursor.u32() : cursor.u64_whole();
-      if (pairs == most_pairs)
-        break;
     }
     data_.values[at + 1] = pairs;
   }

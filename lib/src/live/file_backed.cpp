@@ -28,7 +28,8 @@ std::optional<LoadedModule> FileBackedMemory::add(const std::string &path, uint6
   if (!file)
     return std::nullopt;
   if (!is_same_build(*file, bias, rest_)) {
-    diagnostics.add(Severity::warning, "is of another build than the one that the program loaded", path);
+    diagnostics.add(Severity::warning, "is of another build than the one that the program loaded",
+                    path);
     return std::nullopt;
   }
   LoadedModule module;
