@@ -210,6 +210,27 @@ TEST(LiveCounters, EndALoopOfValues) {
   EXPECT_EQ(static_cast<size_t>(data.values[1]) * 2 + 2, data.values.size());
 }
 
+TEST(LiveCounters, ShowThatTheyWereReset) {
+  Image image({false, 8});
+  ImageObject object{"/a.gcda", word_of("B22*"), 1, 2, {}};
+  for (uint32_t i = 0; i < 2; ++i)
+    object.functions.push_back({false, i, 2, 3, {{0, {10, 20}}}});
+  const LoadedModule module = write_objects(image, {object}, 8, true);
+  Diagnostics diagnostics;
+  const CounterLayout layout = layout_of(image, module, diagnostics);
+  ASSERT_EQ(layout.arrays.size(), 2u);
+  const auto before = CounterSnapshot::take(layout, image);
+  const auto with = [&](uint64_t value) { // of a counter of the first function
+    image.put(layout.arrays[0].address, value, 8);
+    return *CounterSnapshot::take(layout, image);
+  };
+  const std::vector<bool> unsure{true, false};
+  EXPECT_FALSE(was_reset(layout, with(11), *before, {}));
+  EXPECT_TRUE(was_reset(layout, with(9), *before, {}));
+  EXPECT_FALSE(was_reset(layout, with(9), *before, unsure));
+  EXPECT_TRUE(was_reset(layout, with(0), *before, unsure));
+}
+
 // Whatever the memory holds, reading ends, and all arrays of counters are inside of the module.
 TEST(LiveCounters, SurviveDamagedMemory) {
   std::mt19937 random(4);

@@ -206,19 +206,23 @@ size_t CounterSnapshot::size() const {
   return sum;
 }
 
-bool any_is_lower(const CounterLayout &layout, const CounterSnapshot &now,
-                  const CounterSnapshot &before) {
-  for (const CounterArray &array : layout.arrays) {
-    if (array.kind != static_cast<uint32_t>(GcovCounter::arcs))
-      continue;
-    const std::string_view bytes = now.bytes_of(array), old_bytes = before.bytes_of(array);
-    if (bytes == old_bytes)
-      continue;
-    ByteCursor values(bytes, layout.words.big_endian), old(old_bytes, layout.words.big_endian);
-    while (values.left() > 0)
-      if (static_cast<int64_t>(values.u64_whole()) < static_cast<int64_t>(old.u64_whole()))
-        return true;
-  }
+bool was_reset(const CounterLayout &layout, const CounterSnapshot &now,
+               const CounterSnapshot &before, const std::vector<bool> &unsure) {
+  for (size_t i = 0; i < layout.functions.size(); ++i)
+    for (const CounterArray &array : layout.arrays_of(layout.functions[i])) {
+      if (array.kind != static_cast<uint32_t>(GcovCounter::arcs))
+        continue;
+      const std::string_view bytes = now.bytes_of(array), old_bytes = before.bytes_of(array);
+      if (bytes == old_bytes)
+        continue;
+      const bool is_unsure = !unsure.empty() && unsure[i];
+      ByteCursor values(bytes, layout.words.big_endian), old(old_bytes, layout.words.big_endian);
+      while (values.left() > 0) {
+        const auto value = static_cast<int64_t>(values.u64_whole());
+        if (value < static_cast<int64_t>(old.u64_whole()) && (value == 0 || !is_unsure))
+          return true;
+      }
+    }
   return false;
 }
 

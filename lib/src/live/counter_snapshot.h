@@ -46,9 +46,12 @@ private:
   std::vector<Piece> pieces_; // sorted by address, disjoint
 };
 
-// Returns whether some arc has a smaller counter than before: the program reset its counters.
-bool any_is_lower(const CounterLayout &layout, const CounterSnapshot &now,
-                  const CounterSnapshot &before);
+// Returns whether the program reset its counters: some arc has a smaller counter than before. This
+// has no meaning for functions in `unsure` (by function of the layout; empty for none): a thread
+// that had a counter in a register writes it to memory without what other threads added meanwhile.
+// For these, only a counter that became 0 shows it.
+bool was_reset(const CounterLayout &layout, const CounterSnapshot &now,
+               const CounterSnapshot &before, const std::vector<bool> &unsure);
 // Returns for each function of the layout whether any of its counters differs.
 std::vector<bool> changed_functions(const CounterLayout &layout, const CounterSnapshot &now,
                                     const CounterSnapshot &before);

@@ -145,6 +145,26 @@ std::vector<ObjectFiles> LiveProgram::objects(const Reading &reading, NotesCache
                         {std::vector<bool>(notes.size(), true), {}}, cache);
 }
 
+bool LiveProgram::was_reset(const Reading &now, const Reading &before, NotesCache &cache) {
+  if (!live::was_reset(layout_, now.snapshot, before.snapshot, {}))
+    return false; // the usual case, without a look at the stacks
+  const Notes notes = notes_of_objects(cache);
+  const Frames frames = open_functions(notes).frames(before.threads, source_->memory());
+  std::vector<bool> unsure(layout_.functions.size());
+  for (size_t i = 0; i < notes.size(); ++i)
+    for (const OpenFrame &frame : frames[i]) {
+      if (!frame.in_registers)
+        continue;
+      const GraphFunction &open = notes[i]->graph.functions[frame.function];
+      const CountedModuleObject &object = layout_.objects[i];
+      for (uint32_t k = object.first_function; k < object.last_function; ++k)
+        if (layout_.functions[k].key.ident == open.ident &&
+            layout_.functions[k].key.cfg_checksum == open.cfg_checksum)
+          unsure[k] = true;
+    }
+  return live::was_reset(layout_, now.snapshot, before.snapshot, unsure);
+}
+
 std::vector<bool> LiveProgram::wanted_functions(const CountedModuleObject &object,
                                                 const GcovNotes &notes,
                                                 const std::vector<bool> &changed,

@@ -88,6 +88,8 @@ public:
                                              NotesCache &cache) {
     return open_functions(notes_of_objects(cache)).frames(threads, source_->memory());
   }
+  // Returns whether the program reset its counters between two readings.
+  bool was_reset(const Reading &now, const Reading &before, NotesCache &cache);
   // Returns the objects with the counters of a reading.
   std::vector<ObjectFiles> objects(const Reading &reading, NotesCache &cache);
   // Returns the objects whose counters differ between two readings, or that a thread was in at one

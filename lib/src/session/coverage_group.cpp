@@ -478,11 +478,11 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
                                           const CounterMark *before, bool only_changed) {
   LiveCoverage out;
   std::vector<ObjectFiles> old;
-  if (before && live::any_is_lower(program.layout(), now.snapshot, before->snapshot)) {
+  const live::Reading reading{now.snapshot, now.threads};
+  if (before && program.was_reset(reading, {before->snapshot, before->threads}, notes())) {
     out.remarks += "(counters were reset since the mark: the counts begin there)\n";
     before = nullptr;
   }
-  const live::Reading reading{now.snapshot, now.threads};
   if (before)
     std::tie(out.objects, old) = program.changed_objects(
         reading, {before->snapshot, before->threads}, only_changed, notes());
