@@ -23,7 +23,10 @@ public:
       return false;
     for (uint64_t at = address; at < end;) {
       auto piece = pieces_.upper_bound(at);
-      if (piece == pieces_.begin() || at - (--piece)->first >= piece->second.size()) {
+      if (piece != pieces_.begin())
+        --piece;
+      if (piece == pieces_.end() || at < piece->first ||
+          at - piece->first >= piece->second.size()) {
         want(at, end);
         return false;
       }
