@@ -1,6 +1,8 @@
 // The layout is described in FORMAT.md.
 #include "live/raw_profile.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "support/byte_cursor.h"
@@ -9,9 +11,10 @@ namespace tally::live {
 
 namespace {
 
-constexpr uint64_t raw_version = 8;                 // of Clang 13 and 14
-constexpr uint64_t version_bits = 0x00ffffffffffff; // the rest of the word are flags
-constexpr uint64_t record_size = 48;                // of a function, with 64-bit pointers
+constexpr uint64_t raw_version = 8;                       // of Clang 13 and 14
+constexpr uint64_t version_bits = 0x00ffffffffffffff;     // the rest of the word are flags
+constexpr uint64_t bytes_as_counters = uint64_t{1} << 60; // -mllvm -enable-single-byte-coverage
+constexpr uint64_t record_size = 48;                      // of a function, with 64-bit pointers
 constexpr uint64_t most_section = uint64_t{1} << 32;
 
 class RawWriter {
@@ -35,6 +38,8 @@ public:
                      fmt::format("its counters have version {}; known is version {}, of Clang 13 "
                                  "and 14",
                                  version & version_bits, raw_version));
+    if (version & bytes_as_counters)
+      return refused(ErrorCode::unsupported, "its counters have one byte each, which is not known");
     const uint64_t data_size = size_of(places.source_data),
                    counter_bytes = size_of(places.source_counters),
                    names_size = size_of(places.source_names);
@@ -68,6 +73,10 @@ private:
     return fail(code, std::move(why), module_.key.path);
   }
   Result<std::string> bytes(uint64_t link_address, uint64_t size) {
+    if (std::ranges::none_of(module_.places.segments, [&](const AddressRange &segment) {
+          return segment.contains(link_address, size) || size == 0;
+        }))
+      return refused(ErrorCode::io, "its sections of counters are not in its memory");
     std::string out(size, '\0');
     if (!memory_.read(link_address + module_.bias, std::as_writable_bytes(std::span(out))))
       return refused(ErrorCode::io, "its counters cannot be read");
