@@ -231,6 +231,20 @@ TEST(LiveCounters, ShowThatTheyWereReset) {
   EXPECT_TRUE(was_reset(layout, with(0), *before, unsure));
 }
 
+// A path that is not in the module is not read: it could be that of a device.
+TEST(LiveCounters, ReadNoPathOutsideOfTheModule) {
+  Image image({false, 8});
+  const LoadedModule module = write_objects(
+      image, {{"/a.gcda", word_of("B22*"), 1, 2, {{false, 1, 2, 3, {{0, {10}}}}}}}, 8, true);
+  Diagnostics diagnostics;
+  const CounterLayout before = layout_of(image, module, diagnostics);
+  ASSERT_EQ(before.objects.size(), 1u);
+  const uint64_t outside = image.reserve(128);
+  image.put(outside, 'x', 1);
+  image.put_pointer(before.objects[0].address + 24, outside);
+  EXPECT_TRUE(layout_of(image, module, diagnostics).objects.empty());
+}
+
 // Whatever the memory holds, reading ends, and all arrays of counters are inside of the module.
 TEST(LiveCounters, SurviveDamagedMemory) {
   std::mt19937 random(4);

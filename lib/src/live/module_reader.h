@@ -24,9 +24,8 @@ public:
   }
   // Returns whether one segment of the module contains the bytes.
   bool in_module(uint64_t address, uint64_t size) const {
-    return std::ranges::any_of(module_.places.segments, [&](const AddressRange &segment) {
-      return segment.contains(address - module_.bias, size);
-    });
+    const uint64_t left = left_at(address);
+    return left > 0 && size <= left;
   }
   // Reads bytes of the module. Returns a cursor over them, valid until the next call.
   std::optional<ByteCursor> bytes_at(uint64_t address, uint64_t size) {
@@ -50,9 +49,9 @@ public:
     std::string text;
     while (text.size() < most_path) {
       char piece[64];
-      const size_t size =
-          sizeof piece - address % sizeof piece; // never beyond the text's last page
-      if (!memory_.read(address, std::as_writable_bytes(std::span(piece, size))))
+      // Never beyond the text's last page.
+      const size_t size = std::min(sizeof piece - address % sizeof piece, left_at(address));
+      if (size == 0 || !memory_.read(address, std::as_writable_bytes(std::span(piece, size))))
         return std::nullopt;
       const char *const end = std::find(piece, piece + size, '\0');
       text.append(piece, static_cast<size_t>(end - piece));
@@ -64,6 +63,13 @@ public:
   }
 
 private:
+  // Returns the number of bytes from the address to the end of its segment; 0 if it is in none.
+  uint64_t left_at(uint64_t address) const {
+    for (const AddressRange &segment : module_.places.segments)
+      if (segment.contains(address - module_.bias, 1))
+        return segment.high - (address - module_.bias);
+    return 0;
+  }
   const WordLayout &words() const { return module_.places.words; }
 
   const LoadedModule &module_;
