@@ -231,6 +231,27 @@ TEST(LiveCounters, ShowThatTheyWereReset) {
   EXPECT_TRUE(was_reset(layout, with(0), *before, unsure));
 }
 
+// Damaged memory must not make the layout much larger than the module.
+TEST(LiveCounters, RefuseTablesAndArraysThatManyObjectsShare) {
+  Image image({false, 8});
+  std::vector<ImageObject> objects;
+  for (uint32_t i = 0; i < 100; ++i)
+    objects.push_back({"/a.gcda", word_of("B22*"), 1, 2, {{false, i, 2, 3, {{0, {10}}}}}});
+  LoadedModule module = write_objects(image, objects, 8, true);
+  const uint64_t table = image.reserve(1 << 16); // of functions that are elsewhere
+  module.places.segments[0].high = image.end();
+  Diagnostics diagnostics;
+  const CounterLayout before = layout_of(image, module, diagnostics);
+  ASSERT_EQ(before.functions.size(), 100u);
+  for (const CountedModuleObject &object : before.objects) {
+    image.put(object.address + 96, (1 << 16) / 8, 4);
+    image.put_pointer(object.address + 104, table);
+  }
+  EXPECT_LE(layout_of(image, module, diagnostics).functions.size(),
+            (image.end() - Image::base) / 8);
+  EXPECT_NE(diagnostics.findings().size(), 0u);
+}
+
 // A path that is not in the module is not read: it could be that of a device.
 TEST(LiveCounters, ReadNoPathOutsideOfTheModule) {
   Image image({false, 8});

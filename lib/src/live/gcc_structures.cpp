@@ -17,6 +17,7 @@ namespace {
 // Limits of what a program can contain. Damaged memory may hold any number.
 constexpr uint32_t most_functions = 1 << 20; // of an object
 constexpr size_t most_objects = 1 << 20;     // of a list
+constexpr size_t most_in_all = 1 << 23;      // functions of the program
 
 // What depends on the version of the compiler.
 struct VersionLayout {
@@ -59,7 +60,10 @@ public:
   GccReader(CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
             Diagnostics &diagnostics)
       : layout_(layout), module_(module), number_(number), memory_(memory),
-        diagnostics_(diagnostics), words_(module.places.words), reader_(module, memory) {}
+        diagnostics_(diagnostics), words_(module.places.words), reader_(module, memory) {
+    for (const AddressRange &segment : module.places.segments)
+      left_ += segment.high - segment.low;
+  }
 
   void run() {
     const size_t before = layout_.objects.size();
@@ -187,17 +191,19 @@ private:
     const uint32_t count = cursor->u32();
     seek(table_at);
     const uint64_t table = reader_.take_pointer(*cursor);
-    if (count > most_functions)
+    if (count > most_functions || layout_.functions.size() + count > most_in_all)
       return damaged(fmt::format("it has {} functions", count));
+    const uint64_t left_before = left_;
     object.first_function = static_cast<uint32_t>(layout_.functions.size());
     const size_t arrays_before = layout_.arrays.size();
     const auto give_up = [&](std::string_view what) {
       layout_.functions.resize(object.first_function);
       layout_.arrays.resize(arrays_before);
+      left_ = left_before;
       return damaged(what);
     };
     auto pointers = reader_.bytes_at(table, count * pointer);
-    if (count > 0 && !pointers)
+    if (count > 0 && (!pointers || !claim(count * pointer)))
       return give_up("its table of functions cannot be read");
     table_.clear();
     for (uint32_t i = 0; i < count; ++i)
@@ -218,6 +224,15 @@ private:
     object.last_function = static_cast<uint32_t>(layout_.functions.size());
     layout_.objects.push_back(std::move(object));
     seen_.insert(address);
+    return true;
+  }
+
+  // Tables and arrays do not overlap, so that together they are no larger than the module. In
+  // damaged memory, each of many objects or functions may refer to the same large one.
+  bool claim(uint64_t size) {
+    if (size > left_)
+      return false;
+    left_ -= size;
     return true;
   }
 
@@ -248,7 +263,8 @@ private:
       const uint32_t count = cursor->u32();
       cursor->take(pointer - 4);
       const uint64_t values = reader_.take_pointer(*cursor);
-      if (count > 0 && !reader_.in_module(values, uint64_t{count} * 8))
+      if (count > 0 &&
+          (!reader_.in_module(values, uint64_t{count} * 8) || !claim(uint64_t{count} * 8)))
         return false;
       layout_.arrays.push_back({values, count, kind});
     }
@@ -268,6 +284,7 @@ private:
   ModuleReader reader_;
   std::vector<uint32_t> kinds_; // those that the object counts
   std::vector<uint64_t> table_;
+  uint64_t left_ = 0; // bytes of the module that no table or array has claimed
 };
 
 } // namespace
