@@ -88,6 +88,36 @@ static int large(int x) {
 void checkpoint(int x) { if (x > limit) limit = large(x); }
 int main(void) { checkpoint(1); return 0; }
 """
+# Two files have one name. Two have static functions of one name, which the first inlines.
+SAME_NAMES = {
+    "one/same.c": """\
+int more(int x);
+static int helper(int x) {
+  for (int i = 0; i < x; ++i) {
+    x += more(x); x -= more(i); x ^= more(i + x); x += more(x + 3); x += more(7 * x);
+    if (x & 1) x += more(x); else x -= more(i);
+  }
+  return x;
+}
+__attribute__((noinline)) int never(int x) { return helper(x) + 1; }
+""",
+    "two/same.c": "int work(int x) { return x - 1; }\n",
+    "other.c": """\
+static __attribute__((noinline)) int helper(int x) { return x - 1; }
+int more(int x) { return helper(x) + helper(x + 1); }
+""",
+    "main.c": """\
+int never(int), work(int), more(int);
+__attribute__((noinline)) void stop(void) { __asm__(""); }
+int main(int argc, char **argv) {
+  int sum = work(argc) + more(argc);
+  if (argc > 9)
+    sum += never(argc);
+  stop();
+  return sum & 1;
+}
+""",
+}
 
 
 class CoverageTest(unittest.TestCase):
@@ -405,6 +435,27 @@ class CoverageTest(unittest.TestCase):
             "Set 2 temporary breakpoints on functions that have not run. "
             "1 more has no code where one could be.",
         )
+
+    def build_same_names(self, options: str) -> str:
+        objects = []
+        for name, text in SAME_NAMES.items():
+            (self.built / name).parent.mkdir(exist_ok=True)
+            (self.built / name).write_text(text, encoding="utf-8")
+            objects.append(name.replace("/", "-") + ".o")
+            run(["gcc", "--coverage", "-g", options, "-c", name, "-o", objects[-1]], self.built)
+        run(["gcc", "--coverage", *objects, "-o", "same"], self.built)
+        return str(self.built / "same")
+
+    def test_break_leaves_out_a_function_of_another_file(self) -> None:
+        built = self.build_same_names("-O2")
+        play = play_gdb(["break stop", "run", "coverage break", "info breakpoints"], built)
+        self.assertEqual(play.stderr, "", play)
+        self.assertEqual(
+            play.text("coverage break").strip(),
+            "Set 1 temporary breakpoint on a function that has not run. "
+            "1 more has no code where one could be.",
+        )
+        self.assertIn("in never at", play.text("info breakpoints"))
 
     def test_list(self) -> None:
         play = self.play("break square", "run", "up", "coverage list", "break puts", "continue")

@@ -135,7 +135,8 @@ private:
     const std::span<const uint64_t> entries = symbols.entries_of(graph.strings[function.name]);
     std::vector<uint64_t> mine;
     for (const uint64_t entry : entries)
-      if (entries.size() == 1 || declared_there(object.module, entry, graph, function))
+      if (entries.size() == 1 ? !declared_elsewhere(object.module, entry, graph, function)
+                              : declared_there(object.module, entry, graph, function))
         mine.push_back(entry);
     if (std::ranges::any_of(mine, [&](uint64_t entry) { return symbols.is_open(entry); }))
       return;
@@ -148,10 +149,23 @@ private:
   // Returns whether the code at a link-time address is of the function that the notes describe.
   bool declared_there(uint32_t module, uint64_t entry, const CoverageGraph &graph,
                       const GraphFunction &function) {
+    const auto frame = frame_at(module, entry);
+    return frame && frame->function_line == function.start_line &&
+           base_name(frame->function_file) == base_name(graph.strings[function.file]);
+  }
+  // Returns whether the debug information shows that it is of another file. A static function that
+  // is inlined everywhere has no code, and another file may have a function of its name.
+  bool declared_elsewhere(uint32_t module, uint64_t entry, const CoverageGraph &graph,
+                          const GraphFunction &function) {
+    const auto frame = frame_at(module, entry);
+    return frame && !frame->function_file.empty() &&
+           base_name(frame->function_file) != base_name(graph.strings[function.file]);
+  }
+  // Returns the function, not inlined, whose code is at a link-time address.
+  std::optional<SourceFrame> frame_at(uint32_t module, uint64_t entry) {
     std::vector<SourceFrame> frames;
     symbolizer_->frames(symbolizer_->module(modules_[module].key, findings_), entry, frames);
-    return !frames.empty() && frames.back().function_line == function.start_line &&
-           base_name(frames.back().function_file) == base_name(graph.strings[function.file]);
+    return frames.empty() ? std::nullopt : std::optional(frames.back());
   }
 
   const ModuleSymbols &symbols_of(uint32_t module) {
