@@ -457,6 +457,14 @@ class CoverageTest(unittest.TestCase):
         )
         self.assertIn("in never at", play.text("info breakpoints"))
 
+    def test_stopped_lines_of_files_with_one_name(self) -> None:
+        built = self.build_same_names("-O0")
+        first, second = "coverage annotate one/same.c", "coverage annotate two/same.c"
+        play = play_gdb(["break work", "run", first, second], built)
+        self.assertEqual(play.stderr, "", play)
+        self.assertNotIn("=>", play.text(first))
+        self.assertIn("=>", play.text(second))
+
     def test_list(self) -> None:
         play = self.play("break square", "run", "up", "coverage list", "break puts", "continue")
         self.assertEqual(play.stderr, "", play)

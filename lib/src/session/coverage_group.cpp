@@ -117,6 +117,17 @@ std::string unloaded_text(const live::LiveProgram &program) {
                            fmt::join(program.unloaded(), ", "));
 }
 
+// Compilers may state the path of a source in several ways. If none of the files has the path of
+// the pc, those of its name are meant.
+void add_stopped_line(const OpenFrame &frame, const Coverage &coverage, StoppedLines &stopped) {
+  const std::string path = fs::path(frame.file).lexically_normal().string();
+  const bool is_there =
+      std::ranges::find(coverage.files, path, &FileCoverage::path) != coverage.files.end();
+  for (const FileCoverage &file : coverage.files)
+    if (is_there ? file.path == path : base_name(file.path) == base_name(path))
+      stopped.emplace(file.path, frame.line);
+}
+
 // Returns what distinguishes the program that an event is about from another.
 std::string opened_for(const DebugEvent &event) {
   return fmt::format("{} {}", static_cast<int>(event.target), event.pid);
@@ -513,9 +524,7 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   TALLY_CHECK(demangle_names(out.coverage));
   for (const ObjectFiles &object : out.objects)
     for (const OpenFrame &frame : object.live->frames)
-      for (const FileCoverage &file : out.coverage.files)
-        if (base_name(file.path) == base_name(frame.file))
-          out.stopped.emplace(file.path, frame.line);
+      add_stopped_line(frame, out.coverage, out.stopped);
   functions_.clear();
   for (const FileCoverage &file : out.coverage.files)
     for (const FunctionCoverage &function : file.functions)
