@@ -46,6 +46,26 @@ TEST(CounterFilesOnDisk, HaveTheSumOfAnObjectInSeveralModules) {
       << refused.error().text();
 }
 
+TEST(WhyUncertain, NamesTheFunctionsThatThreadsAreIn) {
+  auto notes = std::make_shared<GcovNotes>();
+  for (const char *name : {"_ZN1BC1Ei", "near"}) {
+    GraphFunction function;
+    function.name = notes->graph.strings.intern(name);
+    notes->graph.functions.push(function);
+  }
+  LiveCounters live{notes, {}, {}};
+  live.frames.push_back({.file = "b.cpp", .line = 7});
+  live.frames.push_back(
+      {.function = GraphFunctionId{1}, .file = "b.cpp", .line = 7, .perhaps = true});
+  ObjectFiles object = files_of_object("/b.gcda");
+  object.live = std::make_shared<LiveCounters>(std::move(live));
+  Coverage coverage;
+  coverage.files.push_back({"/b.cpp", {{7, 1}}, {}, {}, {}});
+  coverage.files[0].lines[0].uncertain = 1;
+  EXPECT_EQ(why_uncertain(coverage, std::vector{object}),
+            "1 line is uncertain, because a thread is in B::B(int) (b.cpp:7)");
+}
+
 // A program whose modules and memory are imaginary.
 class ImageSource final : public ProgramSource {
 public:

@@ -68,6 +68,8 @@ struct OpenFrame {
   // Counters may be in registers, and their values in memory too small.
   bool in_registers = false;
   bool in_call = false; // the pc is in a call of a function that was not compiled to count
+  // Only near_counters show the function: the thread is perhaps not in it.
+  bool perhaps = false;
 };
 
 struct GcovFunction {

@@ -11,6 +11,7 @@
 
 #include <tally/file_io.h>
 
+#include "support/demangle.h"
 #include "support/path.h"
 
 namespace tally::live {
@@ -254,7 +255,7 @@ namespace {
 
 std::string function_and_line(const ObjectFiles &object, const OpenFrame &frame) {
   const CoverageGraph &graph = object.live->notes->graph;
-  return fmt::format("{} ({}:{})", graph.strings[graph.functions[frame.function].name],
+  return fmt::format("{} ({}:{})", demangled(graph.strings[graph.functions[frame.function].name]),
                      base_name(frame.file), frame.line);
 }
 
@@ -271,6 +272,8 @@ std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles>
     for (const OpenFrame &frame : object.live->frames) {
       if (lines > 0 && frame.file.empty()) // as OpenFunctions::frames() describes
         return what + " uncertain, because no symbols show which function a thread is in";
+      if (frame.perhaps)
+        continue;
       if (std::string text = function_and_line(object, frame);
           std::ranges::find(places, text) == places.end())
         places.push_back(std::move(text));

@@ -147,7 +147,8 @@ void OpenFunctions::add_counted_near(std::span<const uint64_t> operands, const S
                         .file = std::string(at_pc.file),
                         .line = at_pc.line,
                         .near_counters = counters_among(operands, *array),
-                        .optimized = true});
+                        .optimized = true,
+                        .perhaps = true});
   }
 }
 
