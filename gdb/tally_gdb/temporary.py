@@ -36,39 +36,40 @@ def _behind_prologue(entry: int, is_x86: bool) -> int:
 
 
 class Temporary:
-    """The temporary breakpoints of the process. GDB cannot resume a later process while a breakpoint
+    """The temporary breakpoints of the processes. GDB cannot resume a later process while a breakpoint
     is at an address that this process does not have, so that they must be deleted with their
     own one."""
 
     def __init__(self) -> None:
-        self._numbers: dict[int, int] = {}  # by the address of the entry
-        self._inferior = 0  # the number of their inferior
+        # By the number of the inferior and the address of the entry.
+        self._numbers: dict[tuple[int, int], int] = {}
 
     def begin(self, entries: Sequence[int]) -> str:
         """Sets breakpoints. Returns the number of those that are set, or the reason why none is."""
         there = {each.number for each in gdb.breakpoints() or ()}
         self._numbers = {at: number for at, number in self._numbers.items() if number in there}
-        self._inferior = gdb.selected_inferior().num
+        inferior = gdb.selected_inferior().num
         is_x86 = gdb.newest_frame().architecture().name().startswith("i386")
         done = 0
         for entry in entries:
-            if entry not in self._numbers:
+            if (inferior, entry) not in self._numbers:
                 try:
                     address = _behind_prologue(entry, is_x86)
                     gdb.execute(f"tbreak *{address:#x}", to_string=True)
                 except FAULTS:
                     continue
-                self._numbers[entry] = int(gdb.convenience_variable("bpnum"))
+                self._numbers[inferior, entry] = int(gdb.convenience_variable("bpnum"))
             done += 1
         return str(done)
 
     def process_gone(self, inferior: int) -> None:
         """Deletes those that were not hit, if they belong to the inferior of this number."""
-        if not self._numbers or inferior != self._inferior:
+        gone = [at for at in self._numbers if at[0] == inferior]
+        if not gone:
             return
         there = {each.number for each in gdb.breakpoints() or ()}
-        left = [str(number) for number in self._numbers.values() if number in there]
-        self._numbers = {}
+        numbers = [self._numbers.pop(at) for at in gone]
+        left = [str(number) for number in numbers if number in there]
         if left:
             try:
                 gdb.execute(f"delete {' '.join(left)}", to_string=True)

@@ -395,6 +395,28 @@ class CoverageTest(unittest.TestCase):
                 self.assertEqual(first, second)
                 self.assertEqual(len(first), 4)
 
+    def test_breakpoints_of_two_inferiors(self) -> None:
+        """Both processes have the same addresses. Each keeps its breakpoints until its end."""
+        play = self.play(
+            "set disable-randomization on",
+            "break main",
+            "run",
+            "coverage break",
+            f"add-inferior -exec {self.built / 'x'}",
+            "inferior 2",
+            "run",
+            "coverage break",
+            "info breakpoints",
+            "kill",
+            "info breakpoints",
+            "inferior 1",
+            "kill",
+            "info breakpoints",
+        )
+        self.assertEqual(play.stderr, "", play)
+        counts = [text.count(" del ") for text in play.all("info breakpoints")]
+        self.assertEqual(counts, [8, 4, 0], play)
+
     def test_breakpoints_do_not_stay(self) -> None:
         """GDB cannot resume a process with breakpoints at addresses of another one."""
         play = self.play(
