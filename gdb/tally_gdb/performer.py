@@ -126,6 +126,8 @@ class GdbPerformer(Performer):
             return reason_of(error)
 
     def stacks(self) -> str:
+        if self._elsewhere():
+            return "another inferior is selected"
         try:
             return "".join(
                 f"{tid} {' '.join(f'{pc:x}' for pc in pcs)}\n" for tid, _, pcs in all_stacks(True)
@@ -134,6 +136,8 @@ class GdbPerformer(Performer):
             return reason_of(error)
 
     def modules(self) -> str:
+        if self._elsewhere():
+            return "another inferior is selected"
         try:
             return modules.listing()
         except FAULTS as error:

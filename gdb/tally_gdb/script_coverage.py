@@ -63,7 +63,8 @@ _ROWS = {"file": File, "function": Function, "line": Line, "object": Object}
 
 
 class Coverage:
-    """The coverage counters of the selected inferior, which is stopped.
+    """The coverage counters of the selected inferior, which is stopped. If another one is sampled,
+    the methods that read counters fail.
 
     Each method does the same as the command of its name. It prints nothing, except show(), and
     raises tally_gdb.TallyError with one line of text if the command fails. Call the methods on GDB's

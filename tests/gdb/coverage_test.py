@@ -395,6 +395,26 @@ class CoverageTest(unittest.TestCase):
                 self.assertEqual(first, second)
                 self.assertEqual(len(first), 4)
 
+    def test_another_inferior_than_the_sampled_one(self) -> None:
+        """Its stacks do not belong to the counters of the sampled one."""
+        play = self.play(
+            "break checkpoint",
+            "run",
+            "profile start --backend interrupt",
+            f"add-inferior -exec {self.built / 'x'}",
+            "inferior 2",
+            "coverage report",
+            "inferior 1",
+            "coverage report --by function --json",
+        )
+        self.assertEqual(
+            play.stderr,
+            "coverage report: the stacks of the threads are not known: another inferior is "
+            "selected\n",
+            play,
+        )
+        self.assertIn("square", play.text("coverage report --by function --json"))
+
     def test_breakpoints_of_two_inferiors(self) -> None:
         """Both processes have the same addresses. Each keeps its breakpoints until its end."""
         play = self.play(
