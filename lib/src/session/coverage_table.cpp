@@ -61,8 +61,8 @@ constexpr CommandSpec coverage_specs[] = {
      "The counters are read from the memory of the stopped program, which must have\n"
      "been compiled with --coverage. By file, the table shows which lines and\n"
      "functions ran; by function, how often each was called; by line, how often each\n"
-     "ran; by object, which part of each object file (.o, named by its notes) ran. With --since, "
-     "only what ran in between is shown.\n"
+     "ran; by object, which part of each object file (.o, named by its notes) ran.\n"
+     "With --since, only what ran in between is shown.\n"
      "`7?` means 7 or 6, and `>=7` means 7 or more: a thread is inside of the function,\n"
      "or the code is optimized and keeps counters in registers.",
      "coverage report --by function --since stop"},
