@@ -46,8 +46,9 @@ private:
   bool fits_ = true;
 };
 
-// A node that is shown, as an element of the path from its root. All steps are kept until the end,
-// because a path that owned its steps would be freed by a recursion as deep as the path is long.
+// One element of the path from a root to a node that is shown. The steps are kept in a list until
+// the end. If each step owned the step before it, freeing a long path would recurse once for each
+// step, and could overflow the stack.
 struct Step {
   uint32_t function = 0;
   const Step *before = nullptr;

@@ -136,8 +136,9 @@ bool read_behind_ids(std::string_view line, std::span<const std::string_view> wo
     out.period = period;
     ++event;
   }
-  // "pool 12 3456 1.5:" belongs to thread 3456, whose name ends in a number, because a time cannot
-  // be an event.
+  // A name may end in a number: the line "pool 12 3456 1.5:" belongs to thread 3456 with the name
+  // "pool 12". If 12 were the thread, the time "1.5:" would stand where an event's name is
+  // expected.
   if (event < words.size() && words[event].size() > 1 && words[event].ends_with(':') &&
       !is_time(words[event])) {
     out.event = words[event].substr(0, words[event].size() - 1);
