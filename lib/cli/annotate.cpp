@@ -55,7 +55,7 @@ Result<void> annotate_command(const ParsedCommand &given, Outcome &) {
     how.sources.replaced.emplace_back(map.substr(0, equals), map.substr(equals + 1));
   }
   const TableOptions options = table_options(given);
-  TALLY_TRY(profile, read_for_table(file, input_options(given), {options.event, given.filter()}));
+  TALLY_TRY(profile, read_for_table(file, input_options(given), {given.filter()}));
   if (given.has("asm"))
     return show_instructions(given, profile, how.sources);
   const auto symbolizer = make_symbolizer();

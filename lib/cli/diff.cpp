@@ -8,8 +8,7 @@ namespace {
 
 Result<FlatTable> table_of(const std::string &file, const ParsedCommand &given, By by,
                            SortBy sort) {
-  TALLY_TRY(profile, read_for_table(file, input_options(given),
-                                    {.event = std::string(given.value("event"))}));
+  TALLY_TRY(profile, read_for_table(file, input_options(given), {given.filter()}));
   const auto make = [&](const auto &each) { return flat_table(each, by, sort); };
   return about(file, std::visit(make, profile));
 }

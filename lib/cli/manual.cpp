@@ -80,6 +80,8 @@ std::string entry(const std::string &term, const std::string &text) {
 std::string option_entry(const OptionSpec &option) {
   std::string term = option.letter ? bold(fmt::format("-{}", option.letter)) + ", " : "";
   term += bold(shown_name(option));
+  if (!option.other_name.empty())
+    term += ", " + bold(fmt::format("--{}", option.other_name));
   if (!option.values.empty())
     term += ' ' + syntax(option.values);
   if (option.repeats)

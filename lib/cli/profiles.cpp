@@ -52,7 +52,7 @@ OutputOptions output_options(const ParsedCommand &given) {
 }
 
 TableOptions table_options(const ParsedCommand &given) {
-  return {std::string(given.value("event")), given.limit(), given.has("json")};
+  return {given.limit(), given.has("json")};
 }
 
 int64_t stated_time() {

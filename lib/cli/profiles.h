@@ -39,7 +39,6 @@ OutputOptions output_options(const ParsedCommand &given);
 
 // The options of a table that is printed.
 struct TableOptions {
-  std::string event;
   uint32_t limit = 0; // 0 means all rows
   bool json = false;
   TextOptions text() const;

@@ -8,7 +8,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -26,8 +29,10 @@
 #include <tally/sampler.h>
 
 #include "collect/agent.h"
+#include "collect/sampled_events.h"
 #include "live_table.h"
 #include "profiles.h"
+#include "report/value_text.h"
 #include "support/text.h"
 
 namespace tally::cli {
@@ -283,7 +288,7 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
     }
     child.give_up();
     const ErrorCode code = perf.error().code;
-    if (given.value("backend") == "perf" || sampling.event ||
+    if (given.value("backend") == "perf" || !sampling.events.empty() || sampling.waits ||
         (code != ErrorCode::permission && code != ErrorCode::unsupported))
       return fail(std::move(perf.error()));
     sampling.enable_on_exec = false;
@@ -311,16 +316,16 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
 }
 
 std::string why_none(const SamplerStatus &status, const AgentFacts &facts,
-                     const std::optional<SampledEvent> &event) {
+                     std::span<const SampledEvent> events) {
   if (!facts.exited && !facts.reason.empty())
     return facts.reason;
   if (status.lost > 0)
     return fmt::format("{} lost, and none was kept{}{}",
                        counted(status.lost, "ticks") + (status.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
-  if (event)
-    return fmt::format("the kernel counted {} {} (of processes that it forks none)", status.counted,
-                       event->name);
+  if (!events.empty())
+    return fmt::format("the kernel counted {} (of processes that it forks none)",
+                       counts_text(events, status.counted));
   return "the program itself used hardly any CPU time (processes that it forks are not sampled), "
          "or "
          "the frequency is too low for it";
@@ -364,14 +369,18 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   EndSignals signals;
   SamplerOptions sampling;
   sampling.frequency_hz = static_cast<uint32_t>(given.number("frequency"));
-  if (given.has("event") && given.value("event") != "clock") {
-    TALLY_TRY(event, event_by_name(given.value("event")));
-    sampling.event = std::move(event);
+  if (given.has("event")) {
+    TALLY_TRY(events, events_by_names(given.value("event")));
+    sampling.events = std::move(events);
   }
+  sampling.waits = given.value("clock") == "wall";
+  if (sampling.waits && !sampling.events.empty())
+    return fail(ErrorCode::invalid_argument, "cannot be measured together with --event",
+                "--clock wall");
   sampling.stacks = *stack_mode_by_name(given.value("stacks"));
   if (sampling.stacks == StackMode::dwarf)
     sampling.unwinder = make_unwinder();
-  const std::optional<SampledEvent> event = sampling.event;
+  const std::vector<SampledEvent> events = sampling.events;
   const bool ours = pid == 0;
   std::unique_ptr<Sampler> sampler;
   AgentSampler *agent = nullptr; // the sampler, if it is an agent's
@@ -413,7 +422,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   if (!command.empty())
     raw.command = raw.strings.intern(command);
   if (raw.sample_count() == 0)
-    return fail(ErrorCode::no_data, "no samples: " + why_none(status, facts, event),
+    return fail(ErrorCode::no_data, "no samples: " + why_none(status, facts, events),
                 ours ? given.arguments[0] : fmt::format("process {}", pid));
   Diagnostics of_names;
   auto named = name_shown(std::move(raw), Symbolization::Processes::here, of_names);
@@ -425,22 +434,28 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   if (format->write_pcs) // such a format may leave out samples
     for (const std::string &what : written.lost)
       say(fmt::format("tally: not in {}: {}", format->name, what));
-  const std::string of_what =
-      event ? fmt::format("{} {}", status.counted, event->name)
-            : fmt::format("{:.2f} s of CPU time", static_cast<double>(status.cpu_ns) * 1e-9);
+  const std::string counts = counts_text(events, status.counted);
+  const std::string cpu = seconds_text(status.cpu_ns) + " of CPU time";
+  const bool has_clock = events.empty() || events.front().is_clock();
+  std::string of_what = has_clock ? cpu : counts;
+  if (has_clock && !counts.empty())
+    of_what += " and " + counts;
+  if (sampling.waits)
+    of_what += fmt::format(", {} of {}, {} ready but not running", counted(status.waits, "waits"),
+                           seconds_text(status.wait_ns), seconds_text(status.ready_ns));
   say(fmt::format("tally: {}; {} in {}, {} lost; wrote {}", end, counted(status.samples, "samples"),
                   of_what, status.lost, path));
   if (status.truncated_stacks > status.samples / 20)
     say(fmt::format("tally: {} of {} stacks are truncated; `tally tree` shows why",
                     status.truncated_stacks, status.samples));
-  if (!status.kernel_included && event)
+  if (!status.kernel_included && !has_clock)
     say(fmt::format("tally: user code only: {} that the kernel's code caused were not sampled "
                     "(unprivileged)",
-                    event->name));
+                    events.front().name));
   else if (!status.kernel_included)
-    say(fmt::format("tally: user code only: the kernel's part, {:.2f} s, was not sampled "
+    say(fmt::format("tally: user code only: the kernel's part, {}, was not sampled "
                     "(unprivileged)",
-                    static_cast<double>(status.unsampled_ns) * 1e-9));
+                    seconds_text(status.unsampled_ns)));
   if (!status.problem.empty())
     say("tally: sampling ended early: " + status.problem);
   if (agent)

@@ -10,8 +10,8 @@ Result<void> report_command(const ParsedCommand &given, Outcome &) {
   const TableOptions options = table_options(given);
   TALLY_TRY(by, by_of(given.value("by")));
   TALLY_TRY(sort, sort_by_of(given.value("sort")));
-  TALLY_TRY(profile, read_for_table(file, input_options(given),
-                                    {options.event, given.filter(), given.has("kernel")}));
+  TALLY_TRY(profile,
+            read_for_table(file, input_options(given), {given.filter(), given.has("kernel")}));
   const auto make = [&](const auto &each) { return flat_table(each, by, sort); };
   TALLY_TRY(table, about(file, std::visit(make, profile)));
   return write_file("-",

@@ -54,7 +54,8 @@ constexpr std::array<OptionSpec, 4> output_specs{{
 constexpr OptionSpec event_option{.name = "event",
                                   .values = "NAME",
                                   .summary = "the event to show; it may be a derived one\n"
-                                             "(default: the first)"};
+                                             "(default: the first)",
+                                  .other_name = "value"};
 // `limit` is the default number of rows; "" shows all.
 constexpr std::array<OptionSpec, 3> table_specs(std::string_view limit) {
   return {event_option, limit_option(limit), json_rows_option};
@@ -145,7 +146,7 @@ constexpr auto convert_specs =
            }});
 constexpr auto merge_specs = joined(input_specs, output_specs);
 
-constexpr std::array<OptionSpec, 9> record_specs{{
+constexpr std::array<OptionSpec, 10> record_specs{{
     help_option,
     {.name = "o",
      .values = "FILE",
@@ -163,6 +164,7 @@ constexpr std::array<OptionSpec, 9> record_specs{{
      .least = frequency_option.least,
      .most = frequency_option.most},
     sampled_event_option,
+    clock_option,
     {.name = "live", .summary = "show the flat table while sampling, anew each second"},
     stacks_option,
     {.name = "backend",

@@ -9,8 +9,8 @@ namespace tally::cli {
 Result<void> tree_command(const ParsedCommand &given, Outcome &) {
   const std::string &file = given.arguments[0];
   const TableOptions options = table_options(given);
-  TALLY_TRY(profile, read_for_table(file, input_options(given),
-                                    {options.event, given.filter(), given.has("kernel")}));
+  TALLY_TRY(profile,
+            read_for_table(file, input_options(given), {given.filter(), given.has("kernel")}));
   TreeOptions shown;
   shown.function = given.argument(1);
   shown.callers = given.has("callers");

@@ -61,7 +61,7 @@ class Page(unittest.TestCase):
         """Asserts that the section has everything that the help of a command describes."""
         for option in re.findall(r"^  (?:-\w, )?(-[\w-]+)", help_text, re.MULTILINE):
             if option not in ("--help", "-h"):
-                self.assertIn(f" {option} ", f"{section} ", help_text)
+                self.assertRegex(f"{section} ", rf" {option},? ", help_text)
         for default in re.findall(r"\(default[^()]*\)", " ".join(help_text.split())):
             self.assertIn(default, section)
         example = re.search(r"^Example: (.*)", help_text, re.MULTILINE)

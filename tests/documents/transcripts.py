@@ -37,7 +37,7 @@ _CHANCE = (
     (re.compile(r"\b0x[0-9a-f]+"), "N"),
     (re.compile(r"\b([Pp]rocess) \d+"), r"\1 N"),
     (re.compile(r"\b\d+ of \d+ ticks \(\d+\.\d+%\)"), "N of N ticks (N%)"),
-    (re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?= (?:ticks|samples|ms|s|Ir|page-faults)\b)"), "N"),
+    (re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?= (?:ticks|samples|waits|ms|s|Ir|page-faults)\b)"), "N"),
     (re.compile(r"(?<= before, )\d+(?= now;)"), "N"),
     (re.compile(r"^\(\d+(?= more;)"), "(N"),
     (re.compile(r"(?<=^\(lighter branches: )\d+(?=;)"), "N"),

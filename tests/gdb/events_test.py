@@ -78,7 +78,7 @@ class EventsTest(GdbCase):
             "^--event: expected one of page-faults, .* found 'nonsense'",
             "^--backend interrupt: samples the clock only: other events need the perf backend",
             "^--backend agent: samples the clock only: other events need the perf backend",
-            "^--event page-faults: counts CPU time, not wall time",
+            "^--event page-faults: cannot be sampled together with waits",
         )
         self.assertEqual(play.status()["state"], "idle")
 

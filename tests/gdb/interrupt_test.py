@@ -181,7 +181,7 @@ class NativeTest(InterruptCase):
         """`--clock wall` samples a sleeping program."""
         play = play_gdb(
             [
-                "profile start --clock wall --frequency 200",
+                "profile start --backend interrupt --clock wall --frequency 200",
                 "run",
                 "profile status",
                 "profile report --sort inclusive",
@@ -191,8 +191,8 @@ class NativeTest(InterruptCase):
         )
         self.assertEqual(play.stderr, "", play)
         self.assertRegex(
-            play.text("profile start --clock wall --frequency 200"),
-            r"interrupt \(auto; perf: counts CPU time.*; agent: counts CPU time",
+            play.text("profile start --backend interrupt --clock wall --frequency 200"),
+            "interrupt, 200 Hz of wall time",
         )
         report = play.report("--sort inclusive")
         asleep = sum(row.self_ticks for row in report.rows if "nanosleep" in row.name)

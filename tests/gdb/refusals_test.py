@@ -115,12 +115,12 @@ class WordsTest(GdbCase):
             r"^profile diff: expected FILE\|previous",
         )
 
-    def test_wall_clock_of_perf_is_unsupported(self) -> None:
+    def test_wall_clock_of_the_agent_is_unsupported(self) -> None:
         play = play_gdb(
-            ["profile start --backend perf --clock wall", "profile start", "profile status"],
+            ["profile start --backend agent --clock wall", "profile start", "profile status"],
             program("spin7030"),
         )
-        self.assert_refused(play, "^--backend perf: counts CPU time")
+        self.assert_refused(play, "^--backend agent: counts CPU time")
         self.assertRegex(play.status()["state"], "^armed")
 
     def test_start_twice(self) -> None:

@@ -96,6 +96,9 @@ TEST(Refusal, NamesTheEvent) {
   f.event = *event_by_name("context-switches");
   expect(f, ErrorCode::permission,
          {"context-switches happen in the kernel", "perf_event_paranoid=2 hides"});
+  f.waits = true;
+  expect(f, ErrorCode::permission, {"waits happen in the kernel"});
+  f.waits = false;
   f.target_uid = 0; // then the event is not the cause
   expect(f, ErrorCode::permission, {"belongs to user 0"});
   f = facts(ENOENT);
@@ -109,13 +112,29 @@ TEST(Refusal, NamesTheEvent) {
   expect(f, ErrorCode::limit, {"file descriptors"});
 }
 
+TEST(SampledEvents, AreListedWithTheClockFirst) {
+  const auto names = [](std::string_view list) {
+    std::vector<std::string> out;
+    const auto events = events_by_names(list);
+    for (const SampledEvent &event : *events)
+      out.push_back(event.name);
+    return out;
+  };
+  EXPECT_EQ(names("cycles,clock,cs"),
+            (std::vector<std::string>{"clock", "cycles", "context-switches"}));
+  EXPECT_TRUE(names("clock").empty());
+  for (const std::string_view list :
+       {"", ",", "cycles,", "cs,context-switches", "clock,clock", "x"})
+    EXPECT_FALSE(events_by_names(list)) << list;
+}
+
 TEST(SampledEvents, HavePerfsNames) {
   for (const std::string_view name : event_names())
     EXPECT_EQ(event_by_name(name)->name, name);
   EXPECT_EQ(event_by_name("cs")->config, event_by_name("context-switches")->config);
   EXPECT_EQ(event_by_name("cs")->name, "context-switches");
   EXPECT_EQ(event_by_name("r1A8")->config, 0x1a8U);
-  for (const std::string_view name : {"", "r", "rxyz", "r1a8:u", "rffffffffffffffff0", "clock"})
+  for (const std::string_view name : {"", "r", "rxyz", "r1a8:u", "rffffffffffffffff0"})
     EXPECT_FALSE(event_by_name(name)) << name;
 }
 

@@ -114,7 +114,7 @@ protected:
   SwitchTest() {
     layout_.sample_type |= PERF_SAMPLE_REGS_USER;
     layout_.regs_user = 1U | 1U << 8;
-    options_.event = *event_by_name("context-switches");
+    options_.events = {*event_by_name("context-switches")};
     sink_.emplace(pid, 0, options_, layout_);
   }
   void handle(const RecordBytes &fields, uint32_t type, uint16_t misc) {
@@ -168,12 +168,91 @@ TEST_F(SwitchTest, LeavesOutTheStopsOfATracer) {
   EXPECT_EQ(sink_->counters().samples, 2u);
   EXPECT_EQ(sink_->counters().outside, 2u);
   sample(pid, 7); // its record is lost
-  sink_->finish();
+  sink_->finish(1);
   EXPECT_EQ(sink_->counters().samples, 3u);
   const auto p = sink_->collector().snapshot("now", 0, 1);
   ASSERT_TRUE(p);
   EXPECT_EQ(p->totals().front(), 3);
   EXPECT_EQ(p->strings[p->value_types().front().type], "context-switches");
+}
+
+// Two events, which the IDs of their records tell apart.
+TEST(EventsTest, CountSeveralEventsByTheirIds) {
+  PerfLayout with_ids = layout;
+  with_ids.sample_type |= PERF_SAMPLE_IDENTIFIER;
+  SamplerOptions options;
+  options.events = *events_by_names("page-faults,clock,cycles");
+  SampleSink sink(pid, 1'000'000, options, with_ids);
+  EventIds ids;
+  ids.add(70, 0);
+  ids.add(71, 1);
+  ids.add(72, 2);
+  for (const uint64_t id : {70U, 71U, 71U, 71U, 72U}) {
+    RecordBytes b;
+    b.add(id).add(uint64_t{0x1010}).add(int32_t{pid}).add(int32_t{pid}).add(uint64_t{1});
+    b.add(uint64_t{2}).add(uint64_t{PERF_CONTEXT_USER}).add(uint64_t{0x1010});
+    const auto bytes = b.record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    PerfRecord record;
+    ASSERT_TRUE(first_perf_record(bytes, record));
+    sink.handle(record, ids);
+  }
+  const auto p = sink.collector().snapshot("now", 0, 1);
+  ASSERT_TRUE(p);
+  std::vector<std::string_view> types;
+  for (const ValueType &type : p->value_types())
+    types.push_back(p->strings[type.type]);
+  EXPECT_EQ(types, (std::vector<std::string_view>{"ticks", "page-faults", "cycles"}));
+  EXPECT_EQ(p->totals(), (std::vector<int64_t>{1, 3, 1'000'003}));
+  EXPECT_EQ(p->sample_count(), 1u);
+  EXPECT_EQ(p->period_ns, 1'000'000u);
+}
+
+TEST(WaitsTest, HaveTheirTimeAndStack) {
+  PerfLayout with_registers = layout;
+  with_registers.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_REGS_USER;
+  with_registers.regs_user = 1U | 1U << 8;
+  SamplerOptions options;
+  options.waits = true;
+  SampleSink sink(pid, 1'000'000, options, with_registers);
+  EventIds ids;
+  ids.add(70, 0);
+  ids.add(71, 1);
+  const auto handle = [&](const RecordBytes &fields, uint32_t type, uint16_t misc) {
+    const auto bytes = fields.record(type, misc);
+    PerfRecord record;
+    ASSERT_TRUE(first_perf_record(bytes, record));
+    sink.handle(record, ids);
+  };
+  const auto sample = [&](uint64_t id, uint64_t pc, uint64_t ax) {
+    RecordBytes b;
+    b.add(id).add(pc).add(int32_t{pid}).add(int32_t{pid}).add(uint64_t{1});
+    b.add(uint64_t{2}).add(uint64_t{PERF_CONTEXT_USER}).add(pc);
+    b.add(uint64_t{PERF_SAMPLE_REGS_ABI_64}).add(ax).add(pc);
+    handle(b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+  };
+  const auto switched = [&](uint16_t misc, uint64_t at_ns) {
+    handle(RecordBytes().add(int32_t{pid}).add(int32_t{pid}).add(at_ns).add(uint64_t{71}),
+           PERF_RECORD_SWITCH, misc);
+  };
+  sample(70, 0x1010, 7); // a tick
+  sample(71, 0x1020, static_cast<uint64_t>(-38));
+  switched(PERF_RECORD_MISC_SWITCH_OUT, 1000);
+  switched(0, 1500);
+  sample(71, 0x1030, 7);
+  switched(PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, 2000);
+  switched(0, 2020);
+  sample(71, 0x1020, static_cast<uint64_t>(-38));
+  switched(PERF_RECORD_MISC_SWITCH_OUT, 3000);
+  sink.finish(3100); // it still waits
+  const auto p = sink.collector().snapshot("now", 0, 1);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->totals(), (std::vector<int64_t>{1'000'000, 600, 20, 2}));
+  EXPECT_EQ(p->sample_count(), 3u);
+  EXPECT_EQ(p->period_ns, 0u);
+  EXPECT_EQ(sink.counters().samples, 1u);
+  EXPECT_EQ(sink.counters().waits, 2u);
+  EXPECT_EQ(sink.counters().wait_ns, 600u);
+  EXPECT_EQ(sink.counters().ready_ns, 20u);
 }
 
 TEST_F(SinkTest, IgnoresOtherProcesses) {

@@ -8,6 +8,7 @@
 
 #include "random_profile.h"
 #include "report/render.h"
+#include "report/value_text.h"
 
 namespace tally::report_table_test {
 namespace {
@@ -287,6 +288,73 @@ TEST(Diff, ComparesInclusiveCostsAndLines) {
 }
 
 // Folded stacks have only names, by which they are compared.
+// A profile of a program that runs, waits in `sleep`, and is queued in `main`.
+StackProfile profile_with_waits() {
+  StackProfileBuilder builder;
+  builder.add_value_type("cpu", "nanoseconds");
+  builder.add_value_type("wait", "nanoseconds");
+  builder.add_value_type("waits", "count");
+  const auto frame = [&](StackId caller, std::string_view name, uint64_t address) {
+    const SourceLine line{builder.add_function({builder.intern(name), {}, {}, {}, 0}), {}, 0};
+    return builder.push(caller,
+                        builder.add_location(none<MappingId>, address, std::span(&line, 1)));
+  };
+  const StackId main = frame(none<StackId>, "main", 1);
+  const auto add = [&](StackId stack, std::vector<int64_t> values) {
+    builder.add_sample(stack, none<ThreadId>, none<PartId>, values);
+  };
+  add(main, {1'260'000'000, 0, 0});
+  add(frame(main, "sleep", 2), {0, 15'200'000, 3});
+  add(frame(frame(main, "outer", 3), "poll", 4), {0, 300'000, 1});
+  return *builder.finish();
+}
+
+TEST(Text, HasAColumnForEachValue) {
+  const auto table = flat_table(profile_with_waits(), By::function);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->units, (std::vector<std::string>{"nanoseconds", "nanoseconds", "count"}));
+  EXPECT_EQ(to_text(*table),
+            "1.26 s cpu, 15.5 ms wait, 4 waits in total\n"
+            "the rows' own values; --sort inclusive adds their callees'\n"
+            "#     cpu     wait  waits  function  place\n"
+            "1  1.26 s        -      -  main\n"
+            "2       -  15.2 ms      3  sleep\n"
+            "3       -   300 µs      1  poll\n"); // `outer` has no time of its own
+  const auto inclusive = flat_table(profile_with_waits(), By::function, SortBy::inclusive);
+  ASSERT_TRUE(inclusive);
+  EXPECT_EQ(to_text(*inclusive), "1.26 s cpu, 15.5 ms wait, 4 waits in total\n"
+                                 "values of the rows and of their callees\n"
+                                 "#     cpu     wait  waits  function  place\n"
+                                 "1  1.26 s  15.5 ms      4  main\n"
+                                 "2       -  15.2 ms      3  sleep\n"
+                                 "3       -   300 µs      1  outer\n"
+                                 "4       -   300 µs      1  poll\n");
+}
+
+TEST(Text, ShowsOneValueWithItsUnit) {
+  const auto table = flat_table(*one_event(profile_with_waits(), "wait"), By::function);
+  ASSERT_TRUE(table);
+  const std::string text = to_text(*table);
+  EXPECT_TRUE(text.starts_with("15.5 ms wait in total\n")) << text;
+  EXPECT_NE(text.find("1  98.06%  15.2 ms   98.06%  15.2 ms  sleep"), std::string::npos) << text;
+}
+
+TEST(ValueText, HasThreeDigits) {
+  for (const auto &[ns, text] : {std::pair<uint64_t, std::string_view>{0, "0"},
+                                 {999, "999 ns"},
+                                 {1000, "1.00 µs"},
+                                 {9'994, "9.99 µs"},
+                                 {9'996, "10.0 µs"},
+                                 {99'960, "100 µs"},
+                                 {999'500, "1.00 ms"},
+                                 {15'200'000, "15.2 ms"},
+                                 {999'500'000, "1.00 s"},
+                                 {61'000'000'000, "61.0 s"}})
+    EXPECT_EQ(duration_text(ns), text);
+  EXPECT_EQ(value_text(1'500'000, "nanoseconds"), "1.50 ms");
+  EXPECT_EQ(value_text(1'500'000, "count"), "1500000");
+}
+
 TEST(Diff, ComparesByNameIfOneSideHasOnlyNames) {
   FlatTable names = two_rows();
   for (FlatRow &row : names.rows)

@@ -81,7 +81,7 @@ TEST(SelectFrom, LeavesAProfileThatItMayNotChange) {
     for (const std::string &event : events)
       for (const std::string &thread : threads)
         for (const bool unfolds_kernel : {false, true}) {
-          const Selection wanted{event, {thread, {}}, unfolds_kernel};
+          const Selection wanted{{thread, {}, event}, unfolds_kernel};
           const Selected selected = seen(select_from(profile, wanted, "x"));
           EXPECT_EQ(selected, seen(select_from(Profile(profile), wanted, "x")));
           EXPECT_EQ(seen(profile), whole);

@@ -76,6 +76,36 @@ TEST(PackedStacks, AreUnpackedUnchanged) {
   }
 }
 
+TEST(PackedStacks, KeepTheValuesApart) {
+  Random random(5);
+  PackedStacks stacks(6, 3);
+  std::map<std::tuple<Frames, uint32_t, uint32_t>, std::vector<int64_t>> expected;
+  for (int i = 0; i < 500; ++i) {
+    const Frames path(1 + pick(random, 3), static_cast<uint32_t>(pick(random, 4)));
+    const auto part = static_cast<uint32_t>(pick(random, 3));
+    const auto value = static_cast<uint32_t>(pick(random, 3));
+    stacks.add(path, ThreadId{0}, static_cast<PartId>(part), 1 + i, value);
+    auto &values = expected[{path, 0, part}];
+    values.resize(3);
+    values[value] += 1 + i;
+  }
+  StackProfileBuilder builder = empty_profile(1, 3, 4);
+  builder.add_value_type("second", "count");
+  builder.add_value_type("third", "count");
+  ASSERT_TRUE(stacks.pour(builder, [](uint32_t frame) { return static_cast<LocationId>(frame); }));
+  const auto profile = builder.finish();
+  ASSERT_TRUE(profile);
+  ASSERT_EQ(profile->sample_count(), expected.size());
+  for (size_t row = 0; row < profile->sample_count(); ++row) {
+    const Sample sample = profile->sample(row);
+    Frames path;
+    for (StackId at = sample.stack; at != none<StackId>; at = profile->stack_caller(at))
+      path.push_back(index_of(profile->stack_location(at)));
+    EXPECT_EQ(std::vector(sample.values.begin(), sample.values.end()),
+              (expected[{path, index_of(sample.thread), index_of(sample.part)}]));
+  }
+}
+
 TEST(PackedStacks, UseMemoryForDistinctStacksOnly) {
   Random random(3);
   std::vector<Frames> paths(3000);

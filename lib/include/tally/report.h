@@ -44,8 +44,10 @@ struct CycleRow {
 };
 
 // The rows are in descending order of the first event's self cost, those with equal self cost in
-// descending order of inclusive cost. SortBy::inclusive exchanges the two costs. Other ties are in
-// order of name, file, object, line and id, so that a profile always gives the same order.
+// descending order of inclusive cost. SortBy::inclusive exchanges the two costs. If the table has
+// columns for several values, those with equal self cost are in descending order of the next value.
+// Other ties are in order of name, file, object, line and id, so that a profile always gives the
+// same order.
 struct FlatTable {
   By by = By::function;
   std::vector<std::string> events;
@@ -60,6 +62,10 @@ struct FlatTable {
   // False if the costs of calls are unknown: then `inclusive` equals `self`, and text shows the
   // number of calls in its place.
   bool has_inclusive = true;
+  SortBy sort = SortBy::self;
+  // The unit of each event: "count", "nanoseconds", … Empty for a CostProfile, whose events are
+  // counts.
+  std::vector<std::string> units{};
 };
 
 // Returns the table of a profile. A stack adds to a row's inclusive cost once, so that recursion
@@ -94,8 +100,10 @@ struct TextOptions {
 };
 
 // Returns the table as text with the columns: the row's number from 1, self %, self, inclusive %,
-// inclusive (or calls), name, source location. A name that is too wide loses its template
-// arguments, then its parameters ("map<…>::at(…)"); the JSON has complete names.
+// inclusive (or calls), name, source location. A table of up to four values of samples has a column
+// for each in place of the percentages: self values or, sorted by SortBy::inclusive, inclusive
+// ones. A name that is too wide loses its template arguments, then its parameters
+// ("map<…>::at(…)"); the JSON has complete names.
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
 // Returns the first `limit` rows, or all if it is 0, as JSON. By function it is {"events":[…],
 // "totals":[…],"functions":[{"name","file","object","self":[…],"inclusive":[…],"calls":N}]}. For

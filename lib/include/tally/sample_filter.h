@@ -15,12 +15,14 @@ namespace tally {
 struct SampleFilter {
   std::string thread{}; // a name, which selects all threads with it, or a tid; empty for all
   std::optional<uint32_t> part{}; // a part's number; all parts if there is none
-  bool takes_all() const { return thread.empty() && !part; }
+  std::string event{};            // one of the samples' values; empty for all of them
+  bool takes_all_rows() const { return thread.empty() && !part; }
+  bool takes_all() const { return takes_all_rows() && event.empty(); }
 };
 
 // Returns a profile with the selected samples and only the stacks, names and parts that they use.
-// An unknown thread or part is invalid_argument, and the error lists the known ones. If both are
-// known, but no sample belongs to both, the function fails with no_data.
+// An unknown thread, part or event is invalid_argument, and the error lists the known ones. If both
+// are known, but no sample belongs to both, the function fails with no_data.
 TALLY_API Result<StackProfile> filter_samples(const StackProfile &profile,
                                               const SampleFilter &wanted);
 // Selects whole parts of the profile, each of which belongs to one thread or to all threads
@@ -33,5 +35,8 @@ TALLY_API Result<CostProfile> filter_samples(const CostProfile &profile,
 // order.
 TALLY_API std::vector<std::string> thread_words(const StackProfile &profile);
 TALLY_API std::vector<std::string> thread_words(const CostProfile &profile);
+// Returns the values that SampleFilter::event accepts.
+TALLY_API std::vector<std::string> event_words(const StackProfile &profile);
+TALLY_API std::vector<std::string> event_words(const CostProfile &profile);
 
 } // namespace tally

@@ -36,25 +36,32 @@ constexpr std::string_view default_stack_mode = "dwarf";
 constexpr std::string_view default_stack_mode = "fp";
 #endif
 
-// An event of perf that is sampled in place of the clock.
+// An event of perf that is sampled in place of the clock, or beside it.
 struct TALLY_API SampledEvent {
-  std::string name;       // "page-faults", as perf names it
+  std::string name;       // "page-faults", as perf names it, or "clock"
   uint32_t type = 0;      // perf_event_attr.type and .config
   uint64_t config = 0;    //
   uint64_t period = 1;    // the number of events for each sample, which is the sample's weight
   bool in_kernel = false; // it happens only in the kernel: without its code there are no samples
   bool is_switch() const; // context-switches
+  bool is_clock() const;  // the clock, whose period is that of SamplerOptions::frequency_hz
   friend bool operator==(const SampledEvent &, const SampledEvent &) = default;
 };
 
-// Returns the event with perf's name: "page-faults", "cache-misses", or "r1a8" for a raw event.
-// Fails with invalid_argument if the name is unknown.
+// Returns the event with perf's name: "page-faults", "cache-misses", or "r1a8" for a raw event; or
+// the clock for "clock". Fails with invalid_argument if the name is unknown.
 TALLY_API Result<SampledEvent> event_by_name(std::string_view name);
+// Returns the events of a list with commas between the names. The clock comes first; a list of
+// nothing else is empty, as SamplerOptions::events expects it. Fails with invalid_argument if a
+// name is unknown or repeated.
+TALLY_API Result<std::vector<SampledEvent>> events_by_names(std::string_view names);
 TALLY_API std::vector<std::string_view> event_names(); // without those of raw events
 
 struct SamplerOptions {
   uint32_t frequency_hz = 1000;
-  std::optional<SampledEvent> event; // none means the clock; only perf samples another event
+  std::vector<SampledEvent> events; // empty means the clock; only perf samples other events
+  // Measure how long each thread does not run, and why, besides sampling the clock. Only perf can.
+  bool waits = false;
   StackMode stacks = StackMode::fp;
   bool enable_on_exec = false;        // begin at the process's next exec (tally record)
   std::shared_ptr<Unwinder> unwinder; // required for StackMode::dwarf
@@ -65,6 +72,9 @@ struct SamplerOptions {
   // frequency determines the size, and the dumps are enlarged at the end of a part in which many
   // stacks were truncated.
   uint32_t stack_bytes = 0;
+
+  // Returns the events that are opened: `events`, or the clock; with waits, context switches, too.
+  std::vector<SampledEvent> sampled_events() const;
 };
 
 // The status of a sampler. All counts begin at its start or at its last clear(). It has many data
@@ -89,9 +99,12 @@ struct SamplerStatus {
   // rate is the number of samples divided by the rest of cpu_ns. The kernel measures this share
   // less exactly than cpu_ns.
   uint64_t unsampled_ns = 0;
-  // How often the sampled event happened, as the kernel counted it; 0 with the clock. The kernel
-  // counts events that it did not sample because there were too many at once.
-  uint64_t counted = 0;
+  // How often each of SamplerOptions::events happened, as the kernel counted it; the clock in ns.
+  // The kernel counts events that it did not sample because there were too many at once.
+  std::vector<uint64_t> counted;
+  // With SamplerOptions::waits: the number of waits that have ended, their time, and the time that
+  // threads were ready to run and had no processor.
+  uint64_t waits = 0, wait_ns = 0, ready_ns = 0;
   uint64_t rounds = 0;         // the ticks of a wall clock, each of which counts every thread
   bool wall_clock = false;     // the clock is wall time, otherwise CPU time
   bool kernel_included = true; // false if only user code is sampled (unprivileged)
@@ -130,7 +143,9 @@ public:
   virtual void set_region_filter(std::shared_ptr<RegionFilter> region_filter) = 0;
 };
 
-// Starts sampling with perf. The profile's value type is "ticks/count". If sampling is impossible,
+// Starts sampling with perf. The profile's value type is "ticks/count"; with other events, there is
+// one for each, "page-faults/count"; with waits, they are "cpu", "wait" and "queued" in
+// "nanoseconds", and "waits/count". If sampling is impossible,
 // the error names the cause (seccomp, the paranoid level, a capability, descriptors, locked memory,
 // the kernel's age) and what to do about it.
 TALLY_API Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid,

@@ -100,7 +100,7 @@ Result<Shown> shown_of(const tally_report_options *given) {
   TALLY_TRY(sort, sort_by_of(option(options.sort, "self")));
   out.by = by;
   out.sort = sort;
-  out.selection.event = option(options.event);
+  out.selection.samples.event = option(options.event);
   out.selection.samples.thread = option(options.thread);
   if (const std::string part = option(options.part); !part.empty()) {
     TALLY_TRY(number, whole_number(part, 0, UINT32_MAX, "part"));

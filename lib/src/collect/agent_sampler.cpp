@@ -534,7 +534,7 @@ Result<std::unique_ptr<AgentSampler>> make_agent_sampler(SamplerOptions options,
                                                          const std::string &library) {
   try {
     TALLY_CHECK(check_sampler_options(options));
-    if (options.event)
+    if (!options.events.empty() || options.waits)
       return fail(ErrorCode::unsupported, std::string(samples_the_clock_only));
     if (options.frequency_hz > highest_hz)
       return fail(

@@ -138,7 +138,7 @@ Result<std::unique_ptr<InterruptSampler>> make_interrupt_sampler(pid_t pid, int 
                                                                  const SamplerOptions &options,
                                                                  InterruptClock &clock) {
   try {
-    if (options.event)
+    if (!options.events.empty() || options.waits)
       return fail(ErrorCode::unsupported, std::string(samples_the_clock_only));
     if (options.frequency_hz == 0)
       return fail(ErrorCode::invalid_argument, "the frequency must be at least 1 Hz");

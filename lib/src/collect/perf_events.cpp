@@ -1,7 +1,7 @@
 #include "collect/perf_events.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,11 +45,17 @@ constexpr uint64_t stall_bytes(uint32_t frequency_hz, uint64_t stack_bytes) {
   return stack_bytes * frequency_hz * stall_ms / 1000;
 }
 
+// Returns whether any event is sampled each time that it happens, so that samples come in bursts.
+bool has_bursts(const PerfEvents::Config &config) {
+  return std::ranges::any_of(config.events,
+                             [](const SampledEvent &event) { return !event.is_clock(); });
+}
+
 size_t first_ring_bytes(const PerfEvents::Config &config, size_t cpus) {
   if (config.stacks != StackMode::dwarf)
     return ring_of_pcs;
   size_t bytes = ring_of_copies;
-  if (config.event) { // events come in bursts
+  if (has_bursts(config)) {
     while (bytes < largest_ring && 2 * bytes * cpus <= largest_rings)
       bytes *= 2;
     return bytes;
@@ -67,7 +73,7 @@ constexpr uint32_t least_stack_bytes_of_event = 2 << 10;
 
 uint32_t fitting_stack_bytes(const PerfEvents::Config &config, size_t ring_bytes) {
   uint32_t bytes = config.stack_bytes;
-  if (config.event) {
+  if (has_bursts(config)) {
     while (bytes > least_stack_bytes_of_event && size_t{bytes} * burst_of_events > ring_bytes)
       bytes = bytes / 2 & ~7U; // the kernel requires a multiple of 8
     return bytes;
@@ -206,10 +212,7 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
   PerfEvents events;
   events.config_ = config;
   events.set_variant(variant);
-  const perf_event_attr attr = events.clock(0);
-  events.layout_.sample_type = attr.sample_type;
-  events.layout_.regs_user = attr.sample_regs_user;
-  events.layout_.sample_id_all = true;
+  events.set_layout();
   events.feeds_.resize(cpus);
   events.threads_ = given.size();
   for (Given &one : given) {
@@ -217,7 +220,7 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
       return fail(ErrorCode::invalid_input,
                   "a descriptor that was handed over is not a perf event");
     events.feeds_[one.cpu_index].fds.push_back(one.fd.get());
-    events.events_.push_back(std::move(one.fd));
+    events.events_.push_back({std::move(one.fd), 0});
   }
   std::erase_if(events.feeds_, [](const Feed &feed) { return feed.fds.empty(); });
   events.rings_.resize(events.feeds_.size());
@@ -254,20 +257,17 @@ Result<void> PerfEvents::open_with_rings(std::span<const pid_t> tids, size_t rin
                                          bool &too_large) {
   cpus_ = online_cpus();
   ring_bytes_ = ring_bytes;
-  const perf_event_attr attr = clock(0);
-  layout_.sample_type = attr.sample_type;
-  layout_.regs_user = attr.sample_regs_user;
-  layout_.sample_id_all = true;
+  set_layout();
   feeds_.resize(cpus_.size());
   rings_.resize(cpus_.size());
   threads_ = tids.size();
-  const DescriptorRoom room((tids.size() + 1) * cpus_.size());
+  const DescriptorRoom room((tids.size() * event_count() + 1) * cpus_.size());
   first_fd_ = room.first_fd();
   for (const pid_t tid : tids)
     TALLY_CHECK(open_thread(tid, too_large));
   if (events_.empty())
     return fail(refusal(ESRCH));
-  if (static_cast<rlim_t>(events_.back().get()) >= room.end_fd())
+  if (static_cast<rlim_t>(events_.back().fd.get()) >= room.end_fd())
     return fail(refusal(EMFILE));
   // A processor that went offline after the list was read has no ring.
   for (size_t i = 0; i < rings_.size();) {
@@ -285,12 +285,12 @@ Result<void> PerfEvents::open_with_rings(std::span<const pid_t> tids, size_t rin
 
 Result<void> PerfEvents::add(std::span<const pid_t> tids) {
   threads_ += tids.size();
-  const DescriptorRoom room(threads_ * cpus_.size());
+  const DescriptorRoom room(threads_ * event_count() * cpus_.size());
   first_fd_ = room.first_fd();
   bool too_large = false;
   for (const pid_t tid : tids)
     TALLY_CHECK(open_thread(tid, too_large));
-  if (static_cast<rlim_t>(events_.back().get()) >= room.end_fd())
+  if (static_cast<rlim_t>(events_.back().fd.get()) >= room.end_fd())
     return fail(refusal(EMFILE));
   return {};
 }
@@ -313,28 +313,56 @@ Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
         return fail(ring_refusal(errno));
       }
       feeds_[i].fds.push_back(owner.get());
-      events_.push_back(std::move(owner));
+      events_.push_back({std::move(owner), owns_ring});
     }
-    UniqueFd event(open_one(tid, i));
-    if (event.get() < 0 && errno == EINVAL && inherit_thread_) {
-      inherit_thread_ = false; // Linux before 5.13 does not support inherit_thread
-      event.reset(open_one(tid, i));
+    for (uint32_t event = 0; event < event_count(); ++event) {
+      TALLY_TRY(exists, open_event(tid, event, i));
+      if (!exists)
+        return {};
     }
-    const bool only_in_kernel = config_.event && config_.event->in_kernel;
-    if (event.get() < 0 && errno == EACCES && !exclude_kernel_ && !only_in_kernel) {
-      exclude_kernel_ = true; // the kernel's code may not be sampled; the program's own code may
-      event.reset(open_one(tid, i));
-    }
-    if (event.get() < 0 && errno == ESRCH)
-      return {};
-    if (event.get() < 0 && errno == ENODEV)
-      continue;
-    if (event.get() < 0 || !move_up(event))
-      return fail(refusal(errno));
-    feeds_[i].fds.push_back(event.get());
-    events_.push_back(std::move(event));
   }
   return {};
+}
+
+// Returns false if the thread has ended.
+Result<bool> PerfEvents::open_event(pid_t tid, uint32_t event, size_t cpu_index) {
+  UniqueFd fd(open_one(tid, event, cpu_index));
+  if (fd.get() < 0 && errno == EINVAL && inherit_thread_) {
+    inherit_thread_ = false; // Linux before 5.13 does not support inherit_thread
+    fd.reset(open_one(tid, event, cpu_index));
+  }
+  // An event that happens only in the kernel can be opened without the kernel's code, but then it
+  // never happens.
+  const SampledEvent *const sampled = config_.events.empty() ? nullptr : &config_.events[event];
+  const bool needs_kernel = std::ranges::any_of(config_.events, &SampledEvent::in_kernel);
+  if (fd.get() < 0 && errno == EACCES && !exclude_kernel_ && !needs_kernel) {
+    exclude_kernel_ = true; // the kernel's code may not be sampled; the program's own code may
+    fd.reset(open_one(tid, event, cpu_index));
+  }
+  if (fd.get() < 0 && errno == ESRCH)
+    return false;
+  if (fd.get() < 0 && errno == ENODEV && event == 0)
+    return true; // the processor went offline
+  if (fd.get() < 0 && errno == EACCES && needs_kernel)
+    return fail(refusal(errno, &*std::ranges::find_if(config_.events, &SampledEvent::in_kernel)));
+  if (fd.get() < 0 || !move_up(fd))
+    return fail(refusal(errno, sampled));
+  uint64_t id = 0;
+  if (event_count() > 1) {
+    if (::ioctl(fd.get(), PERF_EVENT_IOC_ID, &id) != 0)
+      return fail(refusal(errno, sampled));
+    ids_.add(id, event);
+  }
+  feeds_[cpu_index].fds.push_back(fd.get());
+  events_.push_back({std::move(fd), event});
+  return true;
+}
+
+void PerfEvents::set_layout() {
+  const perf_event_attr attr = clock(0);
+  layout_.sample_type = attr.sample_type;
+  layout_.regs_user = attr.sample_regs_user;
+  layout_.sample_id_all = true;
 }
 
 bool PerfEvents::move_up(UniqueFd &fd) const {
@@ -358,25 +386,31 @@ perf_event_attr PerfEvents::owner() const {
   return attr;
 }
 
-perf_event_attr PerfEvents::clock(size_t cpu_index) const {
+perf_event_attr PerfEvents::clock(size_t cpu_index) const { return attr_of(0, cpu_index); }
+
+perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
   perf_event_attr attr = common_attr();
   attr.config = PERF_COUNT_SW_TASK_CLOCK;
   // The periods differ by processor, so that no two processors tick in step.
   attr.sample_period =
       sampling_period_ns(config_.frequency_hz) + 2 * static_cast<uint64_t>(cpu_index);
-  if (config_.event) {
-    attr.type = config_.event->type;
-    attr.config = config_.event->config;
-    attr.sample_period = config_.event->period;
+  const SampledEvent *const sampled = config_.events.empty() ? nullptr : &config_.events[event];
+  if (sampled && !sampled->is_clock()) {
+    attr.type = sampled->type;
+    attr.config = sampled->config;
+    attr.sample_period = sampled->period;
   }
+  if (event_count() > 1)
+    attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
   attr.inherit = 1;
   attr.inherit_thread = inherit_thread_;
   attr.exclude_kernel = exclude_kernel_;
-  attr.mmap = 1;
-  attr.mmap2 = 1;
-  attr.comm = 1;
-  attr.comm_exec = 1;
-  attr.task = 1;
+  const bool is_first = event == 0; // the others would repeat these records
+  attr.mmap = is_first;
+  attr.mmap2 = is_first;
+  attr.comm = is_first;
+  attr.comm_exec = is_first;
+  attr.task = is_first;
   attr.disabled = config_.enable_on_exec;
   attr.enable_on_exec = config_.enable_on_exec;
   switch (config_.stacks) {
@@ -400,18 +434,18 @@ perf_event_attr PerfEvents::clock(size_t cpu_index) const {
     attr.sample_stack_user = config_.stack_bytes;
     break;
   }
-  if (config_.event && config_.event->is_switch()) {
+  if (std::ranges::any_of(config_.events, &SampledEvent::is_switch)) {
     // The record of a switch follows its sample, and the registers show a system call. SampleSink
-    // distinguishes the debugger's stops by both.
-    attr.context_switch = 1;
+    // distinguishes the debugger's stops by both. All events have the same layout.
+    attr.context_switch = sampled->is_switch();
     attr.sample_type |= PERF_SAMPLE_REGS_USER;
     attr.sample_regs_user |= pc_register_mask() | ax_register_mask();
   }
   return attr;
 }
 
-int PerfEvents::open_one(pid_t tid, size_t cpu_index) const {
-  perf_event_attr attr = clock(cpu_index);
+int PerfEvents::open_one(pid_t tid, uint32_t event, size_t cpu_index) const {
+  perf_event_attr attr = attr_of(event, cpu_index);
   return perf_event_open(attr, tid, cpus_[cpu_index], feeds_[cpu_index].fds[0]);
 }
 
@@ -435,12 +469,14 @@ Error PerfEvents::ring_refusal(int errno_value) const {
   return describe_refusal(facts);
 }
 
-Error PerfEvents::refusal(int errno_value) const {
+Error PerfEvents::refusal(int errno_value, const SampledEvent *event) const {
   RefusalFacts facts = observe_refusal(RefusalFacts::Step::open_event, errno_value, config_.pid);
   facts.threads = threads_;
   facts.cpus = cpus_.size();
-  facts.events_wanted = (threads_ + 1) * cpus_.size();
-  facts.event = config_.event;
+  facts.events_wanted = (threads_ * event_count() + 1) * cpus_.size();
+  if (event && !event->is_clock())
+    facts.event = *event;
+  facts.waits = config_.waits;
   return describe_refusal(facts);
 }
 
@@ -453,30 +489,38 @@ uint32_t PerfEvents::stack_bytes() const {
   return config_.stacks == StackMode::dwarf ? config_.stack_bytes : 0;
 }
 
-uint64_t PerfEvents::counted() const {
-  uint64_t sum = closed_count_;
-  for (const UniqueFd &event : events_) { // the owners of the rings count nothing
+std::vector<uint64_t> PerfEvents::counted() const {
+  std::vector<uint64_t> sums = closed_counts_;
+  sums.resize(event_count(), 0);
+  for (const Opened &each : events_) {
     uint64_t count = 0;
-    if (::read(event.get(), &count, sizeof count) == sizeof count)
-      sum += count;
+    if (each.event != owns_ring && ::read(each.fd.get(), &count, sizeof count) == sizeof count)
+      sums[each.event] += count;
   }
-  return sum;
+  return sums;
+}
+
+void PerfEvents::reset_counts() {
+  const std::vector<uint64_t> now = counted();
+  closed_counts_.resize(now.size(), 0);
+  for (size_t i = 0; i < now.size(); ++i)
+    closed_counts_[i] -= now[i];
 }
 
 void PerfEvents::disable() {
-  for (const UniqueFd &event : events_)
-    ::ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+  for (const Opened &each : events_)
+    ::ioctl(each.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
 }
 
 void PerfEvents::close() {
-  closed_count_ = counted();
+  closed_counts_ = counted();
   release();
 }
 
 void PerfEvents::continue_from(PerfEvents &before) {
   before.disable();
   before.close();
-  closed_count_ += before.closed_count_;
+  closed_counts_ = std::move(before.closed_counts_);
 }
 
 void PerfEvents::release() {
@@ -503,7 +547,8 @@ PerfEvents &PerfEvents::operator=(PerfEvents &&other) noexcept {
   first_fd_ = other.first_fd_;
   exclude_kernel_ = other.exclude_kernel_;
   inherit_thread_ = other.inherit_thread_;
-  closed_count_ = other.closed_count_;
+  ids_ = std::move(other.ids_);
+  closed_counts_ = std::move(other.closed_counts_);
   return *this;
 }
 

@@ -1,10 +1,10 @@
-// Manages the perf_event_open descriptors for one process: a clock for each thread on each
-// processor, and one ring for each processor.
+// Manages the perf_event_open descriptors for one process: a clock, or other events, for each
+// thread on each processor, and one ring for each processor.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include <linux/perf_event.h>
@@ -31,6 +31,20 @@ uint64_t sampling_period_ns(uint32_t frequency_hz);
 inline constexpr uint32_t least_stack_bytes = 8 << 10;
 inline constexpr uint32_t most_stack_bytes = 32 << 10;
 
+// Tells the events of a sampler apart by the IDs that records have if there are several.
+class EventIds {
+public:
+  void add(uint64_t id, uint32_t event) { event_of_[id] = event; }
+  // Returns the index of the event in PerfEvents::Config::events; 0 if there is only one.
+  uint32_t event_of(uint64_t id) const {
+    const auto at = event_of_.find(id);
+    return at == event_of_.end() ? 0 : at->second;
+  }
+
+private:
+  std::unordered_map<uint64_t, uint32_t> event_of_;
+};
+
 // The clocks of a process's threads and the rings that they write to. It has many methods because
 // opening a clock takes several steps, which all need the same descriptors.
 class PerfEvents {
@@ -39,7 +53,8 @@ public:
     pid_t pid = 0;
     StackMode stacks = StackMode::fp;
     uint32_t frequency_hz = 1000;
-    std::optional<SampledEvent> event; // in place of the clock
+    std::vector<SampledEvent> events; // empty means the clock
+    bool waits = false;               // sample context switches beside the clock, with records
     // The size of a stack dump. It is halved, but not below least_stack_bytes, until the rings can
     // hold what is written while the reader cannot run.
     uint32_t stack_bytes = least_stack_bytes;
@@ -81,6 +96,7 @@ public:
 
   std::span<PerfRing> rings() { return rings_; }
   const PerfLayout &layout() const { return layout_; }
+  const EventIds &ids() const { return ids_; }
   bool kernel_included() const { return !exclude_kernel_; }
   size_t ring_bytes() const { return ring_bytes_; }
   uint32_t stack_bytes() const; // of a stack dump; 0 if there are none
@@ -93,9 +109,10 @@ public:
   // the descriptor of another event with the same ring.
   void drop_wake_fd(size_t i) { ++feeds_[i].next; }
 
-  // Returns what the events counted, also after close(): with the clock, the CPU time of all
-  // sampled threads.
-  uint64_t counted() const;
+  // Returns what each event counted since reset_counts(), also after close(): the clock counts the
+  // CPU time of all sampled threads.
+  std::vector<uint64_t> counted() const;
+  void reset_counts();
   void disable();
   // Takes the place of `before`: closes it and adds its CPU time.
   void continue_from(PerfEvents &before);
@@ -108,22 +125,33 @@ private:
     void *map = nullptr;
     size_t map_bytes = 0;
   };
+  struct Opened {
+    UniqueFd fd;
+    uint32_t event; // its index in Config::events, or owns_ring
+  };
+  static constexpr uint32_t owns_ring = UINT32_MAX;
+
   void set_variant(size_t variant);
+  void set_layout();
+  size_t event_count() const { return config_.events.empty() ? 1 : config_.events.size(); }
   perf_event_attr owner() const;
   perf_event_attr clock(size_t cpu_index) const;
-  int open_one(pid_t tid, size_t cpu_index) const;
+  perf_event_attr attr_of(uint32_t event, size_t cpu_index) const;
+  int open_one(pid_t tid, uint32_t event, size_t cpu_index) const;
   Result<void> open_with_rings(std::span<const pid_t> tids, size_t ring_bytes, bool &too_large);
   Result<void> open_thread(pid_t tid, bool &too_large);
+  Result<bool> open_event(pid_t tid, uint32_t event, size_t cpu_index);
   bool move_up(UniqueFd &fd) const; // to first_fd_ or above; false sets errno
   bool map_ring(size_t cpu_index, int fd);
   Error ring_refusal(int errno_value) const;
-  Error refusal(int errno_value) const;
+  Error refusal(int errno_value, const SampledEvent *event = nullptr) const;
   void release();
 
   Config config_;
   PerfLayout layout_;
   std::vector<int> cpus_;
-  std::vector<UniqueFd> events_;
+  std::vector<Opened> events_;
+  EventIds ids_;
   std::vector<Feed> feeds_;     // one per processor
   std::vector<PerfRing> rings_; // one per processor, in the order of feeds_
   size_t ring_bytes_ = 0;
@@ -131,7 +159,8 @@ private:
   int first_fd_ = 0;   // descriptors are moved to this number and above
   bool exclude_kernel_ = false;
   bool inherit_thread_ = true; // false: children of fork are sampled, and filtered out by pid
-  uint64_t closed_count_ = 0;
+  // What closed descriptors counted, less what was counted before reset_counts(), modulo 2^64.
+  std::vector<uint64_t> closed_counts_;
 };
 
 } // namespace tally

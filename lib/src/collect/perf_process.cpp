@@ -83,8 +83,7 @@ uint64_t CpuTime::unsampled_ns(uint64_t count) const {
                                static_cast<double>(user + system));
 }
 
-void CpuTime::clear(uint64_t count) {
-  cleared_count_ = count;
+void CpuTime::clear() {
   follow();
   cleared_ns_ = now_ns_;
   if (first_)

@@ -32,8 +32,8 @@ private:
   uint64_t checked_ns_ = 0;
 };
 
-// The CPU time of the process since the last clear(). `count` is what the perf events counted: the
-// CPU time in ns if they are clocks.
+// The CPU time of the process since the last clear(). `count` is the CPU time in ns that the perf
+// clocks counted since then, if there are any.
 class CpuTime {
 public:
   // Measures the CPU time of the process itself from now on, because its events are no clocks.
@@ -43,17 +43,15 @@ public:
   void measure_kernel(pid_t pid);
   // Reads the times that were asked for. Keeps the last values once the process is gone.
   void follow();
-  uint64_t ns(uint64_t count) const { return pid_ != 0 ? now_ns_ - cleared_ns_ : events(count); }
-  uint64_t events(uint64_t count) const { return count - cleared_count_; }
+  uint64_t ns(uint64_t count) const { return pid_ != 0 ? now_ns_ - cleared_ns_ : count; }
   uint64_t unsampled_ns(uint64_t count) const;
-  void clear(uint64_t count);
+  void clear();
   void close() { stat_fd_.reset(); }
 
 private:
   UniqueFd stat_fd_;
   std::optional<CpuTimes> first_;        // at the beginning
   CpuTimes last_;                        // as last read
-  uint64_t cleared_count_ = 0;           // the perf events themselves are not reset
   pid_t pid_ = 0;                        // 0 unless measure_process() was called
   uint64_t now_ns_ = 0, cleared_ns_ = 0; // CPU time of process pid_
 };

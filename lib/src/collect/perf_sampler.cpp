@@ -38,7 +38,9 @@ constexpr uint32_t largest_copy = (64 << 10) - 8;
 // the stacks, and dumps of 16 KiB a tenth of that; up to 1 kHz the difference in cost is not
 // measurable. Above 1 kHz, dumps are enlarged only if many stacks are truncated.
 constexpr uint32_t first_stack_bytes(const SamplerOptions &options) {
-  if (options.event) // which come in bursts, so that more of them fit into a ring
+  if (options.waits)
+    return 8 << 10;
+  if (!options.events.empty()) // which come in bursts, so that more of them fit into a ring
     return 4 << 10;
   return options.frequency_hz <= 1000 ? 16 << 10 : least_stack_bytes;
 }
@@ -51,7 +53,9 @@ PerfEvents::Config config_of(pid_t pid, const SamplerOptions &options) {
   config.pid = pid;
   config.stacks = options.stacks;
   config.frequency_hz = options.frequency_hz;
-  config.event = options.event;
+  if (!options.events.empty() || options.waits)
+    config.events = options.sampled_events();
+  config.waits = options.waits;
   config.enable_on_exec = options.enable_on_exec;
   config.stack_bytes = options.stack_bytes != 0 ? options.stack_bytes : first_stack_bytes(options);
   return config;
@@ -100,6 +104,10 @@ private:
   void end();
   bool dumps_are_short();
   bool all_stand() const; // a debugger may stop a single thread
+  bool has_clock() const { return options_.events.empty() || options_.events.front().is_clock(); }
+  uint64_t clock_ns() const { return has_clock() ? events_.counted().front() : 0; }
+  void begin_waits(std::span<const pid_t> tids);
+  void hold_standing();
   void widen_dumps();
 
   const pid_t pid_;
@@ -136,12 +144,34 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
   }
   process_end_.open(pid_);
   sink_.set_traced(process_end_.is_traced());
-  if (options_.event)
+  if (!has_clock())
     cpu_time_.measure_process(pid_);
+  if (options_.waits && !options_.enable_on_exec)
+    begin_waits(tids);
   if (!events_.kernel_included())
     cpu_time_.measure_kernel(pid_);
   cpu_time_.follow();
   return start_reader();
+}
+
+// States what the threads do that existed before the clocks, because no record shows it.
+void PerfSampler::begin_waits(std::span<const pid_t> tids) {
+  const uint64_t now = now_ns();
+  for (const pid_t tid : tids)
+    if (const auto status = process_status(fmt::format("{}/task/{}", pid_, tid)))
+      sink_.waits().begin(tid,
+                          status->state == 'S' || status->state == 'D' ? WaitClock::Why::waits
+                          : status->state == 't'                       ? WaitClock::Why::held
+                                                                       : WaitClock::Why::unknown,
+                          now);
+}
+
+// At a stop in the entry of a system call, a thread has the registers of one that waits inside.
+void PerfSampler::hold_standing() {
+  for (const pid_t tid : sink_.waits().open())
+    if (const auto status = process_status(fmt::format("{}/task/{}", pid_, tid));
+        status && status->state == 't')
+      sink_.waits().hold(tid);
 }
 
 // Finds threads that were created while the clocks were being opened. If the parent already had its
@@ -226,8 +256,9 @@ int PerfSampler::wait(int timeout_ms) {
 }
 
 size_t PerfSampler::drain(uint64_t newest_ns) {
-  const size_t most = merge_.run(events_.rings(), events_.layout(), newest_ns,
-                                 [this](const PerfRecord &record) { sink_.handle(record); });
+  const size_t most =
+      merge_.run(events_.rings(), events_.layout(), newest_ns,
+                 [this](const PerfRecord &record) { sink_.handle(record, events_.ids()); });
   if (sink_.take_exec())
     if (std::string command = command_line(pid_); !command.empty())
       sink_.collector().set_command(std::move(command));
@@ -253,7 +284,7 @@ void PerfSampler::finish_if_ended() {
 void PerfSampler::end() {
   events_.disable();
   drain(PerfMerge::everything);
-  sink_.finish();
+  sink_.finish(now_ns());
   ended_ = true;
 }
 
@@ -263,6 +294,7 @@ void PerfSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t
     const std::lock_guard lock(mutex_);
     problem_.guarded([&] {
       drain(PerfMerge::everything);
+      hold_standing();
       sink_.collector().end_part(trigger, begin_ns, end_ns);
       widen = dumps_are_short();
     });
@@ -328,7 +360,7 @@ void PerfSampler::stop() {
     if (!ended_)
       events_.disable();
     drain(PerfMerge::everything);
-    sink_.finish();
+    sink_.finish(now_ns());
   });
   SamplerStatus last;
   last.ring_bytes = events_.ring_bytes();
@@ -366,10 +398,14 @@ SamplerStatus PerfSampler::status() {
   status.truncated_stacks = counters.truncated_stacks;
   status.threads = sink_.collector().thread_count();
   status.parts = sink_.collector().part_count();
-  status.cpu_ns = cpu_time_.ns(events_.counted());
-  status.counted = options_.event ? cpu_time_.events(events_.counted()) : 0;
+  status.cpu_ns = cpu_time_.ns(clock_ns());
+  if (!options_.events.empty())
+    status.counted = events_.counted();
   status.kernel_included = events_.kernel_included();
-  status.unsampled_ns = cpu_time_.unsampled_ns(events_.counted());
+  status.unsampled_ns = cpu_time_.unsampled_ns(clock_ns());
+  status.waits = counters.waits;
+  status.wait_ns = counters.wait_ns;
+  status.ready_ns = counters.ready_ns;
   status.memory_bytes = sink_.collector().memory_bytes();
   status.ended = ended_;
   status.problem = problem_.text();
@@ -395,9 +431,10 @@ void PerfSampler::clear() {
   problem_.guarded([&] {
     if (!last_status_)
       drain_now();
-    sink_.clear();
+    sink_.clear(now_ns());
     dump_size_.at_last_stop = {};
-    cpu_time_.clear(events_.counted());
+    events_.reset_counts();
+    cpu_time_.clear();
   });
 }
 

@@ -8,24 +8,48 @@
 
 namespace tally {
 
+namespace {
+
+// The values of a profile with waits, by their index.
+enum WaitValue : uint32_t { cpu_value, wait_value, queued_value, waits_value };
+
+StackCollector::Counted counted_by(const SamplerOptions &options, uint64_t period_ns) {
+  if (options.waits)
+    return {0,
+            {{"cpu", "nanoseconds"},
+             {"wait", "nanoseconds"},
+             {"queued", "nanoseconds"},
+             {"waits", "count"}}};
+  if (options.events.empty())
+    return {period_ns};
+  StackCollector::Counted out{0, {}};
+  for (const SampledEvent &event : options.events) {
+    out.values.push_back({event.is_clock() ? "ticks" : event.name, "count"});
+    if (event.is_clock())
+      out.period_ns = period_ns;
+  }
+  return out;
+}
+
+} // namespace
+
 SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                        const PerfLayout &layout)
-    : collector_(pid, {period_ns, options.event ? options.event->name : std::string()}), pid_(pid),
-      stacks_(options.stacks),
-      weight_(options.event ? static_cast<int64_t>(options.event->period) : 1), layout_(layout),
-      chain_(pid, options.unwinder.get(), collector_.space()),
-      samples_switches_(options.event && options.event->is_switch()) {
+    : collector_(pid, counted_by(options, period_ns)), pid_(pid), stacks_(options.stacks),
+      events_(options.sampled_events()), tick_(options.waits ? static_cast<int64_t>(period_ns) : 1),
+      layout_(layout), chain_(pid, options.unwinder.get(), collector_.space()),
+      measures_waits_(options.waits), creating_calls_(pid) {
   collector_.set_passed_stops(options.passed_stops);
 }
 
-void SampleSink::handle(const PerfRecord &record) {
+void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
   bool whole = true;
   switch (record.type) {
   case PERF_RECORD_SAMPLE: {
     PerfSample sample;
     whole = decode(layout_, record, sample);
     if (whole && sample.pid == pid_)
-      add_sample(sample);
+      add_sample(sample, ids.event_of(sample.identifier));
     break;
   }
   case PERF_RECORD_MMAP:
@@ -46,6 +70,8 @@ void SampleSink::handle(const PerfRecord &record) {
         if (collector_.region_filter() && perf_time(layout_, record, at_ns))
           collector_.region_filter()->close_all(at_ns);
         collector_.forget_mappings();
+        waits_.clear();
+        creating_calls_.clear();
         exec_seen_ = true;
       }
       collector_.name_thread(comm.tid, comm.name);
@@ -58,6 +84,8 @@ void SampleSink::handle(const PerfRecord &record) {
     if (whole && task.pid == pid_ && task.parent_pid == pid_) {
       // The thread has its parent's name until a COMM record changes it.
       collector_.name_thread(task.tid, std::string(collector_.thread_name(task.parent_tid)));
+      if (measures_waits_)
+        waits_.begin(task.tid, WaitClock::Why::queued, task.time);
     }
     break;
   }
@@ -69,14 +97,15 @@ void SampleSink::handle(const PerfRecord &record) {
       if (collector_.region_filter() && perf_time(layout_, record, at_ns))
         collector_.region_filter()->close(task.tid, at_ns);
       collector_.forget_thread(task.tid);
+      waits_.ended(task.tid);
     }
     break;
   }
   case PERF_RECORD_SWITCH: {
     PerfSampleId id;
     whole = decode(layout_, record, id);
-    if (whole && id.pid == pid_ && (record.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0)
-      end_switch(id.tid, (record.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0);
+    if (whole && id.pid == pid_)
+      handle_switch(id, record.misc);
     break;
   }
   case PERF_RECORD_LOST:
@@ -97,27 +126,81 @@ void SampleSink::handle(const PerfRecord &record) {
     ++counters_.bad_records;
 }
 
-void SampleSink::add_sample(const PerfSample &sample) {
+void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
+  const bool is_switch = event < events_.size() && events_[event].is_switch();
+  const bool begins_interval = measures_waits_ && is_switch;
   if (!collector_.counts(sample.tid, sample.time,
                          sample.in_kernel ? StackCollector::TickOrigin::kernel
                                           : StackCollector::TickOrigin::user,
                          user_pc(layout_, sample))) {
-    ++counters_.outside;
+    if (begins_interval)
+      waits_.sampled(sample.tid, {}, WaitClock::Call::none, false);
+    else
+      ++counters_.outside;
+    return;
+  }
+  if (begins_interval) {
+    begin_interval(sample);
     return;
   }
   collect_pcs(sample);
-  const std::span<const uint64_t> pcs = chain_.pcs();
-  if (samples_switches_ && traced_ && !is_in_system_call(layout_, sample))
-    switches_.insert_or_assign(sample.tid, Switch{{pcs.begin(), pcs.end()}, sample.in_kernel});
+  // The kernel is a frame of its own, except in waits, whose leaf shows the system call.
+  if (sample.in_kernel)
+    chain_.enter_kernel(sample.ip);
+  if (is_switch && traced_ && !is_in_system_call(layout_, sample))
+    switches_.insert_or_assign(
+        sample.tid, Switch{{chain_.pcs().begin(), chain_.pcs().end()}, sample.in_kernel, event});
   else
-    count(sample.tid, pcs, sample.in_kernel);
+    count(sample.tid, chain_.pcs(), sample.in_kernel, event);
 }
 
-void SampleSink::count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel) {
+void SampleSink::begin_interval(const PerfSample &sample) {
+  const uint64_t truncated = counters_.truncated_stacks, short_dumps = counters_.short_dumps;
+  collect_pcs(sample);
+  // They are compared with the number of samples, of which this is none.
+  counters_.truncated_stacks = truncated;
+  counters_.short_dumps = short_dumps;
+  WaitClock::Call call = WaitClock::Call::none;
+  if (is_interrupted_in_call(layout_, sample))
+    call = WaitClock::Call::interrupted;
+  else if (is_in_system_call(layout_, sample) &&
+           !(traced_ && creating_calls_.are_before(user_pc(layout_, sample))))
+    call = WaitClock::Call::inside;
+  waits_.sampled(sample.tid, chain_.pcs(), call, true);
+}
+
+void SampleSink::count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event) {
   ++counters_.samples;
   if (in_kernel)
     ++counters_.kernel_samples;
-  collector_.add(tid, pcs, weight_);
+  const bool is_tick = event >= events_.size() || events_[event].is_clock();
+  collector_.add(tid, pcs, is_tick ? tick_ : static_cast<int64_t>(events_[event].period), event);
+}
+
+void SampleSink::handle_switch(const PerfSampleId &id, uint16_t misc) {
+  const bool out = (misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
+  const bool preempted = (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
+  if (!measures_waits_) {
+    if (out)
+      end_switch(id.tid, preempted);
+  } else if (out) {
+    waits_.out(id.tid, id.time, preempted);
+  } else {
+    add_interval(id.tid, waits_.in(id.tid, id.time));
+  }
+}
+
+void SampleSink::add_interval(pid_t tid, const std::optional<WaitClock::Interval> &interval) {
+  if (!interval)
+    return;
+  const bool waits = interval->why == WaitClock::Why::waits;
+  (waits ? counters_.wait_ns : counters_.ready_ns) += interval->ns;
+  collector_.add(tid, interval->stack, static_cast<int64_t>(interval->ns),
+                 waits ? wait_value : queued_value);
+  if (waits && !interval->continues) {
+    ++counters_.waits;
+    collector_.add(tid, interval->stack, 1, waits_value);
+  }
 }
 
 // Outside of system calls, a thread gives up its processor when the scheduler takes it away, for a
@@ -127,16 +210,18 @@ void SampleSink::end_switch(pid_t tid, bool preempted) {
   if (at == switches_.end())
     return;
   if (preempted)
-    count(tid, at->second.pcs, at->second.in_kernel);
+    count(tid, at->second.pcs, at->second.in_kernel, at->second.event);
   else
     ++counters_.outside;
   switches_.erase(at);
 }
 
-void SampleSink::finish() {
+void SampleSink::finish(uint64_t at_ns) {
   for (const auto &[tid, held] : switches_)
-    count(tid, held.pcs, held.in_kernel);
+    count(tid, held.pcs, held.in_kernel, held.event);
   switches_.clear();
+  for (const pid_t tid : waits_.open())
+    add_interval(tid, waits_.in(tid, at_ns));
 }
 
 void SampleSink::collect_pcs(const PerfSample &sample) {
@@ -155,8 +240,6 @@ void SampleSink::collect_pcs(const PerfSample &sample) {
     unwind(sample);
     break;
   }
-  if (sample.in_kernel)
-    chain_.enter_kernel(sample.ip);
 }
 
 void SampleSink::unwind(const PerfSample &sample) {
@@ -177,9 +260,10 @@ void SampleSink::unwind(const PerfSample &sample) {
   counters_.short_dumps += end == StackEnd::dump_too_short;
 }
 
-void SampleSink::clear() {
+void SampleSink::clear(uint64_t at_ns) {
   counters_ = {};
   switches_.clear();
+  waits_.restart(at_ns);
   collector_.clear();
 }
 

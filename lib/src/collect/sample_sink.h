@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +15,10 @@
 #include <tally/sampler.h>
 #include <tally/stack_profile.h>
 
+#include "collect/creating_calls.h"
+#include "collect/perf_events.h"
 #include "collect/stack_collector.h"
+#include "collect/wait_clock.h"
 #include "stacks/call_chain.h"
 #include "support/perf_records.h"
 
@@ -31,6 +35,8 @@ public:
     uint64_t truncated_stacks = 0;
     uint64_t short_dumps = 0; // stacks that the size of the stack dump truncated
     uint64_t bad_records = 0; // records with a structure that the kernel does not write
+    // Intervals that have ended; those that continue another one are not counted again.
+    uint64_t waits = 0, wait_ns = 0, ready_ns = 0;
   };
 
   SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
@@ -43,41 +49,54 @@ public:
 
   // States that a debugger traces the process. A switch that one of its stops causes is then none
   // of the program's own, and is counted as outside.
-  void set_traced(bool traced) { traced_ = traced; }
+  void set_traced(bool traced) {
+    traced_ = traced;
+    waits_.set_traced(traced);
+  }
+  WaitClock &waits() { return waits_; }
 
-  void handle(const PerfRecord &record);
-  // Counts the switches whose records did not come.
-  void finish();
+  // `ids` tells the events of the records apart.
+  void handle(const PerfRecord &record, const EventIds &ids = {});
+  // Counts the switches whose records did not come, and the intervals of threads that do not run
+  // at `at_ns`.
+  void finish(uint64_t at_ns);
   // Returns true once after an exec record: the command line has changed.
   bool take_exec() { return std::exchange(exec_seen_, false); }
 
-  void clear();
+  void clear(uint64_t at_ns); // forgets what was before `at_ns`
 
   const Counters &counters() const { return counters_; }
 
 private:
-  void add_sample(const PerfSample &sample);
+  void add_sample(const PerfSample &sample, uint32_t event);
   void collect_pcs(const PerfSample &sample);
   void unwind(const PerfSample &sample);
   void end_switch(pid_t tid, bool preempted);
-  void count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel);
+  void count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event);
+  void handle_switch(const PerfSampleId &id, uint16_t misc);
+  void begin_interval(const PerfSample &sample);
+  void add_interval(pid_t tid, const std::optional<WaitClock::Interval> &interval);
 
   // A sample of a switch, of which only the switch's own record shows who caused it.
   struct Switch {
     std::vector<uint64_t> pcs;
     bool in_kernel;
+    uint32_t event;
   };
 
   StackCollector collector_;
   pid_t pid_;
   StackMode stacks_;
-  int64_t weight_; // of each sample
+  std::vector<SampledEvent> events_;
+  int64_t tick_; // the weight of a sample of the clock
   PerfLayout layout_;
   CallChain chain_;
   Counters counters_;
   bool exec_seen_ = false;
-  bool samples_switches_;
+  bool measures_waits_;
   bool traced_ = false;
+  WaitClock waits_;
+  CreatingCalls creating_calls_;
   std::unordered_map<pid_t, Switch> switches_; // by thread
 };
 

@@ -14,13 +14,12 @@ StackCollector::StackCollector(pid_t pid, Counted counted)
 
 void StackCollector::begin_profile() {
   builder_ = StackProfileBuilder();
-  const std::string &event = counted_.event;
-  builder_.add_value_type(event.empty() ? "ticks" : event, "count");
-  if (event.empty())
-    builder_.set_period_ns(counted_.period_ns);
+  for (const Value &value : counted_.values)
+    builder_.add_value_type(value.type, value.unit);
+  builder_.set_period_ns(counted_.period_ns);
   builder_.set_command(command_);
   addresses_.clear();
-  stacks_ = PackedStacks();
+  stacks_ = PackedStacks(PackedStacks::usual_merge, static_cast<uint32_t>(counted_.values.size()));
   for (auto &[tid, thread] : threads_)
     thread.id = none<ThreadId>;
   last_tid_ = 0;
@@ -67,9 +66,9 @@ bool StackCollector::is_passed_stop(uint64_t pc) const {
   return passed_->is_stop(range.path, range.file_offset + (pc - range.start));
 }
 
-void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count) {
+void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count, uint32_t value) {
   part_has_samples_ = true;
-  stacks_.add(addresses_.numbers_of(pcs), thread_of(tid), open_part(), count);
+  stacks_.add(addresses_.numbers_of(pcs), thread_of(tid), open_part(), count, value);
 }
 
 ThreadId StackCollector::thread_of(pid_t tid) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -24,10 +25,13 @@ namespace tally {
 
 class StackCollector {
 public:
-  // What the samples count: ticks of a clock, or an event.
+  // What the samples count.
+  struct Value {
+    std::string type, unit;
+  };
   struct Counted {
-    uint64_t period_ns = 0; // the duration of a tick
-    std::string event = {}; // empty for ticks
+    uint64_t period_ns = 0; // the duration of a tick; 0 if none is counted
+    std::vector<Value> values = {{"ticks", "count"}};
   };
   StackCollector(pid_t pid, Counted counted);
 
@@ -57,7 +61,7 @@ public:
 
   // Adds a stack: the leaf first, then callers as return address - 1, and a truncation_mark() last
   // if outer frames are missing. An empty stack is a sample at an unknown address.
-  void add(pid_t tid, std::span<const uint64_t> pcs, int64_t count);
+  void add(pid_t tid, std::span<const uint64_t> pcs, int64_t count, uint32_t value = 0);
 
   // These functions implement the functions of Sampler that have the same names.
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);

@@ -149,7 +149,13 @@ Result<SortBy> sort_by_of(std::string_view word) {
               fmt::format("expected one of self, inclusive, found '{}'", word), "sort");
 }
 
+bool has_value_columns(const FlatTable &table) {
+  return table.units.size() > 1 && table.units.size() <= most_value_columns;
+}
+
 void finish_rows(FlatTable &table, SortBy sort) {
+  table.sort = sort;
+  const bool has_columns = has_value_columns(table);
   for (FlatRow &row : table.rows) {
     row.self.resize(table.events.size(), 0);
     row.inclusive.resize(table.events.size(), 0);
@@ -159,6 +165,8 @@ void finish_rows(FlatTable &table, SortBy sort) {
     const auto &first_b = sort == SortBy::self ? b.self : b.inclusive;
     const auto &then_a = sort == SortBy::self ? a.inclusive : a.self;
     const auto &then_b = sort == SortBy::self ? b.inclusive : b.self;
+    if (has_columns && first_a != first_b)
+      return first_b < first_a;
     return std::tie(first_b[0], then_b[0], a.name, a.file, a.object, a.line, a.id) <
            std::tie(first_a[0], then_a[0], b.name, b.file, b.object, b.line, b.id);
   });
@@ -169,6 +177,8 @@ Result<FlatTable> flat_table(const StackProfile &profile, By by, SortBy sort) {
   table.by = by;
   for (const ValueType &type : profile.value_types())
     table.events.emplace_back(profile.strings[type.type]);
+  for (const ValueType &type : profile.value_types())
+    table.units.emplace_back(profile.strings[type.unit]);
   for (int64_t total : profile.totals())
     table.totals.push_back(static_cast<uint64_t>(total));
   if (table.events.empty())

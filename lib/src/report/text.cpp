@@ -8,6 +8,8 @@
 #include <tally/report.h>
 
 #include "report/render.h"
+#include "report/rows.h"
+#include "report/value_text.h"
 #include "support/path.h"
 #include "support/text.h"
 
@@ -217,6 +219,29 @@ std::string cycles_text(const FlatTable &table, const TextOptions &options) {
 }
 } // namespace
 
+static const std::vector<uint64_t> &shown_values(const FlatTable &table, const FlatRow &row) {
+  return table.sort == SortBy::inclusive ? row.inclusive : row.self;
+}
+
+// Adds a cell for each value, with '-' for 0.
+static void add_value_cells(const FlatTable &table, const FlatRow &row,
+                            std::vector<std::string> &cells) {
+  const std::vector<uint64_t> &values = shown_values(table, row);
+  for (size_t e = 0; e < values.size(); ++e)
+    cells.push_back(values[e] == 0 ? "-" : value_text(values[e], table.units[e]));
+}
+
+// Returns the total of the first event or, if each has a column, of all.
+static std::string totals_of(const FlatTable &table) {
+  std::string out;
+  for (size_t e = 0; e < (has_value_columns(table) ? table.events.size() : 1); ++e) {
+    out += out.empty() ? "" : ", ";
+    out += total_text(table.totals[e], table.events[e],
+                      table.units.empty() ? std::string_view() : table.units[e]);
+  }
+  return out;
+}
+
 std::string to_text(const FlatTable &table, const TextOptions &options) {
   std::string name_title = "function";
   if (table.by == By::object)
@@ -231,15 +256,22 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
       !table.has_inclusive && table.by == By::function &&
       std::ranges::any_of(table.rows, [](const FlatRow &row) { return row.calls > 0; });
 
+  const bool has_values = has_value_columns(table);
+  const std::string_view unit = table.units.empty() ? std::string_view() : table.units[0];
   TextTable text;
   text.add_column("#", true);
-  text.add_column("self%", true, Role::highlight);
-  text.add_column("self", true);
-  if (has_inclusive) {
+  if (has_values)
+    for (const std::string &event : table.events)
+      text.add_column(printable(event), true);
+  if (!has_values) {
+    text.add_column("self%", true, Role::highlight);
+    text.add_column("self", true);
+  }
+  if (has_inclusive && !has_values) {
     text.add_column("incl%", true, Role::highlight);
     text.add_column("incl", true);
   }
-  if (has_calls)
+  if (has_calls && !has_values)
     text.add_column("calls", true);
   text.add_column(name_title, false,
                   has_location             ? Role::function
@@ -248,18 +280,29 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
   if (has_location)
     text.add_column("place", false, Role::filename);
   const uint64_t total = table.totals[0];
-  const size_t shown =
-      options.limit == 0 ? table.rows.size() : std::min<size_t>(options.limit, table.rows.size());
-  text.leave_out(table.rows.size() - shown);
+  // Rows that come last because all their cells would be empty are not shown.
+  const auto is_empty = [&](const FlatRow &row) {
+    return has_values &&
+           std::ranges::all_of(shown_values(table, row), [](uint64_t value) { return value == 0; });
+  };
+  size_t rows = table.rows.size();
+  while (rows > 0 && is_empty(table.rows[rows - 1]))
+    --rows;
+  const size_t shown = options.limit == 0 ? rows : std::min<size_t>(options.limit, rows);
+  text.leave_out(rows - shown);
   for (size_t number = 1; const FlatRow &row : std::span(table.rows).first(shown)) {
-    std::vector<std::string> cells{fmt::format("{}", number++),
-                                   fmt::format("{:.2f}%", self_percent(row, total)),
-                                   fmt::format("{}", row.self[0])};
-    if (has_inclusive) {
-      cells.push_back(fmt::format("{:.2f}%", percent(row.inclusive[0], total)));
-      cells.push_back(fmt::format("{}", row.inclusive[0]));
+    std::vector<std::string> cells{fmt::format("{}", number++)};
+    if (has_values)
+      add_value_cells(table, row, cells);
+    if (!has_values) {
+      cells.push_back(fmt::format("{:.2f}%", self_percent(row, total)));
+      cells.push_back(value_text(row.self[0], unit));
     }
-    if (has_calls)
+    if (has_inclusive && !has_values) {
+      cells.push_back(fmt::format("{:.2f}%", percent(row.inclusive[0], total)));
+      cells.push_back(value_text(row.inclusive[0], unit));
+    }
+    if (has_calls && !has_values)
       cells.push_back(fmt::format("{}", row.calls));
     switch (table.by) {
     case By::object:
@@ -277,8 +320,13 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
     }
     text.add_row(std::move(cells));
   }
-  std::string out = fmt::format("{} in total\n", counted(total, table.events[0]));
-  out += other_events(table, options.width);
+  std::string out = fmt::format("{} in total\n", totals_of(table));
+  if (has_values && has_inclusive)
+    out += table.sort == SortBy::self
+               ? "the rows' own values; --sort inclusive adds their callees'\n"
+               : "values of the rows and of their callees\n";
+  if (!has_values)
+    out += other_events(table, options.width);
   out += text.render(options.limit, options.width, options.style);
   return out + cycles_text(table, options);
 }

@@ -17,7 +17,7 @@ namespace {
 
 // Returns why the backend cannot sample this target at all, or empty if it may be tried.
 std::string_view why_unfit(Backend backend, const StartOptions &options, TargetKind target) {
-  if (backend != Backend::perf && options.event)
+  if (backend != Backend::perf && !options.events.empty())
     return samples_the_clock_only;
   if (backend == Backend::interrupt)
     return {};
@@ -25,8 +25,10 @@ std::string_view why_unfit(Backend backend, const StartOptions &options, TargetK
     return backend == Backend::perf
                ? "a remote target cannot be sampled: perf counts processes of this machine only"
                : "a remote target cannot be sampled: the agent shares memory with the debugger";
-  if (options.wall)
+  if (options.wall && backend == Backend::agent)
     return "counts CPU time, not wall time";
+  if (options.wall && !options.events.empty())
+    return "cannot be sampled together with waits: leave out --clock wall";
   return {};
 }
 
@@ -47,9 +49,17 @@ std::string_view stack_words(const StartOptions &options) {
 
 } // namespace
 
-std::string event_words(const SampledEvent &event) {
-  return event.period == 1 ? fmt::format("{} (each one)", event.name)
-                           : fmt::format("{} (one in {})", event.name, event.period);
+bool has_clock(const StartOptions &options) {
+  return options.events.empty() || options.events.front().is_clock();
+}
+
+std::string event_words(const StartOptions &options) {
+  std::vector<std::string> words;
+  for (const SampledEvent &event : options.events)
+    words.push_back(event.is_clock()    ? fmt::format("{} Hz of CPU time", options.frequency_hz)
+                    : event.period == 1 ? fmt::format("{} (each one)", event.name)
+                                        : fmt::format("{} (one in {})", event.name, event.period));
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 std::string_view name_of(Backend backend) {
@@ -68,7 +78,8 @@ SamplerOptions Backends::sampler_options() const {
   SamplerOptions out;
   out.passed_stops = passed_stops_;
   out.frequency_hz = options_.frequency_hz;
-  out.event = options_.event;
+  out.events = options_.events;
+  out.waits = options_.wall && options_.backend == Backend::perf;
   out.stacks = options_.stacks;
   if (options_.stacks == StackMode::dwarf)
     out.unwinder = make_unwinder(); // a new one, because files are rebuilt between runs
@@ -86,9 +97,11 @@ std::string Backends::sampling_words() const {
                                : fmt::format(" (auto; {})", passed_over_words());
   const bool user_code = options_.backend == Backend::perf && user_code_only_;
   const std::string what =
-      options_.event ? event_words(*options_.event)
-                     : fmt::format("{} Hz of {} time", options_.frequency_hz,
-                                   options_.backend == Backend::interrupt ? "wall" : "CPU");
+      !options_.events.empty()
+          ? event_words(options_)
+          : fmt::format("{} Hz of {} time{}", options_.frequency_hz,
+                        options_.backend == Backend::interrupt ? "wall" : "CPU",
+                        options_.backend == Backend::perf && options_.wall ? ", each wait" : "");
   return fmt::format("{}{}, {}{}, {}", name_of(options_.backend), why, what,
                      user_code ? " in user code only" : "", stack_words(options_));
 }
@@ -107,7 +120,7 @@ Result<Reply> Backends::begin(const StartOptions &wanted) {
   options_ = wanted;
   passed_over_.clear();
   to_try_ = {wanted.backend};
-  if (!wanted.chosen && wanted.event)
+  if (!wanted.chosen && !wanted.events.empty())
     to_try_ = {Backend::perf};
   else if (!wanted.chosen)
     to_try_ = {Backend::perf, Backend::agent, Backend::interrupt};
@@ -135,11 +148,11 @@ Result<Reply> Backends::try_next() {
 
 Result<Reply> Backends::refused(Error why) {
   // A wrong argument is wrong for the other backends, too, so do not try them.
-  if (options_.chosen || options_.event || why.code == ErrorCode::invalid_argument) {
+  if (options_.chosen || !options_.events.empty() || why.code == ErrorCode::invalid_argument) {
     if (why.source.empty())
-      why.source = options_.chosen || !options_.event
+      why.source = options_.chosen || options_.events.empty()
                        ? fmt::format("--backend {}", name_of(options_.backend))
-                       : fmt::format("--event {}", options_.event->name);
+                       : fmt::format("--event {}", options_.events.back().name);
     return fail(std::move(why));
   }
   pass_over(why.message);
@@ -292,11 +305,11 @@ Result<Reply> Backends::begin_armed() {
       begin_with(std::move(*started));
       return Reply{};
     }
-    if (options_.chosen || options_.event)
+    if (options_.chosen || !options_.events.empty())
       return fail(std::move(started.error()));
     pass_over(started.error().message);
   } else if (options_.backend != Backend::interrupt) {
-    if (options_.chosen || options_.event)
+    if (options_.chosen || !options_.events.empty())
       return refused(unsupported(unfit));
     pass_over(unfit);
   }

@@ -38,6 +38,8 @@ std::string typed_as(const OptionSpec &option, bool is_setting) {
   std::string out = is_setting ? std::string(option.name) : shown_name(option);
   if (option.letter)
     out = fmt::format("-{}, {}", option.letter, out);
+  if (!option.other_name.empty())
+    out += fmt::format(", --{}", option.other_name);
   if (!option.values.empty())
     out += fmt::format(" {}", option.values);
   if (option.repeats)

@@ -57,11 +57,9 @@ Result<void> check_profile_format(std::string_view value) {
   return without_source(profile_format_by_name(value));
 }
 
-Result<void> check_event(std::string_view value) {
-  if (value == "clock")
-    return {};
-  const auto event = event_by_name(value);
-  return event ? Result<void>() : unfit(event.error().message);
+Result<void> check_events(std::string_view value) {
+  const auto events = events_by_names(value);
+  return events ? Result<void>() : unfit(events.error().message);
 }
 
 Result<void> check_any_format(std::string_view value) {
@@ -159,6 +157,7 @@ SampleFilter ParsedCommand::filter() const {
   out.thread = value("thread");
   if (has("part"))
     out.part = static_cast<uint32_t>(number("part"));
+  out.event = value("event");
   return out;
 }
 
@@ -185,7 +184,9 @@ const CommandSpec *CommandTable::find(std::string_view command) const {
 }
 
 const OptionSpec *find_option(std::span<const OptionSpec> options, std::string_view name) {
-  const auto found = std::ranges::find(options, name, &OptionSpec::name);
+  const auto found = std::ranges::find_if(options, [name](const OptionSpec &each) {
+    return each.name == name || (!name.empty() && each.other_name == name);
+  });
   return found == options.end() ? nullptr : &*found;
 }
 

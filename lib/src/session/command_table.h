@@ -14,7 +14,7 @@ namespace tally {
 // Checks a value. The error has a message alone; the parser adds the option's name.
 using ValueCheck = Result<void>(std::string_view value);
 // The following checks are for OptionSpec::check and ArgumentSpec::check.
-ValueCheck check_event;          // an event that perf can sample, or "clock"
+ValueCheck check_events;         // events that perf can sample, or "clock"
 ValueCheck check_profile_format; // a format that profiles can be written in
 ValueCheck check_any_format;
 ValueCheck check_file_name; // not empty
@@ -24,13 +24,14 @@ ValueCheck check_nothing;   // any value, even an empty one: the command itself 
 
 // An option of a command, or a setting, which always has a default.
 struct OptionSpec {
-  std::string_view name;          // "frequency", typed as --frequency; "o", typed as -o
-  std::string_view values = {};   // "a|b|c" for a choice, "HZ", "N", "FILE"; empty for a flag
-  std::string_view fallback = {}; // the default; empty if there is none
-  std::string_view summary = {};  // the lines of its help
-  char letter = 0;                // a second form: 'F', typed as -F
-  uint64_t least = 0, most = 0;   // the range of a whole number; 0 and 0 for other values
-  ValueCheck *check = nullptr;    // checks other values; if null, any value but "" is valid
+  std::string_view name;            // "frequency", typed as --frequency; "o", typed as -o
+  std::string_view values = {};     // "a|b|c" for a choice, "HZ", "N", "FILE"; empty for a flag
+  std::string_view fallback = {};   // the default; empty if there is none
+  std::string_view summary = {};    // the lines of its help
+  char letter = 0;                  // a second form: 'F', typed as -F
+  std::string_view other_name = {}; // a third form: "value", typed as --value
+  uint64_t least = 0, most = 0;     // the range of a whole number; 0 and 0 for other values
+  ValueCheck *check = nullptr;      // checks other values; if null, any value but "" is valid
   bool required = false;
   bool repeats = false; // each occurrence adds a value
 };

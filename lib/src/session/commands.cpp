@@ -9,6 +9,7 @@
 #include <tally/report.h>
 #include <tally/sample_filter.h>
 
+#include "report/value_text.h"
 #include "session/command_help.h"
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
@@ -61,14 +62,14 @@ Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command) {
     const StartOptions &now = sampling.is_active() ? sampling.options() : group.backends.options();
     if (!command.options.empty())
       message += fmt::format("{}; `profile stop` first to change options",
-                             now.event ? ": " + event_words(*now.event)
-                                       : fmt::format(" at {} Hz", now.frequency_hz));
+                             now.events.empty() ? fmt::format(" at {} Hz", now.frequency_hz)
+                                                : ": " + event_words(now));
     return fail(ErrorCode::bad_state, std::move(message), "profile start");
   }
   StartOptions wanted = start_options(group.settings, command);
-  if (command.has("event") && command.value("event") != "clock") {
-    TALLY_TRY(event, event_by_name(command.value("event")));
-    wanted.event = std::move(event);
+  if (command.has("event")) {
+    TALLY_TRY(events, events_by_names(command.value("event")));
+    wanted.events = std::move(events);
   }
   return group.backends.begin(wanted);
 }
@@ -110,7 +111,7 @@ Result<Reply> dump_parts(ProfileGroup &group, const StackProfile &profile, const
   while (std::filesystem::exists(fmt::format("{}.{}", path, last + 1), ignored))
     ++last;
   std::string text =
-      fmt::format("Wrote {} in {} {} to {} ({}).\n", total_of(profile), count,
+      fmt::format("Wrote {} in {} {} to {} ({}).\n", totals_text(profile), count,
                   count == 1 ? "part" : "parts", numbered_files(path, 1, count), format.name);
   if (last != count)
     text += fmt::format("{} {} of an earlier dump.\n", numbered_files(path, count + 1, last),
@@ -135,7 +136,7 @@ Result<Reply> dump_command(ProfileGroup &group, const ParsedCommand &command) {
     TALLY_TRY(written,
               std::visit([&](auto *each) { return write_profile(*each, *format); }, shown));
     TALLY_CHECK(write_file(path, written.bytes));
-    const std::string what = sampled ? total_of(*sampled) : loaded->path;
+    const std::string what = sampled ? totals_text(*sampled) : loaded->path;
     return printed(fmt::format("Wrote {} to {} ({}).\n{}{}", what, path, format->name,
                                lost_lines(written),
                                sampled ? warnings_of(group.names.diagnostics()) : ""));

@@ -28,16 +28,25 @@ inline constexpr OptionSpec stacks_option{
 
 inline constexpr OptionSpec sampled_event_option{
     .name = "event",
-    .values = "EVENT",
-    .summary = "the event to sample in place of the clock, by perf's\n"
-               "name: page-faults, cache-misses, …",
-    .check = check_event};
+    .values = "EVENT[,EVENT]",
+    .summary = "the events to sample in place of the clock, by perf's\n"
+               "names: page-faults, cache-misses, …, and clock",
+    .check = check_events};
+
+inline constexpr OptionSpec clock_option{
+    "clock", "cpu|wall", "cpu", "the time that is counted: CPU time, or wall time with each wait"};
 
 // Options that select samples.
 inline constexpr OptionSpec thread_option{.name = "thread",
                                           .values = "THREAD",
                                           .summary =
                                               "only samples of this thread (its name or its TID)"};
+inline constexpr OptionSpec event_option{
+    .name = "event",
+    .values = "NAME",
+    .summary = "only this event or value of the samples: its name is\n"
+               "in the first line of the table",
+    .other_name = "value"};
 inline constexpr OptionSpec part_option{.name = "part",
                                         .values = "N",
                                         .summary = "only samples of the part with this number",

@@ -101,13 +101,15 @@ std::vector<std::string> values_of(const OptionSpec &option, const WordsOf &word
     for (const Format &format : formats())
       if (format.writes_profiles())
         out.emplace_back(format.name);
-  if (option.values == "EVENT") {
+  if (option.values == "EVENT[,EVENT]") {
     out.emplace_back("clock");
     for (const std::string_view event : event_names())
       out.emplace_back(event);
   }
   if (words_of && (option.values == "THREAD" || option.name == "part"))
     out = words_of(option.values == "THREAD" ? "THREAD" : "part");
+  if (words_of && option.other_name == "value")
+    out = words_of("event");
   return out;
 }
 
@@ -214,6 +216,8 @@ std::vector<std::string> complete_words(const CommandTable &table, std::string_v
     return out;
   const CommandSpec &command = *typed.command;
   const auto add_values = [&](const OptionSpec &option, std::string_view before = {}) {
+    if (option.values == "EVENT[,EVENT]" && last.rfind(',') != last.npos)
+      before = std::string_view(last).substr(0, last.rfind(',') + 1);
     for (const std::string &value : values_of(option, words_of))
       if (typed.quoted || !needs_quotes(value))
         add_matching(fmt::format("{}{}", before, value), last, out);
@@ -226,8 +230,11 @@ std::vector<std::string> complete_words(const CommandTable &table, std::string_v
     const size_t equals = last.find('=');
     for (const OptionSpec &option : command.options)
       if (equals == last.npos)
-        add_matching(fmt::format("--{}", option.name), last, out);
-      else if (last.substr(0, equals) == fmt::format("--{}", option.name))
+        for (const std::string_view name : {option.name, option.other_name}) {
+          if (!name.empty())
+            add_matching(fmt::format("--{}", name), last, out);
+        }
+      else if (find_option(std::span(&option, 1), last.substr(2, equals - 2)))
         add_values(option, last.substr(0, equals + 1));
     return finish();
   }

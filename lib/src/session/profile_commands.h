@@ -41,6 +41,5 @@ std::vector<StatusRow> status_rows(ProfileGroup &group);
 void add_region(const Region &region, std::vector<StatusRow> &rows);
 std::string region_footer(const Region &region);
 // Returns "1.23 s".
-std::string seconds_text(uint64_t ns);
 
 } // namespace tally

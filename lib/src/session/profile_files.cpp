@@ -78,22 +78,14 @@ Result<Profile> select_from(Profile &&profile, const Selection &wanted, const st
               changed(profile, [](auto &each) { return unfold_kernel(std::move(each)); }));
     profile = std::move(unfolded);
   }
-  if (wanted.event.empty())
-    return std::move(profile);
-  return about(
-      path, changed(profile, [&](auto &each) { return one_event(std::move(each), wanted.event); }));
+  return std::move(profile);
 }
 
 Result<Profile> select_from(const Profile &profile, const Selection &wanted,
                             const std::string &path) {
   if (!wanted.samples.takes_all()) {
     TALLY_TRY(some, filtered(profile, wanted.samples, path));
-    return select_from(std::move(some), {wanted.event, {}, wanted.unfolds_kernel}, path);
-  }
-  const auto *costs = std::get_if<CostProfile>(&profile);
-  if (costs && !wanted.unfolds_kernel && !wanted.event.empty()) {
-    TALLY_TRY(one, about(path, one_event(*costs, wanted.event)));
-    return Profile(std::move(one));
+    return select_from(std::move(some), {{}, wanted.unfolds_kernel}, path);
   }
   return select_from(Profile(profile), wanted, path);
 }

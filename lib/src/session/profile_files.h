@@ -36,16 +36,15 @@ Result<NamedProfile> named_profile_with(const std::string &path, ReadFile file,
 
 // What a table shows of a profile.
 struct Selection {
-  std::string event{}; // the name of a counted or derived event; empty for all events
-  SampleFilter samples{};
+  SampleFilter samples{};      // its event is a counted or a derived one
   bool unfolds_kernel = false; // see unfold_kernel()
-  bool takes_all() const { return event.empty() && samples.takes_all() && !unfolds_kernel; }
+  bool takes_all() const { return samples.takes_all() && !unfolds_kernel; }
 };
 // Fails with no_data if the profile holds no costs. `path` is for errors.
 Result<void> check_costs(const Profile &profile, const std::string &path);
 Result<Profile> select_from(Profile &&profile, const Selection &wanted, const std::string &path);
-// Does the same without a change to `profile`. If neither a thread nor a part is selected, it
-// copies the whole profile, unless it only selects one event of a CostProfile.
+// Does the same without a change to `profile`. If no samples are selected, it copies the whole
+// profile.
 Result<Profile> select_from(const Profile &profile, const Selection &wanted,
                             const std::string &path);
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<OptionSpec, 4> options_of_start{{
     {"backend", "auto|perf|agent|interrupt", "auto", "the sampling backend"},
     frequency_option,
-    {"clock", "cpu|wall", "cpu", "the time that is counted: CPU time or wall time"},
+    clock_option,
     stacks_option,
 }};
 
@@ -33,13 +33,14 @@ constexpr auto all_options_of_start =
 
 constexpr std::array<OptionSpec, 1> status_options{json_option};
 
-constexpr std::array<OptionSpec, 7> report_options{
-    by_option(report_keys), report_sort_option, thread_option,   part_option,
+constexpr std::array<OptionSpec, 8> report_options{
+    by_option(report_keys), report_sort_option, event_option,    thread_option, part_option,
     kernel_option,          limit_option("20"), json_rows_option};
 
-constexpr std::array<OptionSpec, 8> tree_options{{
+constexpr std::array<OptionSpec, 9> tree_options{{
     callers_option,
     tree_by_option,
+    event_option,
     thread_option,
     part_option,
     kernel_option,
@@ -48,20 +49,22 @@ constexpr std::array<OptionSpec, 8> tree_options{{
     {.name = "json", .summary = "print JSON, with all calls unless --limit is given"},
 }};
 
-constexpr std::array<OptionSpec, 4> annotate_options{{
+constexpr std::array<OptionSpec, 5> annotate_options{{
     {.name = "asm", .summary = "show the instructions of FUNCTION, with samples beside each"},
+    event_option,
     thread_option,
     part_option,
     json_option,
 }};
 
-constexpr std::array<OptionSpec, 4> dump_options{{
+constexpr std::array<OptionSpec, 5> dump_options{{
     {.name = "format",
      .values = "FORMAT",
      .summary = "the format, if the file name does not imply it",
      .check = check_profile_format},
     {.name = "parts",
      .summary = "write one file per part: FILE.1, FILE.2, …\n(Callgrind's format only)"},
+    event_option,
     thread_option,
     part_option,
 }};
@@ -96,7 +99,11 @@ constexpr CommandSpec commands[] = {
      "if perf is refused; the library is preloaded at `run`, or loaded at a stop if\n"
      "you name this backend. With interrupt, the debugger stops the program for each\n"
      "sample, which works for remote targets and static programs. auto selects the\n"
-     "first backend that works, and says why. Only interrupt counts wall time.\n"
+     "first backend that works, and says why.\n"
+     "With --clock wall, perf also measures each wait of each thread, with its stack,\n"
+     "and how long the thread was ready without a processor: the values cpu, wait and\n"
+     "queued, and the number of waits. Where perf is refused, interrupt counts threads\n"
+     "that run and that sleep.\n"
      "With --event, perf samples an event in place of the clock: each page-faults,\n"
      "minor-faults, major-faults, context-switches or cpu-migrations; and, where the\n"
      "processor counts them for perf, one in many cycles, instructions, ref-cycles,\n"

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "report/value_text.h"
 #include "support/clock.h"
 #include "support/text.h"
 
@@ -53,11 +54,6 @@ void Sampling::end_part(std::string_view trigger) {
     sampler_->end_part(trigger, begin, time_.ran_ns());
 }
 
-std::string total_of(const StackProfile &profile) {
-  return counted(static_cast<uint64_t>(profile.totals().front()),
-                 profile.strings[profile.value_types().front().type]);
-}
-
 Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
   if (!sampler_)
     return Reply{};
@@ -81,8 +77,8 @@ Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
           const StackProfile &profile) -> Result<Reply> {
         if (!announce)
           return Reply{};
-        return Reply{fmt::format("{}; {} {} kept.\n", ended, total_of(profile),
-                                 profile.totals().front() == 1 ? "is" : "are"),
+        return Reply{fmt::format("{}; {} {} kept.\n", ended, totals_text(profile),
+                                 profile.totals() == std::vector<int64_t>{1} ? "is" : "are"),
                      {}};
       });
 }
@@ -118,8 +114,12 @@ SamplerStatus Sampling::sums() {
        {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
         &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
         &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::truncated_stacks,
-        &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns, &SamplerStatus::counted})
+        &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns, &SamplerStatus::waits,
+        &SamplerStatus::wait_ns, &SamplerStatus::ready_ns})
     all.*counter += ended_.*counter;
+  all.counted.resize(std::max(all.counted.size(), ended_.counted.size()), 0);
+  for (size_t i = 0; i < ended_.counted.size(); ++i)
+    all.counted[i] += ended_.counted[i];
   return all;
 }
 

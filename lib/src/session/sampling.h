@@ -21,9 +21,6 @@
 
 namespace tally {
 
-// Returns "998 ticks": what the samples of the profile count in all.
-std::string total_of(const StackProfile &profile);
-
 class Sampling {
 public:
   // `target` is the front's newest event. All arguments outlive this object.

@@ -6,6 +6,9 @@
 
 #include <tally/sample_filter.h>
 
+#include "collect/sampled_events.h"
+#include "report/value_text.h"
+#include "session/backends.h"
 #include "session/named_profile.h"
 #include "session/profile_commands.h"
 #include "support/clock.h"
@@ -27,9 +30,9 @@ std::string why_no_samples(ProfileGroup &group) {
                            ? "entered only where the stack holds no return address"
                        : region->inlined() != 0 ? "entered only in inlined copies"
                                                 : "not entered");
-  if (const auto &event = sampling.options().event)
-    return fmt::format("no samples yet: the program ran for {}, and the kernel counted {} {}",
-                       seconds_text(ran), sampling.sums().counted, event->name);
+  if (const auto &events = sampling.options().events; !events.empty())
+    return fmt::format("no samples yet: the program ran for {}, and the kernel counted {}",
+                       seconds_text(ran), counts_text(events, sampling.sums().counted));
   const uint32_t hz = sampling.options().frequency_hz;
   const double ran_seconds = static_cast<double>(ran) * 1e-9;
   if (ran_seconds * hz < 10)
@@ -60,10 +63,6 @@ std::string user_code_footer(const SamplerStatus &now, bool of_clock) {
 }
 
 } // namespace
-
-std::string seconds_text(uint64_t ns) {
-  return fmt::format("{:.2f} s", static_cast<double>(ns) * 1e-9);
-}
 
 std::string warnings_of(const Diagnostics &diagnostics) {
   std::string out;
@@ -117,7 +116,7 @@ std::string footer(ProfileGroup &group) {
   if (const Region *const region = group.sampling.region())
     add_line(region_footer(*region));
   const SamplerStatus now = group.sampling.sums();
-  add_line(user_code_footer(now, !group.sampling.options().event));
+  add_line(user_code_footer(now, has_clock(group.sampling.options())));
   if (now.queued != 0)
     add_line(fmt::format("(wall time; waits for a processor are left out: {})",
                          counted(now.queued, "ticks")));

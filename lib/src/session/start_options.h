@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
+#include <vector>
 
 #include <tally/sampler.h>
 
@@ -17,7 +17,7 @@ std::string_view name_of(Backend backend);
 
 struct StartOptions {
   uint32_t frequency_hz = 1000;
-  std::optional<SampledEvent> event; // in place of the clock
+  std::vector<SampledEvent> events; // empty means the clock
   StackMode stacks = *stack_mode_by_name(default_stack_mode);
   bool wall = false; // the user asked for the wall clock
   Backend backend = Backend::perf;

@@ -1,8 +1,10 @@
 // `profile status`.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "report/value_text.h"
 #include "session/profile_commands.h"
 #include "support/clock.h"
 
@@ -21,12 +23,15 @@ std::string state_words(const ProfileGroup &group, bool process_gone) {
   return group.profiles.has_kept() ? "stopped" : "idle";
 }
 
-std::string clock_words(const SamplerStatus &now, const AgentFacts &facts, bool remote) {
+std::string clock_words(const SamplerStatus &now, const AgentFacts &facts,
+                        const StartOptions &options) {
   if (now.wall_clock)
     return fmt::format(
         "wall (a round of stops counts each thread that {}; at most {} rounds a second)",
-        remote ? "is there" : "runs or sleeps",
-        remote ? InterruptClock::most_remote_hz : InterruptClock::most_native_hz);
+        options.remote ? "is there" : "runs or sleeps",
+        options.remote ? InterruptClock::most_remote_hz : InterruptClock::most_native_hz);
+  if (options.wall)
+    return "wall (CPU time is sampled, and each wait is measured)";
   if (facts.clock == "ticker")
     return "cpu (ticker: a thread of the agent interrupts the running threads)";
   if (facts.clock == "timer")
@@ -90,23 +95,27 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
               : fmt::format("{} (auto; {})", name_of(shown.backend), passed_over));
     SamplerStatus clock_of = now; // set even before the first sample
     clock_of.wall_clock |= shown.backend == Backend::interrupt;
-    if (shown.event)
-      noted("event", event_words(*shown.event));
+    if (!shown.events.empty())
+      noted("event", event_words(shown));
     else
-      noted("clock", clock_words(clock_of, facts, shown.remote));
+      noted("clock", clock_words(clock_of, facts, shown));
     noted("stacks", shown.stacks == StackMode::none       ? "none"
                     : shown.backend == Backend::interrupt ? "unwound by the debugger"
                     : shown.stacks == StackMode::dwarf
                         ? "dwarf"
                         : "fp (may be truncated where code has no frame pointers)");
-    if (!shown.event)
+    if (has_clock(shown))
       line("requested_hz", uint64_t{shown.frequency_hz});
   }
   const uint64_t ticks = now.wall_clock ? now.rounds : now.samples + now.outside;
   const uint64_t clock_ns = now.wall_clock ? run : now.cpu_ns - now.unsampled_ns;
-  if (shown.event && collected)
-    line("counted", now.counted);
-  else if (!shown.event)
+  if (shown.events.size() == 1 && collected)
+    line("counted", now.counted.empty() ? 0 : now.counted.front());
+  for (size_t i = 0;
+       shown.events.size() > 1 && i < std::min(shown.events.size(), now.counted.size()); ++i)
+    if (!shown.events[i].is_clock())
+      line("counted_" + shown.events[i].name, now.counted[i]);
+  if (shown.events.empty())
     line("delivered_hz", clock_ns == 0
                              ? uint64_t{0}
                              : static_cast<uint64_t>(std::llround(static_cast<double>(ticks) * 1e9 /
@@ -137,6 +146,11 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   line("parts", uint64_t{parts});
   if (!now.wall_clock)
     time("cpu", now.cpu_ns);
+  if (shown.wall && !now.wall_clock && collected) {
+    line("waits", now.waits);
+    time("waiting", now.wait_ns);
+    time("ready", now.ready_ns);
+  }
   time("running", run);
   time("stopped", stopped);
   rows.push_back(

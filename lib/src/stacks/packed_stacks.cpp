@@ -18,9 +18,9 @@ namespace {
 constexpr uint32_t most_nodes = 2'000'000; // per packed list; merging one takes about 40 ms
 
 struct Count {
-  uint32_t thread, part;
-  int64_t ticks;
-  auto key() const { return uint64_t{thread} << 32 | part; }
+  uint32_t thread, slot;
+  int64_t count;
+  auto key() const { return uint64_t{thread} << 32 | slot; }
 };
 
 // A node of a packed list. The list is in depth-first order: callers precede callees, and callees
@@ -45,7 +45,7 @@ void add_counts(std::vector<Count> &to, std::span<const Count> from, bool &overf
     const auto at = std::ranges::lower_bound(to, each.key(), {}, &Count::key);
     if (at == to.end() || at->key() != each.key())
       to.insert(at, each);
-    else if (!checked_add(at->ticks, each.ticks))
+    else if (!checked_add(at->count, each.count))
       overflow = true;
   }
 }
@@ -62,7 +62,7 @@ constexpr int level = 1, window_log = 17;
 
 // Encodes a node as several numbers. The first is twice the number of levels by which the node is
 // further out than a callee of the previous node, plus 1 if the node has counts. Then comes its
-// frame; and if it has counts, their number, and the thread, part and ticks of each count.
+// frame; and if it has counts, their number, and the thread, slot and count of each.
 class PackedStacks::Writer {
 public:
   Writer() : context_(ZSTD_createCCtx()), raw_(raw_block) {
@@ -81,8 +81,8 @@ public:
     number(node.counts.size());
     for (const Count &each : node.counts) {
       number(each.thread);
-      number(each.part);
-      number(static_cast<uint64_t>(each.ticks));
+      number(each.slot);
+      number(static_cast<uint64_t>(each.count));
     }
   }
   Packed finish() {
@@ -142,8 +142,8 @@ public:
       node.counts.resize(static_cast<size_t>(number()));
       for (Count &each : node.counts) {
         each.thread = static_cast<uint32_t>(number());
-        each.part = static_cast<uint32_t>(number());
-        each.ticks = static_cast<int64_t>(number());
+        each.slot = static_cast<uint32_t>(number());
+        each.count = static_cast<int64_t>(number());
       }
     }
     return true;
@@ -223,7 +223,7 @@ private:
     counts.clear();
     for (uint32_t i = first_row_[node]; i < first_row_[node + 1]; ++i) {
       const Row &row = of_.rows_[rows_[i]];
-      counts.push_back({index_of(row.thread), index_of(row.part), row.ticks});
+      counts.push_back({index_of(row.thread), row.slot, row.count});
     }
     std::ranges::sort(counts, {}, &Count::key);
   }
@@ -251,7 +251,7 @@ uint32_t PackedStacks::push(uint32_t caller, uint32_t frame) {
 }
 
 void PackedStacks::add(std::span<const uint32_t> frames, ThreadId thread, PartId part,
-                       int64_t ticks) {
+                       int64_t count, uint32_t value) {
   size_t same = 0;
   while (same < frames.size() && same < previous_frames_.size() &&
          previous_frames_[same] == frames[same])
@@ -263,18 +263,19 @@ void PackedStacks::add(std::span<const uint32_t> frames, ThreadId thread, PartId
     previous_frames_.push_back(frame);
   }
   const uint32_t node = previous_.empty() ? no_node : previous_.back();
-  const auto hash = [](uint32_t n, ThreadId t, PartId p) {
-    return combine(uint64_t{n} << 32 | index_of(t), index_of(p));
+  const uint32_t slot = slot_of(part, value);
+  const auto hash = [](uint32_t n, ThreadId t, uint32_t s) {
+    return combine(uint64_t{n} << 32 | index_of(t), s);
   };
   const auto [id, added] = by_row_.find_or_add(
-      hash(node, thread, part), static_cast<uint32_t>(rows_.size()),
+      hash(node, thread, slot), static_cast<uint32_t>(rows_.size()),
       [&](uint32_t i) {
-        return rows_[i].node == node && rows_[i].thread == thread && rows_[i].part == part;
+        return rows_[i].node == node && rows_[i].thread == thread && rows_[i].slot == slot;
       },
-      [&](uint32_t i) { return hash(rows_[i].node, rows_[i].thread, rows_[i].part); });
+      [&](uint32_t i) { return hash(rows_[i].node, rows_[i].thread, rows_[i].slot); });
   if (added)
-    rows_.push_back({node, thread, part, ticks});
-  else if (!checked_add(rows_[id].ticks, ticks))
+    rows_.push_back({node, thread, slot, count});
+  else if (!checked_add(rows_[id].count, count))
     overflow_ = true;
   const uint32_t packed = packed_.empty() ? 0 : packed_.back().nodes;
   // Rows count as well: a program with one loop and a thousand parts has few nodes but many rows.
@@ -322,6 +323,13 @@ Result<void> PackedStacks::pour(StackProfileBuilder &builder,
                                 const std::function<LocationId(uint32_t)> &location_of) const {
   if (overflow_)
     return fail(ErrorCode::overflow, "the sum of the counts of a sample exceeds 63 bits");
+  std::vector<int64_t> values(values_, 0);
+  const auto add_sample = [&](StackId stack, ThreadId thread, uint32_t slot, int64_t count) {
+    int64_t &value = values[slot % values_];
+    value = count;
+    builder.add_sample(stack, thread, static_cast<PartId>(slot / values_), values);
+    value = 0;
+  };
   std::vector<StackId> path;
   for (const Packed &each : packed_) {
     PackedNode node;
@@ -331,8 +339,7 @@ Result<void> PackedStacks::pour(StackProfileBuilder &builder,
       if (node.depth > 0)
         path.push_back(stack = builder.push(stack, location_of(node.frame)));
       for (const Count &count : node.counts)
-        builder.add_sample(stack, static_cast<ThreadId>(count.thread),
-                           static_cast<PartId>(count.part), count.ticks);
+        add_sample(stack, static_cast<ThreadId>(count.thread), count.slot, count.count);
     }
   }
   std::vector<StackId> stacks;
@@ -344,8 +351,8 @@ Result<void> PackedStacks::pour(StackProfileBuilder &builder,
   }
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Row &row = rows_[i];
-    builder.add_sample(row.node == no_node ? none<StackId> : stacks[row.node], row.thread, row.part,
-                       row.ticks);
+    add_sample(row.node == no_node ? none<StackId> : stacks[row.node], row.thread, row.slot,
+               row.count);
   }
   return {};
 }

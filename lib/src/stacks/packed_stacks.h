@@ -25,17 +25,20 @@ class PackedStacks {
 public:
   // The trie is merged when it has `merge_at` nodes or rows, and at least a sixteenth of the packed
   // nodes. A merge reads everything that is packed, for which the reader of a ring buffer has
-  // little time.
-  explicit PackedStacks(uint32_t merge_at = 8192) : merge_at_(merge_at) {}
+  // little time. `values` is the number of values that a sample has.
+  static constexpr uint32_t usual_merge = 8192;
+  explicit PackedStacks(uint32_t merge_at = usual_merge, uint32_t values = 1)
+      : merge_at_(merge_at), values_(values) {}
 
-  // Adds ticks to a stack. `frames` are outermost first, numbered by the caller of this function;
-  // empty for a sample whose location is unknown.
-  void add(std::span<const uint32_t> frames, ThreadId thread, PartId part, int64_t ticks);
+  // Adds to one value of a stack. `frames` are outermost first, numbered by the caller of this
+  // function; empty for a sample whose location is unknown.
+  void add(std::span<const uint32_t> frames, ThreadId thread, PartId part, int64_t count,
+           uint32_t value = 0);
   bool empty() const { return rows_.empty() && packed_.empty(); }
   size_t memory_bytes() const;
 
-  // Adds everything to a builder with one value type. `location_of` maps a frame's number to its
-  // location and is called once per node. Fails if a count exceeds 64 bits.
+  // Adds everything to a builder with as many value types. `location_of` maps a frame's number to
+  // its location and is called once per node. Fails if a count exceeds 64 bits.
   Result<void> pour(StackProfileBuilder &builder,
                     const std::function<LocationId(uint32_t frame)> &location_of) const;
 
@@ -47,8 +50,8 @@ private:
   struct Row {
     uint32_t node; // no_node if there is no stack
     ThreadId thread;
-    PartId part;
-    int64_t ticks;
+    uint32_t slot; // see slot_of()
+    int64_t count;
   };
   // Packed nodes, as many as one merge can process while samples wait. A full list does not change
   // any more, so a stack that recurs later is stored in a second list, too.
@@ -61,10 +64,12 @@ private:
   class Walk;
   static constexpr uint32_t no_node = UINT32_MAX;
 
+  // Returns a number that stands for a part and a value.
+  uint32_t slot_of(PartId part, uint32_t value) const { return index_of(part) * values_ + value; }
   uint32_t push(uint32_t caller, uint32_t frame);
   void merge();
 
-  uint32_t merge_at_;
+  uint32_t merge_at_, values_;
   Chunks<Node, 9> nodes_; // a caller's index is smaller than its callee's
   DenseIdTable by_node_;
   Chunks<Row, 7> rows_;

@@ -48,11 +48,23 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
                                                                                 : 0;
 }
 
-bool is_in_system_call(const PerfLayout &layout, const PerfSample &sample) {
+// Returns AX; 0, which neither of the callers looks for, if it is unknown.
+static int64_t ax_of(const PerfLayout &layout, const PerfSample &sample) {
   constexpr uint64_t ax_bit = 1; // of the mask, in which AX is register 0
   const uint64_t mask = layout.regs_user;
-  return (mask & not_x86_64) == 0 && (mask & ax_bit) != 0 && !sample.regs.empty() &&
-         sample.regs[0] == static_cast<uint64_t>(-ENOSYS);
+  const bool is_known = (mask & not_x86_64) == 0 && (mask & ax_bit) != 0 && !sample.regs.empty();
+  return is_known ? static_cast<int64_t>(sample.regs[0]) : 0;
+}
+
+bool is_in_system_call(const PerfLayout &layout, const PerfSample &sample) {
+  return ax_of(layout, sample) == -ENOSYS;
+}
+
+bool is_interrupted_in_call(const PerfLayout &layout, const PerfSample &sample) {
+  // include/linux/errno.h of Linux: ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND and
+  // ERESTART_RESTARTBLOCK.
+  const int64_t ax = ax_of(layout, sample);
+  return ax == -512 || ax == -513 || ax == -514 || ax == -516;
 }
 
 namespace {

@@ -24,6 +24,10 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample);
 // tracer, and where the scheduler took the processor away from user code, AX has another value.
 bool is_in_system_call(const PerfLayout &layout, const PerfSample &sample);
 
+// Returns whether the sample shows a thread of x86-64 that a signal or a stop for a tracer has
+// interrupted in a system call which the kernel will restart: AX holds one of its internal codes.
+bool is_interrupted_in_call(const PerfLayout &layout, const PerfSample &sample);
+
 // Appends the user-mode part of the chain that the kernel recorded by frame pointers.
 void follow(const PerfSample &sample, CallChain &chain);
 

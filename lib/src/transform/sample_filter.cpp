@@ -72,9 +72,7 @@ tl::unexpected<Error> nothing_left(const SampleFilter &wanted) {
                                       : fmt::format("thread '{}' has no samples", wanted.thread));
 }
 
-} // namespace
-
-Result<StackProfile> filter_samples(const StackProfile &profile, const SampleFilter &wanted) {
+Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &wanted) {
   std::vector<bool> threads, parts;
   for (const Thread &thread : profile.threads())
     threads.push_back(wanted.thread == profile.strings[thread.name] ||
@@ -99,7 +97,7 @@ Result<StackProfile> filter_samples(const StackProfile &profile, const SampleFil
     if (sample.part != none<PartId>)
       used[index_of(sample.part)] = true;
   }
-  if (rows.empty() && !wanted.takes_all())
+  if (rows.empty() && !wanted.takes_all_rows())
     return nothing_left(wanted);
 
   StackProfileBuilder out = builder_like(profile);
@@ -121,7 +119,7 @@ Result<StackProfile> filter_samples(const StackProfile &profile, const SampleFil
   return out.finish();
 }
 
-Result<CostProfile> filter_samples(const CostProfile &profile, const SampleFilter &wanted) {
+Result<CostProfile> some_rows(const CostProfile &profile, const SampleFilter &wanted) {
   if (!wanted.thread.empty() && !std::ranges::any_of(profile.parts(), [&](const CostPart &part) {
         return part.thread != 0 && std::to_string(part.thread) == wanted.thread;
       }))
@@ -133,7 +131,7 @@ Result<CostProfile> filter_samples(const CostProfile &profile, const SampleFilte
   for (const CostPart &part : profile.parts())
     kept.push_back((wanted.thread.empty() || std::to_string(part.thread) == wanted.thread) &&
                    (!wanted.part || part.number == *wanted.part));
-  if (std::ranges::find(kept, true) == kept.end() && !wanted.takes_all())
+  if (std::ranges::find(kept, true) == kept.end() && !wanted.takes_all_rows())
     return nothing_left(wanted);
   if (std::ranges::find(kept, false) == kept.end())
     return profile;
@@ -166,6 +164,26 @@ Result<CostProfile> filter_samples(const CostProfile &profile, const SampleFilte
   return out.finish();
 }
 
+template <class AnyProfile>
+Result<AnyProfile> filtered(const AnyProfile &profile, const SampleFilter &wanted) {
+  if (wanted.event.empty())
+    return some_rows(profile, wanted);
+  if (wanted.takes_all_rows())
+    return one_event(profile, wanted.event);
+  TALLY_TRY(some, some_rows(profile, wanted));
+  return one_event(std::move(some), wanted.event);
+}
+
+} // namespace
+
+Result<StackProfile> filter_samples(const StackProfile &profile, const SampleFilter &wanted) {
+  return filtered(profile, wanted);
+}
+
+Result<CostProfile> filter_samples(const CostProfile &profile, const SampleFilter &wanted) {
+  return filtered(profile, wanted);
+}
+
 std::vector<std::string> thread_words(const StackProfile &profile) {
   DistinctWords out;
   for (const Thread &thread : profile.threads()) {
@@ -181,6 +199,21 @@ std::vector<std::string> thread_words(const CostProfile &profile) {
   for (const CostPart &part : profile.parts())
     if (part.thread != 0)
       out.add(std::to_string(part.thread));
+  return out.take();
+}
+
+std::vector<std::string> event_words(const StackProfile &profile) {
+  DistinctWords out;
+  for (const ValueType &type : profile.value_types())
+    out.add(std::string(profile.strings[type.type]));
+  return out.take();
+}
+
+std::vector<std::string> event_words(const CostProfile &profile) {
+  DistinctWords out;
+  for (const auto &events : {profile.events(), profile.derived_events()})
+    for (const CostEvent &event : events)
+      out.add(std::string(profile.strings[event.name]));
   return out.take();
 }
 

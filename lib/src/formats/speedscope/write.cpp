@@ -21,32 +21,35 @@ struct Unit {
   int64_t factor = 1;
 };
 
-Result<Unit> unit_of(const StackProfile &profile) {
+Result<Unit> unit_of(const StackProfile &profile, size_t value) {
   if (profile.period_ns > INT64_MAX)
     return fail(ErrorCode::overflow, "the clock's period does not fit in 63 bits");
-  if (profile.period_ns > 0)
+  if (profile.period_ns > 0 && value == 0)
     return Unit{"nanoseconds", static_cast<int64_t>(profile.period_ns)};
   constexpr std::array<std::string_view, 5> known{"nanoseconds", "microseconds", "milliseconds",
                                                   "seconds", "bytes"};
-  const std::string_view unit = profile.strings[profile.value_types().front().unit];
+  const std::string_view unit = profile.strings[profile.value_types()[value].unit];
   const auto *found = std::ranges::find(known, unit);
   return Unit{found == known.end() ? "none" : *found};
 }
 
-// The samples of one thread. Each is a pair of the leaf's node and the weight.
+// One value of the samples of one thread. Each is a pair of the leaf's node and the weight.
 struct ThreadSamples {
+  size_t value = 0; // its index
+  Unit unit;
   ThreadId thread = none<ThreadId>;                 // none for samples whose thread is unknown
   std::vector<std::pair<uint32_t, int64_t>> leaves; // ascending
   int64_t total = 0;
 };
 
 Result<std::vector<ThreadSamples>> samples_of(const StackProfile &profile, const FrameTree &tree,
-                                              const Unit &unit) {
+                                              size_t value) {
+  TALLY_TRY(unit, unit_of(profile, value));
   // The last element is for samples whose thread is unknown.
   std::vector<ThreadSamples> threads(profile.threads().size() + 1);
   for (size_t row = 0; row < profile.sample_count(); ++row) {
     const Sample sample = profile.sample(row);
-    int64_t weight = sample.values.front();
+    int64_t weight = sample.values[value];
     if (weight < 0)
       return fail(ErrorCode::invalid_input, "a sample has a negative value");
     if (weight == 0)
@@ -60,8 +63,6 @@ Result<std::vector<ThreadSamples>> samples_of(const StackProfile &profile, const
     thread.leaves.emplace_back(tree.leaf(sample.stack), weight);
   }
   std::erase_if(threads, [](const ThreadSamples &thread) { return thread.leaves.empty(); });
-  if (threads.empty())
-    return fail(ErrorCode::no_data, "holds no samples: every count is 0");
   // Sort in the order of the tree, so that stacks with the same outer frames are adjacent.
   for (ThreadSamples &thread : threads) {
     auto &leaves = thread.leaves;
@@ -74,14 +75,16 @@ Result<std::vector<ThreadSamples>> samples_of(const StackProfile &profile, const
         leaves[++kept] = leaves[i];
     }
     leaves.resize(kept + 1);
+    thread.value = value;
+    thread.unit = unit;
   }
   return threads;
 }
 
 class Writer {
 public:
-  Writer(const StackProfile &profile, const FrameTree &tree, const Unit &unit, std::string &out)
-      : profile_(profile), tree_(tree), unit_(unit), to_(out) {}
+  Writer(const StackProfile &profile, const FrameTree &tree, std::string &out)
+      : profile_(profile), tree_(tree), to_(out) {}
 
   void write(const std::vector<ThreadSamples> &threads) {
     to_.put("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
@@ -92,7 +95,12 @@ public:
       to_.put(",\n");
     }
     to_.put("\"activeProfileIndex\":");
-    const auto busiest = std::ranges::max_element(threads, {}, &ThreadSamples::total);
+    // The first value that has samples is shown first.
+    const auto others = std::ranges::find_if(threads, [&](const ThreadSamples &thread) {
+      return thread.value != threads.front().value;
+    });
+    const auto busiest =
+        std::ranges::max_element(threads.begin(), others, {}, &ThreadSamples::total);
     to_.put(static_cast<uint64_t>(busiest - threads.begin()));
     to_.put(",\n\"shared\":{\"frames\":[");
     for (size_t i = 0; i < tree_.frames().size(); ++i) {
@@ -136,9 +144,9 @@ private:
 
   void thread(const ThreadSamples &thread) {
     to_.put("{\"type\":\"sampled\",\"name\":");
-    text(name_of(thread.thread));
+    text(name_of(thread));
     to_.put(",\"unit\":\"");
-    to_.put(unit_.name);
+    to_.put(thread.unit.name);
     to_.put("\",\"startValue\":0,\"endValue\":");
     to_.put_signed(thread.total);
     to_.put(",\n\"samples\":[");
@@ -165,6 +173,12 @@ private:
     to_.put("]}");
   }
 
+  std::string name_of(const ThreadSamples &samples) const {
+    if (profile_.value_types().size() == 1)
+      return name_of(samples.thread);
+    const StringId type = profile_.value_types()[samples.value].type;
+    return fmt::format("{}: {}", profile_.strings[type], name_of(samples.thread));
+  }
   std::string name_of(ThreadId id) const {
     if (id == none<ThreadId>)
       return profile_.threads().size() == 0 ? "all threads" : "unknown thread";
@@ -176,7 +190,6 @@ private:
 
   const StackProfile &profile_;
   const FrameTree &tree_;
-  const Unit unit_;
   TextSink to_;
   bool changed_ = false;
 };
@@ -186,11 +199,16 @@ private:
 Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   if (profile.value_types().empty())
     return fail(ErrorCode::no_data, "the profile has no events");
-  TALLY_TRY(unit, unit_of(profile));
   TALLY_TRY(tree, FrameTree::of(profile));
-  TALLY_TRY(threads, samples_of(profile, tree, unit));
+  std::vector<ThreadSamples> threads;
+  for (size_t value = 0; value < profile.value_types().size(); ++value) {
+    TALLY_TRY(of_value, samples_of(profile, tree, value));
+    std::ranges::move(of_value, std::back_inserter(threads));
+  }
+  if (threads.empty())
+    return fail(ErrorCode::no_data, "holds no samples: every count is 0");
   Written out;
-  Writer writer(profile, tree, unit, out.bytes);
+  Writer writer(profile, tree, out.bytes);
   writer.write(threads);
   if (profile.has_places())
     out.lost.emplace_back("addresses, and all lines except those of functions");
@@ -200,8 +218,6 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
     out.lost.emplace_back("objects of functions whose source is known");
   if (profile.parts().size() > 1)
     out.lost.emplace_back("the parts (their sum is written)");
-  if (profile.value_types().size() > 1)
-    out.lost.emplace_back("all values but the first");
   if (writer.changed())
     out.lost.emplace_back("bytes in names that are not valid UTF-8 (written as U+FFFD)");
   return out;

@@ -1,0 +1,15 @@
+// Describes sampled events in words.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <tally/sampler.h>
+
+namespace tally {
+
+// Returns "451 page-faults, 3 cpu-migrations": how often the events happened. Leaves out the clock.
+std::string counts_text(std::span<const SampledEvent> events, std::span<const uint64_t> counts);
+
+} // namespace tally

@@ -1,0 +1,85 @@
+#include "collect/wait_clock.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tally {
+
+void WaitClock::begin(pid_t tid, Why why, uint64_t at_ns) {
+  Thread thread;
+  thread.why = why;
+  thread.is_out = why != Why::unknown;
+  thread.since_ns = at_ns;
+  threads_.insert_or_assign(tid, std::move(thread));
+}
+
+void WaitClock::sampled(pid_t tid, std::span<const uint64_t> stack, Call call, bool counts) {
+  Thread &thread = threads_[tid];
+  thread.was_sampled = true;
+  thread.call = call;
+  thread.counts = counts;
+  thread.stack.assign(stack.begin(), stack.end());
+}
+
+WaitClock::Why WaitClock::why_of(const Thread &thread, bool preempted) const {
+  if (preempted)
+    return Why::queued;
+  // Without a sample, a debugger's stop cannot be told from a wait.
+  if (traced_ && (!thread.was_sampled || thread.call != Call::inside))
+    return Why::held;
+  return Why::waits;
+}
+
+void WaitClock::out(pid_t tid, uint64_t at_ns, bool preempted) {
+  Thread &thread = threads_[tid];
+  if (!thread.was_sampled) { // the ring had no room for it
+    thread.stack.clear();
+    thread.counts = true;
+  }
+  thread.why = why_of(thread, preempted);
+  thread.is_out = true;
+  thread.since_ns = at_ns;
+  thread.continued = thread.why == Why::waits && thread.continues;
+  if (thread.why == Why::waits)
+    thread.continues = false;
+  else if (thread.why == Why::held && thread.was_sampled)
+    thread.continues = thread.call == Call::interrupted;
+  thread.was_sampled = false;
+}
+
+std::optional<WaitClock::Interval> WaitClock::in(pid_t tid, uint64_t at_ns) {
+  const auto at = threads_.find(tid);
+  if (at == threads_.end()) {
+    threads_.try_emplace(tid);
+    return std::nullopt;
+  }
+  Thread &thread = at->second;
+  thread.was_sampled = false;
+  if (!std::exchange(thread.is_out, false) || at_ns < thread.since_ns || !thread.counts ||
+      (thread.why != Why::waits && thread.why != Why::queued))
+    return std::nullopt;
+  return Interval{thread.why, at_ns - thread.since_ns, thread.continued, thread.stack};
+}
+
+void WaitClock::hold(pid_t tid) {
+  const auto at = threads_.find(tid);
+  if (at != threads_.end() && at->second.is_out)
+    at->second.why = Why::held;
+}
+
+void WaitClock::restart(uint64_t at_ns) {
+  for (auto &[tid, thread] : threads_)
+    if (thread.is_out)
+      thread.since_ns = std::max(thread.since_ns, at_ns);
+}
+
+std::vector<pid_t> WaitClock::open() const {
+  std::vector<pid_t> out;
+  for (const auto &[tid, thread] : threads_)
+    if (thread.is_out && (thread.why == Why::waits || thread.why == Why::queued))
+      out.push_back(tid);
+  std::ranges::sort(out);
+  return out;
+}
+
+} // namespace tally

@@ -1,0 +1,79 @@
+// Measures how long each thread does not run, and why, from the kernel's records of switches.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace tally {
+
+// A thread that gives up its processor writes a sample with its stack and then a record of the
+// switch; one that gets a processor writes another record. The time in between is an interval. The
+// times are those of the records, in ns. All functions take any order of records, because some may
+// be lost.
+class WaitClock {
+public:
+  enum class Why : uint8_t {
+    waits,   // until something happens
+    queued,  // the thread could run, but has no processor
+    held,    // by a debugger: not the program's own time
+    unknown, // the thread was not seen before
+  };
+  // What the registers of the sample show.
+  enum class Call : uint8_t {
+    none,        // the thread ran its own code
+    inside,      // it is inside of a system call
+    interrupted, // it was in a system call, which will be restarted
+  };
+  struct Interval {
+    Why why = Why::unknown;
+    uint64_t ns = 0;
+    bool continues = false;          // the wait began before a debugger's stop
+    std::span<const uint64_t> stack; // the leaf first; empty if it is unknown
+  };
+
+  // States that a debugger traces the process: a switch outside of system calls is then one of the
+  // debugger's stops. Without a debugger, it is a wait for a page.
+  void set_traced(bool traced) { traced_ = traced; }
+
+  // The thread exists, and has been in this state since `at_ns` at least.
+  void begin(pid_t tid, Why why, uint64_t at_ns);
+  // The thread is about to give up its processor. If `counts` is false, the interval is not
+  // reported.
+  void sampled(pid_t tid, std::span<const uint64_t> stack, Call call, bool counts);
+  void out(pid_t tid, uint64_t at_ns, bool preempted);
+  // Returns the interval that ends, unless the thread was held or its state was unknown.
+  std::optional<Interval> in(pid_t tid, uint64_t at_ns);
+  // The thread is held by a debugger, since its last switch.
+  void hold(pid_t tid);
+  void ended(pid_t tid) { threads_.erase(tid); }
+  void clear() { threads_.clear(); } // exec
+
+  // Forgets the time before `at_ns`.
+  void restart(uint64_t at_ns);
+  // Returns the threads that wait or are queued.
+  std::vector<pid_t> open() const;
+
+private:
+  struct Thread {
+    Why why = Why::unknown;
+    bool is_out = false;
+    bool was_sampled = false; // since it was given a processor
+    bool counts = true;
+    bool continues = false; // its next wait belongs to the one before
+    bool continued = false; // this wait does
+    Call call = Call::none;
+    uint64_t since_ns = 0;
+    std::vector<uint64_t> stack;
+  };
+  Why why_of(const Thread &thread, bool preempted) const;
+
+  std::unordered_map<pid_t, Thread> threads_;
+  bool traced_ = false;
+};
+
+} // namespace tally

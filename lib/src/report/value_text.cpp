@@ -1,0 +1,51 @@
+#include "report/value_text.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "support/text.h"
+
+namespace tally {
+
+std::string seconds_text(uint64_t ns) {
+  return fmt::format("{:.2f} s", static_cast<double>(ns) * 1e-9);
+}
+
+std::string duration_text(uint64_t ns) {
+  // The limits are those at which the rounded number would have a digit more.
+  const auto number = static_cast<double>(ns);
+  const auto digits = [](double value) {
+    return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+  };
+  if (number >= 999.5e6)
+    return digits(number * 1e-9) + " s";
+  if (number >= 999.5e3)
+    return digits(number * 1e-6) + " ms";
+  if (ns >= 1000)
+    return digits(number * 1e-3) + " µs";
+  return ns == 0 ? "0" : fmt::format("{} ns", ns);
+}
+
+std::string value_text(uint64_t value, std::string_view unit) {
+  return unit == "nanoseconds" ? duration_text(value) : fmt::format("{}", value);
+}
+
+std::string total_text(uint64_t total, std::string_view event, std::string_view unit) {
+  return unit == "nanoseconds" ? fmt::format("{} {}", duration_text(total), event)
+                               : counted(total, event);
+}
+
+std::string totals_text(const StackProfile &profile) {
+  std::string out;
+  const std::vector<int64_t> totals = profile.totals();
+  for (size_t i = 0; i < totals.size(); ++i) {
+    const ValueType &type = profile.value_types()[i];
+    out += out.empty() ? "" : ", ";
+    out += total_text(static_cast<uint64_t>(totals[i]), profile.strings[type.type],
+                      profile.strings[type.unit]);
+  }
+  return out;
+}
+
+} // namespace tally

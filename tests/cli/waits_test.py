@@ -1,0 +1,138 @@
+"""Tests `tally record --clock wall` with a program that measures each of its own waits."""
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.profiles import ProfileCase, run_tally
+from support.programs import command_line, program
+from support.skips import need_kernel_samples, need_perf, perf_samples_the_kernel, run_unittests
+from support.waits import ways_of
+
+VALUES = ["cpu", "wait", "queued", "waits"]
+# The functions that wait for a time, and not for another thread.
+TIMED = ("wait_sleep", "wait_short", "wait_poll", "wait_select", "wait_epoll")
+
+
+class WaitsTest(ProfileCase):
+    def setUp(self) -> None:
+        super().setUp()
+        need_kernel_samples()
+
+    def record(self, name: str, *args: str) -> tuple[str, str]:
+        path = self.path(name)
+        done = self.tally("record", "--clock", "wall", "-o", path, "--", program("waits"), *args)
+        return path, done.stdout
+
+    def test_each_wait_has_its_function_and_time(self) -> None:
+        path, printed = self.record("out.pb.gz", "30")
+        ways = ways_of(printed)
+        self.assertEqual(len(ways), 12)
+        report = self.report(path)
+        self.assertEqual(report["events"], VALUES)
+        rows: dict[str, dict[str, int]] = {
+            row["name"]: dict(zip(VALUES, row["inclusive"])) for row in report["functions"]
+        }
+        for name, way in ways.items():
+            with self.subTest(name=name):
+                row = rows[name]
+                # A busy machine makes a thread queue after it was given the processor.
+                measured = row["wait"] + row["queued"] + row["cpu"]
+                self.assertAlmostEqual(measured, way.waited, delta=0.02 * way.waited + 3e6)
+                self.assertLessEqual(row["wait"], way.waited)
+                if name in TIMED:
+                    self.assertAlmostEqual(row["waits"], way.waits, delta=2)
+                else:  # what it waits for may have happened already
+                    self.assertGreaterEqual(row["waits"], way.waits // 2)
+
+    def test_a_threads_times_are_its_life(self) -> None:
+        path, printed = self.record("out.pb.gz")
+        rows = json.loads(self.tally("report", path, "--by", "thread", "--json").stdout)["threads"]
+        for name, way in ways_of(printed).items():
+            with self.subTest(name=name):
+                # Threads that these create have the same name.
+                rows_of: list[list[int]] = [row["self"] for row in rows if row["name"] == name]
+                most: list[int] = max(rows_of, key=lambda values: values[3])
+                row = dict(zip(VALUES, most))
+                self.assertAlmostEqual(
+                    way.cpu + row["wait"] + row["queued"], way.life, delta=0.01 * way.life + 2e6
+                )
+
+    def test_tables_show_each_value(self) -> None:
+        path, _ = self.record("out.pb.gz")
+        lines = self.tally("report", path).stdout.splitlines()
+        self.assertRegex(lines[0], r"^\S+ \w+ cpu, .* wait, .* queued, \d+ waits in total$")
+        self.assertIn("--sort inclusive", lines[1])
+        self.assertEqual(lines[2].split()[:7], ["#", *VALUES, "function", "place"])
+        one = self.tally("report", path, "--value", "wait", "--sort", "inclusive").stdout
+        self.assertRegex(one.splitlines()[0], r"^[\d.]+ m?s wait in total$")
+        self.assertEqual(one, self.tally("report", path, "--event=wait", "--sort=inclusive").stdout)
+        refused = self.tally("report", path, "--value", "weight", status=2).stderr
+        self.assertIn("there is no event 'weight' (there are: cpu, wait, queued, waits)", refused)
+
+    def test_formats_keep_the_values(self) -> None:
+        path, _ = self.record("out.pb.gz")
+        totals = self.report(path)["totals"]
+        callgrind = self.path("out.callgrind")
+        self.tally("convert", path, "-o", callgrind)
+        self.assertEqual(self.report(callgrind)["events"], VALUES)
+        self.assertEqual(self.report(callgrind)["totals"], totals)
+        speedscope = self.path("out.speedscope.json")
+        self.tally("convert", path, "-o", speedscope)
+        with open(speedscope, encoding="utf-8") as file:
+            profiles = json.load(file)["profiles"]
+        for value, total in zip(VALUES, totals):
+            of_value = [each for each in profiles if each["name"].startswith(value + ": ")]
+            self.assertEqual(sum(each["endValue"] for each in of_value), total, value)
+            unit = "none" if value == "waits" else "nanoseconds"
+            self.assertEqual({each["unit"] for each in of_value} - {unit}, set())
+
+    def test_a_thread_that_never_wakes(self) -> None:
+        path = self.path("out.pb.gz")
+        with subprocess.Popen([program("sleeper"), "30"], stdout=subprocess.PIPE) as sleeper:
+            self.addCleanup(sleeper.kill)
+            assert sleeper.stdout
+            sleeper.stdout.readline()  # it is about to sleep
+            time.sleep(0.2)
+            words = ("record", "--clock", "wall", "-o", path, "-p", str(sleeper.pid))
+            with subprocess.Popen([command_line(), *words], stderr=subprocess.PIPE) as recorder:
+                assert recorder.stderr
+                recorder.stderr.readline()  # it samples
+                time.sleep(0.7)
+                recorder.send_signal(signal.SIGINT)
+                said = recorder.communicate(timeout=60)[1]
+            sleeper.kill()
+        self.assertEqual(recorder.returncode, 0, said)
+        totals = dict(zip(VALUES, self.report(path)["totals"]))
+        self.assertGreater(totals["wait"] / 1e9, 0.6)
+        self.assertLess(totals["wait"] / 1e9, 5)
+
+    def test_refusals(self) -> None:
+        done = run_tally(
+            *("record", "--clock", "wall", "--event", "page-faults", "--", program("waits"))
+        )
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--clock wall: cannot be measured together with --event", done.stderr)
+        done = run_tally(
+            *("record", "--clock", "wall", "--backend", "agent", "--", program("waits"))
+        )
+        self.assertIn("samples the clock only", done.stderr)
+
+
+class UnprivilegedTest(ProfileCase):
+    def test_waits_are_refused_without_the_right(self) -> None:
+        need_perf()
+        if perf_samples_the_kernel():
+            self.skipTest("this user may sample the kernel")
+        done = run_tally("record", "--clock", "wall", "--", program("waits"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("waits happen in the kernel, which kernel.perf_event_paranoid", done.stderr)
+
+
+if __name__ == "__main__":
+    run_unittests()

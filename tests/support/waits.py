@@ -1,0 +1,22 @@
+"""What the program `waits` printed about its own waits, to compare a profile with."""
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """One way of waiting; times are in ns."""
+
+    waits: int
+    waited: int
+    life: int  # of its thread
+    cpu: int  # the thread's CPU time
+
+
+def ways_of(output: str) -> dict[str, Way]:
+    """Returns the ways by the names of their functions."""
+    words = [line.split() for line in output.splitlines() if line.startswith(("wait ", "thread "))]
+    own = {word[1]: (int(word[2]), int(word[3])) for word in words if word[0] == "wait"}
+    threads = {word[1]: (int(word[2]), int(word[3])) for word in words if word[0] == "thread"}
+    return {name: Way(*own[name], *threads[name]) for name in own}
