@@ -448,7 +448,9 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   if (status.truncated_stacks > status.samples / 20)
     say(fmt::format("tally: {} of {} stacks are truncated; `tally tree` shows why",
                     status.truncated_stacks, status.samples));
-  if (!status.kernel_included && !has_clock)
+  if (status.waits_unsampled)
+    say(fmt::format("tally: {}", short_waits_note));
+  else if (!status.kernel_included && !has_clock)
     say(fmt::format("tally: user code only: {} that the kernel's code caused were not sampled "
                     "(unprivileged)",
                     events.front().name));

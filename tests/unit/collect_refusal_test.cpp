@@ -96,9 +96,6 @@ TEST(Refusal, NamesTheEvent) {
   f.event = *event_by_name("context-switches");
   expect(f, ErrorCode::permission,
          {"context-switches happen in the kernel", "perf_event_paranoid=2 hides"});
-  f.waits = true;
-  expect(f, ErrorCode::permission, {"waits happen in the kernel"});
-  f.waits = false;
   f.target_uid = 0; // then the event is not the cause
   expect(f, ErrorCode::permission, {"belongs to user 0"});
   f = facts(ENOENT);

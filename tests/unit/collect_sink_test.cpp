@@ -250,9 +250,9 @@ TEST(WaitsTest, HaveTheirTimeAndStack) {
   EXPECT_EQ(p->sample_count(), 3u);
   EXPECT_EQ(p->period_ns, 0u);
   EXPECT_EQ(sink.counters().samples, 1u);
-  EXPECT_EQ(sink.counters().waits, 2u);
-  EXPECT_EQ(sink.counters().wait_ns, 600u);
-  EXPECT_EQ(sink.counters().ready_ns, 20u);
+  EXPECT_EQ(sink.waits()->counters().waits, 2u);
+  EXPECT_EQ(sink.waits()->counters().wait_ns, 600u);
+  EXPECT_EQ(sink.waits()->counters().ready_ns, 20u);
 }
 
 TEST_F(SinkTest, IgnoresOtherProcesses) {

@@ -93,6 +93,26 @@ TEST_F(WaitClockTest, InventsNothingWhereRecordsAreMissing) {
   EXPECT_FALSE(clock.in(1, 790)); // a time before the switch
 }
 
+TEST_F(WaitClockTest, TakesStacksThatWereSeenFromOutside) {
+  clock.set_unsampled();
+  clock.set_traced(true);
+  clock.out(1, 100, false);
+  EXPECT_EQ(clock.unseen(100), std::vector<pid_t>{1});
+  EXPECT_TRUE(clock.unseen(99).empty()); // too young
+  clock.seen(1, 150, stack);
+  EXPECT_TRUE(clock.unseen(100).empty());
+  EXPECT_EQ(clock.in(1, 200)->stack.size(), stack.size());
+  // The thread had gone on before it was seen.
+  clock.out(1, 300, false);
+  clock.seen(1, 450, stack);
+  EXPECT_TRUE(clock.in(1, 400)->stack.empty());
+  clock.seen(1, 460, stack); // it runs
+  clock.out(1, 500, false);
+  EXPECT_EQ(clock.unseen(500), std::vector<pid_t>{1});
+  EXPECT_EQ(clock.take_cpu_ns(1), 200u); // from 200 to 300 and from 400 to 500
+  EXPECT_EQ(clock.take_cpu_ns(1), 0u);
+}
+
 TEST_F(WaitClockTest, CountsOnlyWhatTheRegionHolds) {
   clock.sampled(1, {}, Call::inside, false);
   clock.out(1, 100, false);

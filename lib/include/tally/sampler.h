@@ -105,16 +105,22 @@ struct SamplerStatus {
   // With SamplerOptions::waits: the number of waits that have ended, their time, and the time that
   // threads were ready to run and had no processor.
   uint64_t waits = 0, wait_ns = 0, ready_ns = 0;
-  uint64_t rounds = 0;         // the ticks of a wall clock, each of which counts every thread
-  bool wall_clock = false;     // the clock is wall time, otherwise CPU time
-  bool kernel_included = true; // false if only user code is sampled (unprivileged)
-  size_t ring_bytes = 0;       // the size of one ring
+  bool waits_unsampled = false; // short waits have no stacks (unprivileged)
+  uint64_t rounds = 0;          // the ticks of a wall clock, each of which counts every thread
+  bool wall_clock = false;      // the clock is wall time, otherwise CPU time
+  bool kernel_included = true;  // false if only user code is sampled (unprivileged)
+  size_t ring_bytes = 0;        // the size of one ring
   uint32_t rings = 0;
   uint32_t events = 0;       // the descriptors in use
   uint64_t memory_bytes = 0; // the memory of stacks and counts
   bool ended = false;        // the process has ended, or the debugger has detached from it
   std::string problem;       // why the reader stopped; empty if it has not
 };
+
+// What SamplerStatus::waits_unsampled means for the user.
+inline constexpr std::string_view short_waits_note =
+    "waits under 1 ms have no stacks, nor does the kernel's part of the CPU time: for both, set "
+    "kernel.perf_event_paranoid to 1 (sysctl -w kernel.perf_event_paranoid=1) or grant CAP_PERFMON";
 
 // Samples one process: all its threads, including those that begin later, but not its forked
 // children. It follows exec. A separate thread, which blocks all signals, reads the samples. All

@@ -341,9 +341,12 @@ Result<bool> PerfEvents::open_event(pid_t tid, uint32_t event, size_t cpu_index)
   // An event that happens only in the kernel can be opened without the kernel's code, but then it
   // never happens.
   const SampledEvent *const sampled = config_.events.empty() ? nullptr : &config_.events[event];
-  const bool needs_kernel = std::ranges::any_of(config_.events, &SampledEvent::in_kernel);
+  // The records of switches are for everyone, though their samples are not.
+  const bool needs_kernel =
+      !config_.waits && std::ranges::any_of(config_.events, &SampledEvent::in_kernel);
   if (fd.get() < 0 && errno == EACCES && !exclude_kernel_ && !needs_kernel) {
     exclude_kernel_ = true; // the kernel's code may not be sampled; the program's own code may
+    only_records_ = config_.waits;
     fd.reset(open_one(tid, event, cpu_index));
   }
   if (fd.get() < 0 && errno == ESRCH)
@@ -410,6 +413,10 @@ perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
     attr.type = sampled->type;
     attr.config = sampled->config;
     attr.sample_period = sampled->period;
+  }
+  if (only_records_ && sampled->is_switch()) {
+    attr.config = PERF_COUNT_SW_DUMMY;
+    attr.sample_period = 0;
   }
   if (event_count() > 1)
     attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
@@ -487,7 +494,6 @@ Error PerfEvents::refusal(int errno_value, const SampledEvent *event) const {
   facts.events_wanted = (threads_ * event_count() + 1) * cpus_.size();
   if (event && !event->is_clock())
     facts.event = *event;
-  facts.waits = config_.waits;
   return describe_refusal(facts);
 }
 
@@ -557,6 +563,7 @@ PerfEvents &PerfEvents::operator=(PerfEvents &&other) noexcept {
   threads_ = other.threads_;
   first_fd_ = other.first_fd_;
   exclude_kernel_ = other.exclude_kernel_;
+  only_records_ = other.only_records_;
   inherit_thread_ = other.inherit_thread_;
   ids_ = std::move(other.ids_);
   closed_counts_ = std::move(other.closed_counts_);

@@ -98,6 +98,8 @@ public:
   const PerfLayout &layout() const { return layout_; }
   const EventIds &ids() const { return ids_; }
   bool kernel_included() const { return !exclude_kernel_; }
+  // Whether switches have samples with stacks; otherwise there are only their records.
+  bool samples_switches() const { return !only_records_; }
   size_t ring_bytes() const { return ring_bytes_; }
   uint32_t stack_bytes() const; // of a stack dump; 0 if there are none
   size_t count() const { return events_.size(); }
@@ -158,6 +160,7 @@ private:
   size_t threads_ = 0; // requested, for messages
   int first_fd_ = 0;   // descriptors are moved to this number and above
   bool exclude_kernel_ = false;
+  bool only_records_ = false;  // with Config::waits: switches are not sampled
   bool inherit_thread_ = true; // false: children of fork are sampled, and filtered out by pid
   // What closed descriptors counted, less what was counted before reset_counts(), modulo 2^64.
   std::vector<uint64_t> closed_counts_;

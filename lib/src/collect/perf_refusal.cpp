@@ -59,7 +59,7 @@ std::optional<Error> event_refused(const RefusalFacts &f) {
         fmt::format(
             "{} happen in the kernel, which kernel.perf_event_paranoid={} hides: set it to 1 "
             "(sysctl -w kernel.perf_event_paranoid=1) or grant CAP_PERFMON",
-            f.waits ? "waits" : std::string_view(name), *f.paranoid));
+            name, *f.paranoid));
   case ENOENT:
   case ENODEV:
     return error(ErrorCode::unsupported,

@@ -33,7 +33,6 @@ struct RefusalFacts {
   std::optional<int64_t> mlock_kb;
   uint64_t memlock_limit = 0;          // RLIMIT_MEMLOCK, bytes
   std::optional<SampledEvent> event{}; // none if the clock was refused
-  bool waits = false;                  // the event is sampled for SamplerOptions::waits
 };
 
 // Reads the facts that do not depend on the attempt.

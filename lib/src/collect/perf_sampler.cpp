@@ -22,6 +22,7 @@
 #include "collect/proc_info.h"
 #include "collect/reader_thread.h"
 #include "collect/sample_sink.h"
+#include "collect/wait_look.h"
 #include "support/clock.h"
 #include "support/text.h"
 
@@ -47,6 +48,12 @@ constexpr uint32_t first_stack_bytes(const SamplerOptions &options) {
 // With fewer samples since the last stop, the share of truncated stacks is not significant.
 constexpr uint64_t enough_samples = 100;
 constexpr int longest_perf_wait_ms = 200;
+// A wait that is younger than this may end before it can be looked at. The interval between the
+// looks should be short beside the waits that are seen, which are those from a millisecond on.
+constexpr uint64_t shortest_look_ns = 300'000;
+constexpr int look_interval_ms = 1;
+// Therefore records are also handled earlier, although one that comes late then costs an interval.
+constexpr uint64_t look_slack_ns = 200'000;
 
 PerfEvents::Config config_of(pid_t pid, const SamplerOptions &options) {
   PerfEvents::Config config;
@@ -108,6 +115,9 @@ private:
   uint64_t clock_ns() const { return has_clock() ? events_.counted().front() : 0; }
   void begin_waits(std::span<const pid_t> tids);
   void hold_standing();
+  bool looks_at_waits() { return sink_.waits() && !events_.samples_switches(); }
+  void look_at_waits();
+  void count_unsampled();
   void widen_dumps();
 
   const pid_t pid_;
@@ -146,8 +156,12 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
   sink_.set_traced(process_end_.is_traced());
   if (!has_clock())
     cpu_time_.measure_process(pid_);
-  if (options_.waits && !options_.enable_on_exec)
-    begin_waits(tids);
+  if (WaitSink *const waits = sink_.waits()) {
+    if (!events_.samples_switches())
+      waits->set_unsampled();
+    if (!options_.enable_on_exec)
+      begin_waits(tids);
+  }
   if (!events_.kernel_included())
     cpu_time_.measure_kernel(pid_);
   cpu_time_.follow();
@@ -159,19 +173,49 @@ void PerfSampler::begin_waits(std::span<const pid_t> tids) {
   const uint64_t now = now_ns();
   for (const pid_t tid : tids)
     if (const auto status = process_status(fmt::format("{}/task/{}", pid_, tid)))
-      sink_.waits().begin(tid,
-                          status->state == 'S' || status->state == 'D' ? WaitClock::Why::waits
-                          : status->state == 't'                       ? WaitClock::Why::held
-                                                                       : WaitClock::Why::unknown,
-                          now);
+      sink_.waits()->clock().begin(tid,
+                                   status->state == 'S' || status->state == 'D'
+                                       ? WaitClock::Why::waits
+                                   : status->state == 't' ? WaitClock::Why::held
+                                                          : WaitClock::Why::unknown,
+                                   now);
+}
+
+void PerfSampler::count_unsampled() {
+  if (sink_.waits())
+    sink_.waits()->count_unsampled();
+}
+
+// Looks at the threads that have begun to wait, once each, where switches have no stacks.
+void PerfSampler::look_at_waits() {
+  if (!looks_at_waits())
+    return;
+  WaitClock &waits = sink_.waits()->clock();
+  WaitLook look(pid_);
+  for (const pid_t tid : waits.unseen(now_ns() - shortest_look_ns)) {
+    const auto seen = look.at(tid, process_end_.is_traced());
+    if (!seen)
+      continue;
+    if (seen->is_held) {
+      waits.hold(tid);
+      continue;
+    }
+    Registers registers;
+    registers.value[7] = seen->sp;
+    registers.value[16] = seen->pc;
+    sink_.seen_waiting(tid, now_ns(), registers, seen->stack, WaitLook::stack_bytes);
+  }
 }
 
 // At a stop in the entry of a system call, a thread has the registers of one that waits inside.
 void PerfSampler::hold_standing() {
-  for (const pid_t tid : sink_.waits().open())
+  if (!sink_.waits())
+    return;
+  WaitClock &waits = sink_.waits()->clock();
+  for (const pid_t tid : waits.open())
     if (const auto status = process_status(fmt::format("{}/task/{}", pid_, tid));
         status && status->state == 't')
-      sink_.waits().hold(tid);
+      waits.hold(tid);
 }
 
 // Finds threads that were created while the clocks were being opened. If the parent already had its
@@ -210,7 +254,7 @@ Result<void> PerfSampler::start_reader() {
 }
 
 void PerfSampler::read_until_stopped() {
-  int timeout_ms = longest_perf_wait_ms;
+  int timeout_ms = looks_at_waits() ? look_interval_ms : longest_perf_wait_ms;
   for (;;) {
     const int failed = wait(timeout_ms);
     const std::lock_guard lock(mutex_);
@@ -222,13 +266,16 @@ void PerfSampler::read_until_stopped() {
     }
     problem_.guarded([&] {
       const uint64_t now = now_ns();
-      const size_t most = drain(now - slack_ns);
+      const size_t most = drain(now - (looks_at_waits() ? look_slack_ns : slack_ns));
       // If the ring is more than a quarter full, the reader comes too late; otherwise it may wait
       // longer.
       if (most > events_.ring_bytes() / 4)
         timeout_ms = std::max(timeout_ms / 2, shortest_wait_ms);
       else
         timeout_ms = std::min(timeout_ms * 2, longest_perf_wait_ms);
+      look_at_waits();
+      if (looks_at_waits())
+        timeout_ms = std::min(timeout_ms, look_interval_ms);
       finish_if_ended();
     });
   }
@@ -295,6 +342,7 @@ void PerfSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t
     problem_.guarded([&] {
       drain(PerfMerge::everything);
       hold_standing();
+      count_unsampled();
       sink_.collector().end_part(trigger, begin_ns, end_ns);
       widen = dumps_are_short();
     });
@@ -403,9 +451,12 @@ SamplerStatus PerfSampler::status() {
     status.counted = events_.counted();
   status.kernel_included = events_.kernel_included();
   status.unsampled_ns = cpu_time_.unsampled_ns(clock_ns());
-  status.waits = counters.waits;
-  status.wait_ns = counters.wait_ns;
-  status.ready_ns = counters.ready_ns;
+  if (WaitSink *const waits = sink_.waits()) {
+    status.waits = waits->counters().waits;
+    status.wait_ns = waits->counters().wait_ns;
+    status.ready_ns = waits->counters().ready_ns;
+    status.waits_unsampled = !events_.samples_switches();
+  }
   status.memory_bytes = sink_.collector().memory_bytes();
   status.ended = ended_;
   status.problem = problem_.text();
@@ -420,6 +471,7 @@ Result<StackProfile> PerfSampler::snapshot(std::string_view trigger, uint64_t be
   try {
     if (!last_status_)
       drain_now();
+    count_unsampled();
     return sink_.collector().snapshot(trigger, begin_ns, end_ns);
   } catch (const std::exception &error) {
     return fail(ErrorCode::limit, fmt::format("cannot copy the samples: {}", error.what()));
@@ -451,6 +503,8 @@ Result<void> check_options(pid_t pid, const SamplerOptions &options) {
   if (pid <= 0)
     return fail(ErrorCode::invalid_argument, fmt::format("{} is not a process id", pid));
   TALLY_CHECK(check_sampler_options(options));
+  if (options.waits && unwind_register_mask() == 0)
+    return fail(ErrorCode::unsupported, "waits are measured on x86-64 only");
   const std::string sysctl = "/proc/sys/kernel/perf_event_max_sample_rate";
   if (const auto most = read_sysctl(sysctl); most && options.frequency_hz > *most)
     return fail(

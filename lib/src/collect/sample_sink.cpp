@@ -10,16 +10,9 @@ namespace tally {
 
 namespace {
 
-// The values of a profile with waits, by their index.
-enum WaitValue : uint32_t { cpu_value, wait_value, queued_value, waits_value };
-
 StackCollector::Counted counted_by(const SamplerOptions &options, uint64_t period_ns) {
   if (options.waits)
-    return {0,
-            {{"cpu", "nanoseconds"},
-             {"wait", "nanoseconds"},
-             {"queued", "nanoseconds"},
-             {"waits", "count"}}};
+    return {0, WaitSink::values()};
   if (options.events.empty())
     return {period_ns};
   StackCollector::Counted out{0, {}};
@@ -37,8 +30,9 @@ SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &opti
                        const PerfLayout &layout)
     : collector_(pid, counted_by(options, period_ns)), pid_(pid), stacks_(options.stacks),
       events_(options.sampled_events()), tick_(options.waits ? static_cast<int64_t>(period_ns) : 1),
-      layout_(layout), chain_(pid, options.unwinder.get(), collector_.space()),
-      measures_waits_(options.waits), creating_calls_(pid) {
+      layout_(layout), chain_(pid, options.unwinder.get(), collector_.space()) {
+  if (options.waits)
+    waits_.emplace(pid, tick_, collector_);
   collector_.set_passed_stops(options.passed_stops);
 }
 
@@ -70,8 +64,8 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
         if (collector_.region_filter() && perf_time(layout_, record, at_ns))
           collector_.region_filter()->close_all(at_ns);
         collector_.forget_mappings();
-        waits_.clear();
-        creating_calls_.clear();
+        if (waits_)
+          waits_->exec();
         exec_seen_ = true;
       }
       collector_.name_thread(comm.tid, comm.name);
@@ -84,8 +78,8 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
     if (whole && task.pid == pid_ && task.parent_pid == pid_) {
       // The thread has its parent's name until a COMM record changes it.
       collector_.name_thread(task.tid, std::string(collector_.thread_name(task.parent_tid)));
-      if (measures_waits_)
-        waits_.begin(task.tid, WaitClock::Why::queued, task.time);
+      if (waits_)
+        waits_->clock().begin(task.tid, WaitClock::Why::queued, task.time);
     }
     break;
   }
@@ -96,16 +90,21 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
       uint64_t at_ns = 0;
       if (collector_.region_filter() && perf_time(layout_, record, at_ns))
         collector_.region_filter()->close(task.tid, at_ns);
+      if (waits_)
+        waits_->ended(task.tid);
       collector_.forget_thread(task.tid);
-      waits_.ended(task.tid);
     }
     break;
   }
   case PERF_RECORD_SWITCH: {
     PerfSampleId id;
     whole = decode(layout_, record, id);
-    if (whole && id.pid == pid_)
-      handle_switch(id, record.misc);
+    if (!whole || id.pid != pid_)
+      break;
+    if (waits_)
+      waits_->switched(id.tid, id.time, record.misc);
+    else if ((record.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0)
+      end_switch(id.tid, (record.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0);
     break;
   }
   case PERF_RECORD_LOST:
@@ -128,13 +127,13 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
 
 void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
   const bool is_switch = event < events_.size() && events_[event].is_switch();
-  const bool begins_interval = measures_waits_ && is_switch;
+  const bool begins_interval = waits_ && is_switch;
   if (!collector_.counts(sample.tid, sample.time,
                          sample.in_kernel ? StackCollector::TickOrigin::kernel
                                           : StackCollector::TickOrigin::user,
                          user_pc(layout_, sample))) {
     if (begins_interval)
-      waits_.sampled(sample.tid, {}, WaitClock::Call::none, false);
+      waits_->leaves_uncounted(sample.tid);
     else
       ++counters_.outside;
     return;
@@ -160,13 +159,10 @@ void SampleSink::begin_interval(const PerfSample &sample) {
   // They are compared with the number of samples, of which this is none.
   counters_.truncated_stacks = truncated;
   counters_.short_dumps = short_dumps;
-  WaitClock::Call call = WaitClock::Call::none;
-  if (is_interrupted_in_call(layout_, sample))
-    call = WaitClock::Call::interrupted;
-  else if (is_in_system_call(layout_, sample) &&
-           !(traced_ && creating_calls_.are_before(user_pc(layout_, sample))))
-    call = WaitClock::Call::inside;
-  waits_.sampled(sample.tid, chain_.pcs(), call, true);
+  waits_->leaves(sample.tid, user_pc(layout_, sample), chain_.pcs(),
+                 is_in_system_call(layout_, sample)        ? WaitClock::Call::inside
+                 : is_interrupted_in_call(layout_, sample) ? WaitClock::Call::interrupted
+                                                           : WaitClock::Call::none);
 }
 
 void SampleSink::count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event) {
@@ -174,33 +170,19 @@ void SampleSink::count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel,
   if (in_kernel)
     ++counters_.kernel_samples;
   const bool is_tick = event >= events_.size() || events_[event].is_clock();
+  if (waits_)
+    waits_->ticked(tid);
   collector_.add(tid, pcs, is_tick ? tick_ : static_cast<int64_t>(events_[event].period), event);
 }
 
-void SampleSink::handle_switch(const PerfSampleId &id, uint16_t misc) {
-  const bool out = (misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
-  const bool preempted = (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
-  if (!measures_waits_) {
-    if (out)
-      end_switch(id.tid, preempted);
-  } else if (out) {
-    waits_.out(id.tid, id.time, preempted);
-  } else {
-    add_interval(id.tid, waits_.in(id.tid, id.time));
-  }
-}
-
-void SampleSink::add_interval(pid_t tid, const std::optional<WaitClock::Interval> &interval) {
-  if (!interval)
-    return;
-  const bool waits = interval->why == WaitClock::Why::waits;
-  (waits ? counters_.wait_ns : counters_.ready_ns) += interval->ns;
-  collector_.add(tid, interval->stack, static_cast<int64_t>(interval->ns),
-                 waits ? wait_value : queued_value);
-  if (waits && !interval->continues) {
-    ++counters_.waits;
-    collector_.add(tid, interval->stack, 1, waits_value);
-  }
+void SampleSink::seen_waiting(pid_t tid, uint64_t at_ns, const Registers &registers,
+                              std::span<const std::byte> stack, size_t stack_asked) {
+  chain_.clear();
+  if (stacks_ == StackMode::dwarf)
+    chain_.unwind(registers, stack, stack_asked);
+  else
+    chain_.leaf(registers.pc());
+  waits_->clock().seen(tid, at_ns, chain_.pcs());
 }
 
 // Outside of system calls, a thread gives up its processor when the scheduler takes it away, for a
@@ -220,8 +202,8 @@ void SampleSink::finish(uint64_t at_ns) {
   for (const auto &[tid, held] : switches_)
     count(tid, held.pcs, held.in_kernel, held.event);
   switches_.clear();
-  for (const pid_t tid : waits_.open())
-    add_interval(tid, waits_.in(tid, at_ns));
+  if (waits_)
+    waits_->finish(at_ns);
 }
 
 void SampleSink::collect_pcs(const PerfSample &sample) {
@@ -263,7 +245,8 @@ void SampleSink::unwind(const PerfSample &sample) {
 void SampleSink::clear(uint64_t at_ns) {
   counters_ = {};
   switches_.clear();
-  waits_.restart(at_ns);
+  if (waits_)
+    waits_->clear(at_ns);
   collector_.clear();
 }
 

@@ -15,10 +15,9 @@
 #include <tally/sampler.h>
 #include <tally/stack_profile.h>
 
-#include "collect/creating_calls.h"
 #include "collect/perf_events.h"
 #include "collect/stack_collector.h"
-#include "collect/wait_clock.h"
+#include "collect/wait_sink.h"
 #include "stacks/call_chain.h"
 #include "support/perf_records.h"
 
@@ -35,8 +34,6 @@ public:
     uint64_t truncated_stacks = 0;
     uint64_t short_dumps = 0; // stacks that the size of the stack dump truncated
     uint64_t bad_records = 0; // records with a structure that the kernel does not write
-    // Intervals that have ended; those that continue another one are not counted again.
-    uint64_t waits = 0, wait_ns = 0, ready_ns = 0;
   };
 
   SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
@@ -51,9 +48,13 @@ public:
   // of the program's own, and is counted as outside.
   void set_traced(bool traced) {
     traced_ = traced;
-    waits_.set_traced(traced);
+    if (waits_)
+      waits_->set_traced(traced);
   }
-  WaitClock &waits() { return waits_; }
+  WaitSink *waits() { return waits_ ? &*waits_ : nullptr; } // null unless waits are measured
+  // A thread that waits was seen from outside at `at_ns`, with these registers and this stack.
+  void seen_waiting(pid_t tid, uint64_t at_ns, const Registers &registers,
+                    std::span<const std::byte> stack, size_t stack_asked);
 
   // `ids` tells the events of the records apart.
   void handle(const PerfRecord &record, const EventIds &ids = {});
@@ -73,9 +74,7 @@ private:
   void unwind(const PerfSample &sample);
   void end_switch(pid_t tid, bool preempted);
   void count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event);
-  void handle_switch(const PerfSampleId &id, uint16_t misc);
   void begin_interval(const PerfSample &sample);
-  void add_interval(pid_t tid, const std::optional<WaitClock::Interval> &interval);
 
   // A sample of a switch, of which only the switch's own record shows who caused it.
   struct Switch {
@@ -93,10 +92,8 @@ private:
   CallChain chain_;
   Counters counters_;
   bool exec_seen_ = false;
-  bool measures_waits_;
   bool traced_ = false;
-  WaitClock waits_;
-  CreatingCalls creating_calls_;
+  std::optional<WaitSink> waits_;
   std::unordered_map<pid_t, Switch> switches_; // by thread
 };
 

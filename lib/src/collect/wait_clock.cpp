@@ -25,7 +25,7 @@ WaitClock::Why WaitClock::why_of(const Thread &thread, bool preempted) const {
   if (preempted)
     return Why::queued;
   // Without a sample, a debugger's stop cannot be told from a wait.
-  if (traced_ && (!thread.was_sampled || thread.call != Call::inside))
+  if (traced_ && !unsampled_ && (!thread.was_sampled || thread.call != Call::inside))
     return Why::held;
   return Why::waits;
 }
@@ -39,6 +39,10 @@ void WaitClock::out(pid_t tid, uint64_t at_ns, bool preempted) {
   thread.why = why_of(thread, preempted);
   thread.is_out = true;
   thread.since_ns = at_ns;
+  thread.seen_ns = 0;
+  if (thread.in_ns != 0 && at_ns > thread.in_ns)
+    thread.cpu_ns += at_ns - thread.in_ns;
+  thread.in_ns = 0;
   thread.continued = thread.why == Why::waits && thread.continues;
   if (thread.why == Why::waits)
     thread.continues = false;
@@ -50,11 +54,14 @@ void WaitClock::out(pid_t tid, uint64_t at_ns, bool preempted) {
 std::optional<WaitClock::Interval> WaitClock::in(pid_t tid, uint64_t at_ns) {
   const auto at = threads_.find(tid);
   if (at == threads_.end()) {
-    threads_.try_emplace(tid);
+    threads_[tid].in_ns = at_ns;
     return std::nullopt;
   }
   Thread &thread = at->second;
   thread.was_sampled = false;
+  thread.in_ns = at_ns;
+  if (thread.seen_ns > at_ns)
+    thread.stack.clear();
   if (!std::exchange(thread.is_out, false) || at_ns < thread.since_ns || !thread.counts ||
       (thread.why != Why::waits && thread.why != Why::queued))
     return std::nullopt;
@@ -67,10 +74,39 @@ void WaitClock::hold(pid_t tid) {
     at->second.why = Why::held;
 }
 
+std::vector<pid_t> WaitClock::unseen(uint64_t before_ns) const {
+  std::vector<pid_t> out;
+  for (const auto &[tid, thread] : threads_)
+    if (thread.is_out && thread.why == Why::waits && thread.stack.empty() &&
+        thread.since_ns <= before_ns)
+      out.push_back(tid);
+  return out;
+}
+
+void WaitClock::seen(pid_t tid, uint64_t at_ns, std::span<const uint64_t> stack) {
+  const auto at = threads_.find(tid);
+  if (at == threads_.end() || !at->second.is_out)
+    return;
+  at->second.stack.assign(stack.begin(), stack.end());
+  at->second.seen_ns = at_ns;
+}
+
+uint64_t WaitClock::take_cpu_ns(pid_t tid) {
+  const auto at = threads_.find(tid);
+  return at == threads_.end() ? 0 : std::exchange(at->second.cpu_ns, 0);
+}
+
 void WaitClock::restart(uint64_t at_ns) {
   for (auto &[tid, thread] : threads_)
     if (thread.is_out)
       thread.since_ns = std::max(thread.since_ns, at_ns);
+}
+
+std::vector<pid_t> WaitClock::threads() const {
+  std::vector<pid_t> out;
+  for (const auto &[tid, thread] : threads_)
+    out.push_back(tid);
+  return out;
 }
 
 std::vector<pid_t> WaitClock::open() const {

@@ -39,6 +39,9 @@ public:
   // States that a debugger traces the process: a switch outside of system calls is then one of the
   // debugger's stops. Without a debugger, it is a wait for a page.
   void set_traced(bool traced) { traced_ = traced; }
+  // States that there are no samples, so that sampled() is never called: a thread that gives up its
+  // processor is taken to wait, unless hold() says otherwise.
+  void set_unsampled() { unsampled_ = true; }
 
   // The thread exists, and has been in this state since `at_ns` at least.
   void begin(pid_t tid, Why why, uint64_t at_ns);
@@ -50,11 +53,19 @@ public:
   std::optional<Interval> in(pid_t tid, uint64_t at_ns);
   // The thread is held by a debugger, since its last switch.
   void hold(pid_t tid);
+  // Returns the threads that wait since `before_ns` at least, and whose stack nobody saw.
+  std::vector<pid_t> unseen(uint64_t before_ns) const;
+  // The stack of a thread that waits was seen from outside, at `at_ns`. If it turns out that the
+  // wait ended before, the stack is forgotten.
+  void seen(pid_t tid, uint64_t at_ns, std::span<const uint64_t> stack);
+  // Returns the CPU time of the thread, as far as the switches show it, and forgets it.
+  uint64_t take_cpu_ns(pid_t tid);
   void ended(pid_t tid) { threads_.erase(tid); }
   void clear() { threads_.clear(); } // exec
 
   // Forgets the time before `at_ns`.
   void restart(uint64_t at_ns);
+  std::vector<pid_t> threads() const; // all that are known
   // Returns the threads that wait or are queued.
   std::vector<pid_t> open() const;
 
@@ -68,12 +79,16 @@ private:
     bool continued = false; // this wait does
     Call call = Call::none;
     uint64_t since_ns = 0;
+    uint64_t seen_ns = 0; // when the stack was seen from outside; 0 if it was not
+    uint64_t in_ns = 0;   // when it was given its processor; 0 if unknown
+    uint64_t cpu_ns = 0;
     std::vector<uint64_t> stack;
   };
   Why why_of(const Thread &thread, bool preempted) const;
 
   std::unordered_map<pid_t, Thread> threads_;
   bool traced_ = false;
+  bool unsampled_ = false;
 };
 
 } // namespace tally

@@ -95,13 +95,15 @@ std::string Backends::sampling_words() const {
   if (!options_.chosen)
     why = passed_over_.empty() ? " (auto: it is allowed here)"
                                : fmt::format(" (auto; {})", passed_over_words());
-  const bool user_code = options_.backend == Backend::perf && user_code_only_;
+  const bool user_code = options_.backend == Backend::perf && user_code_only_ && !options_.wall;
   const std::string what =
       !options_.events.empty()
           ? event_words(options_)
           : fmt::format("{} Hz of {} time{}", options_.frequency_hz,
                         options_.backend == Backend::interrupt ? "wall" : "CPU",
-                        options_.backend == Backend::perf && options_.wall ? ", each wait" : "");
+                        options_.backend != Backend::perf || !options_.wall ? ""
+                        : user_code_only_ ? ", each wait (with a stack from 1 ms on)"
+                                          : ", each wait");
   return fmt::format("{}{}, {}{}, {}", name_of(options_.backend), why, what,
                      user_code ? " in user code only" : "", stack_words(options_));
 }

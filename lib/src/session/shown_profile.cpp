@@ -56,6 +56,8 @@ std::string why_no_samples(ProfileGroup &group) {
 std::string user_code_footer(const SamplerStatus &now, bool of_clock) {
   if (now.kernel_included)
     return {};
+  if (now.waits_unsampled)
+    return fmt::format("({})", short_waits_note);
   if (!of_clock)
     return "(user code only: what the kernel's code caused was not sampled)";
   return fmt::format("(user code only: the kernel's part, {} of {} of CPU time, was not sampled)",

@@ -31,7 +31,10 @@ std::string clock_words(const SamplerStatus &now, const AgentFacts &facts,
         options.remote ? "is there" : "runs or sleeps",
         options.remote ? InterruptClock::most_remote_hz : InterruptClock::most_native_hz);
   if (options.wall)
-    return "wall (CPU time is sampled, and each wait is measured)";
+    return now.waits_unsampled
+               ? "wall (CPU time is sampled in user code, and each wait is measured, with a stack "
+                 "from 1 ms on: the kernel does not let unprivileged users sample it)"
+               : "wall (CPU time is sampled, and each wait is measured)";
   if (facts.clock == "ticker")
     return "cpu (ticker: a thread of the agent interrupts the running threads)";
   if (facts.clock == "timer")

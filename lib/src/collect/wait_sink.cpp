@@ -1,0 +1,99 @@
+#include "collect/wait_sink.h"
+
+#include <array>
+
+#include <linux/perf_event.h>
+
+#include "stacks/truncation_mark.h"
+
+namespace tally {
+
+std::vector<StackCollector::Value> WaitSink::values() {
+  return {{"cpu", "nanoseconds"},
+          {"wait", "nanoseconds"},
+          {"queued", "nanoseconds"},
+          {"waits", "count"}};
+}
+
+void WaitSink::leaves(pid_t tid, uint64_t pc, std::span<const uint64_t> stack,
+                      WaitClock::Call call) {
+  if (traced_ && call == WaitClock::Call::inside && creating_calls_.are_before(pc))
+    call = WaitClock::Call::none;
+  clock_.sampled(tid, stack, call, true);
+}
+
+void WaitSink::switched(pid_t tid, uint64_t at_ns, uint16_t misc) {
+  if ((misc & PERF_RECORD_MISC_SWITCH_OUT) != 0)
+    clock_.out(tid, at_ns, (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0);
+  else if (const auto interval = clock_.in(tid, at_ns))
+    add(tid, *interval);
+}
+
+void WaitSink::ticked(pid_t tid) {
+  if (unsampled_)
+    unsampled_ns_[tid] -= tick_ns_;
+}
+
+void WaitSink::ended(pid_t tid) {
+  count_unsampled(tid);
+  unsampled_ns_.erase(tid);
+  clock_.ended(tid);
+}
+
+void WaitSink::exec() {
+  clock_.clear();
+  creating_calls_.clear();
+}
+
+void WaitSink::finish(uint64_t at_ns) {
+  for (const pid_t tid : clock_.open())
+    if (const auto interval = clock_.in(tid, at_ns))
+      add(tid, *interval);
+  count_unsampled();
+}
+
+void WaitSink::count_unsampled() {
+  for (const pid_t tid : clock_.threads())
+    count_unsampled(tid);
+}
+
+// Samples may be ahead of the CPU time by a tick.
+void WaitSink::count_unsampled(pid_t tid) {
+  if (!unsampled_)
+    return;
+  int64_t &ns = unsampled_ns_[tid];
+  ns += static_cast<int64_t>(clock_.take_cpu_ns(tid));
+  if (ns <= 0)
+    return;
+  const std::array<uint64_t, 1> mark{unsampled_mark};
+  collector_.add(tid, mark, ns, cpu);
+  ns = 0;
+}
+
+void WaitSink::clear(uint64_t at_ns) {
+  counters_ = {};
+  clock_.restart(at_ns);
+  for (const pid_t tid : clock_.threads())
+    clock_.take_cpu_ns(tid);
+  unsampled_ns_.clear();
+}
+
+void WaitSink::add(pid_t tid, const WaitClock::Interval &interval) {
+  const bool is_wait = interval.why == WaitClock::Why::waits;
+  const std::array<uint64_t, 1> mark{interval.ns < shortest_seen_wait_ns ? short_wait_mark
+                                                                         : long_wait_mark};
+  std::span<const uint64_t> stack = interval.stack;
+  if (unsampled_ && is_wait && stack.empty()) {
+    if (traced_) // nothing shows whether it was a stop of the debugger
+      return;
+    stack = mark;
+  }
+  (is_wait ? counters_.wait_ns : counters_.ready_ns) += interval.ns;
+  collector_.add(tid, stack, static_cast<int64_t>(interval.ns), is_wait ? wait : queued);
+  if (is_wait && !interval.continues) {
+    ++counters_.waits;
+    collector_.add(tid, stack, 1, waits);
+  }
+}
+
+} // namespace tally

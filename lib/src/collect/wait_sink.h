@@ -1,0 +1,73 @@
+// Counts the intervals in which threads do not run, as values of samples.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "collect/creating_calls.h"
+#include "collect/stack_collector.h"
+#include "collect/wait_clock.h"
+
+namespace tally {
+
+class WaitSink {
+public:
+  // The values of the samples, by their index, and their types.
+  enum Value : uint32_t { cpu, wait, queued, waits };
+  static std::vector<StackCollector::Value> values();
+
+  struct Counters {
+    uint64_t waits = 0; // that have ended; one that continues another is not counted again
+    uint64_t wait_ns = 0, ready_ns = 0;
+  };
+
+  // `tick_ns` is what a sample of the clock adds to `cpu`. `collector` outlives this object.
+  WaitSink(pid_t pid, int64_t tick_ns, StackCollector &collector)
+      : collector_(collector), tick_ns_(tick_ns), creating_calls_(pid) {}
+
+  WaitClock &clock() { return clock_; }
+  void set_traced(bool traced) {
+    traced_ = traced;
+    clock_.set_traced(traced);
+  }
+  // States that the kernel may not be sampled, so that there are only the records of switches, and
+  // samples of user code.
+  void set_unsampled() {
+    unsampled_ = true;
+    clock_.set_unsampled();
+  }
+
+  // A thread is about to give up its processor at `pc`, with this stack.
+  void leaves(pid_t tid, uint64_t pc, std::span<const uint64_t> stack, WaitClock::Call call);
+  void leaves_uncounted(pid_t tid) { clock_.sampled(tid, {}, WaitClock::Call::none, false); }
+  void switched(pid_t tid, uint64_t at_ns, uint16_t misc); // of PERF_RECORD_SWITCH
+  void ticked(pid_t tid);                                  // a sample of the clock was counted
+  void ended(pid_t tid);
+  void exec();
+  // Counts the intervals of threads that do not run at `at_ns`.
+  void finish(uint64_t at_ns);
+  // Counts the CPU time that the records of switches show and the samples do not.
+  void count_unsampled();
+  void clear(uint64_t at_ns); // forgets what was before `at_ns`
+
+  const Counters &counters() const { return counters_; }
+
+private:
+  void add(pid_t tid, const WaitClock::Interval &interval);
+  void count_unsampled(pid_t tid);
+
+  StackCollector &collector_;
+  int64_t tick_ns_;
+  WaitClock clock_;
+  CreatingCalls creating_calls_;
+  Counters counters_;
+  bool traced_ = false;
+  bool unsampled_ = false;
+  std::unordered_map<pid_t, int64_t> unsampled_ns_; // by thread; below 0 if the samples are ahead
+};
+
+} // namespace tally
