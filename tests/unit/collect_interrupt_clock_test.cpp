@@ -1,12 +1,24 @@
-// Tests how long the clock of the interrupt backend lets a process run between two rounds.
+// Tests how long the clock of the interrupt backend lets a process run between two rounds, and
+// which file the backend counts an address for.
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include "collect/interrupt.h"
+#include "support/unique_fd.h"
 
 namespace tally::collect_interrupt_clock_test {
 namespace {
@@ -92,6 +104,43 @@ TEST(InterruptClock, DoesNotInterruptWhileAStopIsRead) {
   clock.stopped();
   clock.resumed();
   EXPECT_EQ(clock.interrupt(), 1u);
+}
+
+// As after dlclose() and dlopen(), and after an exec.
+TEST(InterruptSampler, AFileMappedWhereAnotherWasIsCountedAsItself) {
+  void *address = nullptr;
+  const auto map = [&](const char *path) {
+    const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
+    address = ::mmap(address, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (address ? MAP_FIXED : 0),
+                     fd.get(), 0);
+    ASSERT_NE(address, MAP_FAILED) << path;
+  };
+  map("/proc/self/exe");
+  InterruptClock clock;
+  auto sampler = make_interrupt_sampler(::getpid(), SIGURG, SamplerOptions(), clock);
+  ASSERT_TRUE(sampler) << sampler.error().text();
+  const uint64_t pc = reinterpret_cast<uintptr_t>(address);
+  const auto add = [&] {
+    ::usleep(100'000); // readings of the mappings have a distance
+    (*sampler)->add({::getpid(), "test", std::span(&pc, 1)});
+  };
+  add();
+  map("/bin/sh");
+  add();
+  add();
+  const auto profile = (*sampler)->snapshot("", 0, 1);
+  ::munmap(address, 4096);
+  ASSERT_TRUE(profile) << profile.error().text();
+  std::map<std::string, int64_t> ticks; // by the name of the file
+  for (size_t row = 0; row < profile->sample_count(); ++row) {
+    const Sample sample = profile->sample(row);
+    const Location leaf = profile->location(profile->stack_location(sample.stack));
+    ASSERT_NE(leaf.mapping, none<MappingId>);
+    const std::string_view path = profile->strings[profile->mappings()[leaf.mapping].path];
+    ticks[std::filesystem::path(path).filename()] += sample.values[0];
+  }
+  const std::string shell = std::filesystem::canonical("/bin/sh").filename();
+  EXPECT_EQ(ticks, (std::map<std::string, int64_t>{{"unit-collect", 1}, {shell, 2}}));
 }
 
 } // namespace

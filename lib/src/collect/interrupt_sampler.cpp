@@ -1,6 +1,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
+#include <vector>
+
+#include <time.h>
 
 #include <fmt/format.h>
 
@@ -8,17 +12,26 @@
 #include "collect/perf_sampler.h"
 #include "collect/proc_info.h"
 #include "collect/stack_collector.h"
+#include "stacks/address_space.h"
 #include "support/clock.h"
 
 namespace tally {
 
 namespace {
 
-// The least and greatest interval between two readings of the mappings. The interval doubles
-// whenever a reading shows no new mapping, and becomes the least one again when a reading shows a
-// new mapping.
-constexpr uint64_t least_map_age_ns = 2'000'000;
-constexpr uint64_t most_map_age_ns = 200'000'000;
+// A reading of the mappings usually takes less CPU time than this, so that they are read at each
+// stop. In a process with thousands of mappings it takes milliseconds, and the clock lets the
+// process run for four times as long. Therefore a multiple of this time passes until the next one.
+constexpr uint64_t cheap_reading_ns = 200'000;
+constexpr uint64_t interval_per_reading = 50;
+
+// The CPU time of this thread. Unlike wall time, it does not grow while the thread waits for a
+// processor.
+uint64_t own_cpu_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
 
 class StopCounter final : public InterruptSampler {
 public:
@@ -39,8 +52,7 @@ public:
         ++outside_;
         return;
       }
-      if (!stack.pcs.empty() && collector_.space().find(stack.pcs[0]) == AddressSpace::nowhere)
-        read_map();
+      read_map();
       collector_.name_thread(stack.tid, stack.name);
       // A debugger's unwinder may follow arbitrary data on the stack. An address outside of all
       // code cannot be a caller, and the frames beyond it cannot be trusted.
@@ -105,28 +117,32 @@ private:
     }
   }
 
-  // Reads the mappings of the process, because nothing reports that they change. After the process
-  // has ended, the last mappings are kept.
+  // Reads the mappings of the process, because nothing reports that they change: a file may be
+  // mapped where another one was, after dlclose() or exec. After the process has ended, the last
+  // mappings are kept.
   void read_map() {
-    const uint64_t now = now_ns();
-    if (pid_ == 0 || (map_read_ns_ != 0 && now - map_read_ns_ < map_age_ns_))
+    if (pid_ == 0 || now_ns() < next_reading_ns_)
       return;
-    map_read_ns_ = now;
-    const uint64_t known = collector_.space().generation();
-    if (const auto maps = read_small_file(fmt::format("/proc/{}/maps", pid_)))
-      for (const CodeRange &range : parse_maps(*maps))
+    const uint64_t begin = own_cpu_ns();
+    const auto text = read_small_file(fmt::format("/proc/{}/maps", pid_));
+    std::vector<CodeRange> ranges = parse_maps(text.value_or(""));
+    if (!ranges.empty() && ranges != mapped_) {
+      collector_.forget_mappings();
+      for (const CodeRange &range : ranges)
         collector_.map(range);
-    map_age_ns_ = collector_.space().generation() != known
-                      ? least_map_age_ns
-                      : std::min(2 * map_age_ns_, most_map_age_ns);
+      mapped_ = std::move(ranges);
+    }
+    const uint64_t took = own_cpu_ns() - begin;
+    if (took > cheap_reading_ns)
+      next_reading_ns_ = now_ns() + interval_per_reading * took;
   }
 
   const pid_t pid_;
   const uint32_t requested_hz_;
   InterruptClock &clock_;
   StackCollector collector_;
-  uint64_t map_read_ns_ = 0;
-  uint64_t map_age_ns_ = least_map_age_ns;
+  std::vector<CodeRange> mapped_; // as read last
+  uint64_t next_reading_ns_ = 0;
   uint64_t samples_ = 0;
   uint64_t outside_ = 0;
   std::string problem_;
