@@ -356,6 +356,10 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   TALLY_TRY(format,
             format_for_output(output, given.has("format") ? given.value("format") : otherwise,
                               "--format"));
+  if (auto written = profile_format_by_name(format->name); !written) {
+    written.error().source = output;
+    return fail(std::move(written.error()));
+  }
   const auto path_for = [&](pid_t process) {
     return output.empty() ? default_file_name(*format, std::to_string(process)) : output;
   };

@@ -155,7 +155,7 @@ constexpr std::array<OptionSpec, 10> record_specs{{
     {.name = "format",
      .values = "FORMAT",
      .summary = "the format, if the file name does not imply it",
-     .check = check_any_format},
+     .check = check_profile_format},
     {.name = "frequency",
      .values = "HZ",
      .fallback = frequency_option.fallback,

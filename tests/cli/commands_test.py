@@ -128,6 +128,16 @@ class Refusals(CliCase):
         self.assert_says(["convert", self.put("a", "a 1\n"), "-o", "x"], 2, text.format("--to"))
         self.assert_says(["record", "-o", "x", "ls"], 2, text.format("--format"))
 
+    def test_record_refuses_formats_without_samples_before_the_program_runs(self) -> None:
+        for words in (["-o", "perf.data"], ["-o", "x.info"], ["--format", "cobertura"]):
+            done = self.run_tally("record", *words, "--", "touch", "ran")
+            self.assertRegex(
+                done.stderr,
+                rf"^tally: {words[0] if words[0] == '--format' else words[1]}: the format \S+ does "
+                r"not hold profiles, or cannot be written \(there are: callgrind, ",
+            )
+            self.assertEqual((done.returncode, os.listdir(self.folder)), (2, []))
+
     def test_standard_input_is_read_once(self) -> None:
         self.assert_says(
             ["convert", "-", "-", "-o", "x.cg"],
