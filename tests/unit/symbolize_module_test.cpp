@@ -56,6 +56,19 @@ uint64_t file_offset_of(const void *code) {
   return 0;
 }
 
+std::string bytes_of(const fs::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Hides the search table of the unwind data, which linkers leave out in static programs. The name
+// of the section is near the end of the file; this program has the same characters before.
+void hide_search_table(std::string &elf) {
+  const size_t name = elf.rfind(std::string_view("\0.eh_frame_hdr", 14));
+  ASSERT_NE(name, elf.npos);
+  elf[name + 2] = '_';
+}
+
 class SymbolizeModule : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -323,20 +336,38 @@ TEST_F(SymbolizeModule, NamesTheVdso) {
   EXPECT_TRUE(found);
 }
 
+TEST_F(SymbolizeModule, FindsTheSameStartsWithoutASearchTable) {
+  std::string bytes = bytes_of(copy_);
+  hide_search_table(bytes);
+  const fs::path hidden = folder_ / "hidden";
+  std::ofstream(hidden, std::ios::binary) << bytes;
+  const auto symbolizer = make_symbolizer();
+  Diagnostics diagnostics;
+  const ModuleId with = symbolizer->module(key_of(copy_), diagnostics);
+  const ModuleId without = symbolizer->module(key_of(hidden), diagnostics);
+  const auto begin =
+      symbolizer->link_address(with, file_offset_of(reinterpret_cast<void *>(&landmark)));
+  ASSERT_TRUE(begin.has_value());
+  EXPECT_EQ(symbolizer->function_start(without, *begin), *begin);
+  for (uint64_t at = *begin - 20'000; at < *begin + 20'000; at += 3)
+    ASSERT_EQ(symbolizer->function_start(without, at), symbolizer->function_start(with, at)) << at;
+}
+
 // Each case runs in a separate process, so that the message names the case that crashed.
 TEST_F(SymbolizeModule, SurvivesDamagedFiles) {
   // Uses a small program if there is one, because this test is large.
   const char *const programs = std::getenv("TALLY_PROGRAMS");
   const fs::path subject = programs ? fs::path(programs) / "inlines" : copy_;
-  std::ifstream file(subject, std::ios::binary);
-  std::string whole((std::istreambuf_iterator<char>(file)), {});
+  std::string whole = bytes_of(subject);
+  hide_search_table(whole);
   // Most flips go to the sections with debug information.
   auto elf = symbolize::ElfFile::open(subject);
   ASSERT_TRUE(elf.has_value() && !elf->code_segments().empty());
   const symbolize::Segment code = elf->code_segments().front();
   std::vector<std::pair<size_t, size_t>> targets = {{0, 64}, {0, whole.size()}};
-  for (const char *name : {".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists",
-                           ".debug_ranges", ".debug_aranges", ".debug_line_str", ".symtab"}) {
+  for (const char *name :
+       {".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists", ".debug_ranges",
+        ".debug_aranges", ".debug_line_str", ".symtab", ".eh_frame"}) {
     Elf_Scn *section = elf->section(name);
     Elf_Data *data = section ? elf_rawdata(section, nullptr) : nullptr;
     if (data && data->d_size && data->d_off >= 0) {
@@ -373,6 +404,7 @@ TEST_F(SymbolizeModule, SurvivesDamagedFiles) {
         const uint64_t offset = code.offset + code.size / 64 * step;
         const auto address = symbolizer->link_address(module, offset);
         symbolizer->frames(module, address.value_or(offset), frames);
+        symbolizer->function_start(module, address.value_or(offset));
       }
       ::_exit(0);
     }

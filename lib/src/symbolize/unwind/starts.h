@@ -1,5 +1,4 @@
-// Reads where functions begin from the search table of .eh_frame_hdr, which even a stripped file
-// has.
+// Reads where functions begin from the unwind data, which even a stripped file has.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +11,9 @@ namespace tally::symbolize {
 
 class UnwindStarts {
 public:
-  // Returns an empty table if the file has no search table, or if the table is in an encoding that
-  // no linker writes. The Linux Standard Base (Core 5.0, section 10.6.2) specifies the layout: the
-  // version, which is 1, then three encodings.
+  // Reads the search table of .eh_frame_hdr or, if there is none, the FDEs of .eh_frame. Returns an
+  // empty table if the file has neither, or only in encodings that no compiler or linker writes.
+  // The Linux Standard Base (Core 5.0, sections 10.6.1 and 10.6.2) specifies the layouts.
   static UnwindStarts read(Elf *elf);
 
   // Returns the start of the last function that begins at or before a link-time address.
