@@ -33,6 +33,7 @@
 #include "live_table.h"
 #include "profiles.h"
 #include "report/value_text.h"
+#include "session/start_options.h"
 #include "support/text.h"
 
 namespace tally::cli {
@@ -373,18 +374,15 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   EndSignals signals;
   SamplerOptions sampling;
   sampling.frequency_hz = static_cast<uint32_t>(given.number("frequency"));
-  if (given.has("event")) {
-    TALLY_TRY(events, events_by_names(given.value("event")));
-    sampling.events = std::move(events);
-  }
+  TALLY_TRY(events, sampled_events(given));
+  sampling.events = events;
   sampling.waits = given.value("clock") == "wall";
-  if (sampling.waits && !sampling.events.empty())
+  if (sampling.waits && !events.empty())
     return fail(ErrorCode::invalid_argument, "cannot be measured together with --event",
                 "--clock wall");
   sampling.stacks = *stack_mode_by_name(given.value("stacks"));
   if (sampling.stacks == StackMode::dwarf)
     sampling.unwinder = make_unwinder();
-  const std::vector<SampledEvent> events = sampling.events;
   const bool ours = pid == 0;
   std::unique_ptr<Sampler> sampler;
   AgentSampler *agent = nullptr; // the sampler, if it is an agent's

@@ -82,6 +82,9 @@ class EventsTest(ProfileCase):
             done = run_tally("record", "--event", "cycles", "--", program("faults"))
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("gives perf no counter for cycles", done.stderr)
+        done = run_tally(*("record", "-F", "99", "--event", "page-faults", "--", program("faults")))
+        self.assertIn("--frequency: cannot be used with --event", done.stderr)
+        self.assertEqual(done.returncode, 2)
         done = run_tally(
             *("record", "--backend", "agent", "--event", "page-faults", "--", program("faults"))
         )

@@ -11,6 +11,7 @@
 #include "session/command_line.h"
 #include "session/complete.h"
 #include "session/profile_table.h"
+#include "session/start_options.h"
 #include "temporary.h"
 
 namespace tally::session_options_test {
@@ -38,6 +39,15 @@ std::string refusal(std::string_view line) {
     EXPECT_EQ(parsed.error().text().find('\n'), std::string::npos) << line;
   }
   return parsed ? std::string() : parsed.error().text();
+}
+
+TEST(SampledEvents, OnlyTheClockHasAFrequency) {
+  const auto event_of = [](std::string_view line) { return sampled_event(*parse_command(line)); };
+  EXPECT_EQ((*event_of("start --event page-faults"))->name, "page-faults");
+  EXPECT_EQ(*event_of("start --event clock --frequency 10"), std::nullopt);
+  EXPECT_EQ(*event_of("start --frequency 10"), std::nullopt);
+  EXPECT_EQ(event_of("start --event page-faults --frequency 10").error().text(),
+            "--frequency: cannot be used with --event: only the clock has a frequency");
 }
 
 TEST(SplitWords, SplitsAtBlanksOutsideQuotes) {

@@ -67,10 +67,8 @@ Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command) {
     return fail(ErrorCode::bad_state, std::move(message), "profile start");
   }
   StartOptions wanted = start_options(group.settings, command);
-  if (command.has("event")) {
-    TALLY_TRY(events, events_by_names(command.value("event")));
-    wanted.events = std::move(events);
-  }
+  TALLY_TRY(events, sampled_events(command));
+  wanted.events = std::move(events);
   return group.backends.begin(wanted);
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tally/result.h>
 #include <tally/sampler.h>
 
 #include "session/region.h"
@@ -26,5 +27,11 @@ struct StartOptions {
   std::shared_ptr<Region> region; // null means the whole program
   friend bool operator==(const StartOptions &, const StartOptions &) = default;
 };
+
+struct ParsedCommand;
+// Returns the events that the command's --event names, as events_by_names() does; none without the
+// option. Fails with invalid_argument if a frequency is given and the clock is not among the
+// events.
+Result<std::vector<SampledEvent>> sampled_events(const ParsedCommand &command);
 
 } // namespace tally
