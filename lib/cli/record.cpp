@@ -424,7 +424,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   if (!command.empty())
     raw.command = raw.strings.intern(command);
   if (raw.sample_count() == 0)
-    return fail(ErrorCode::no_data, "no samples: " + why_none(status, facts, events),
+    return fail(ErrorCode::no_data,
+                fmt::format("{}; no samples: {}", end, why_none(status, facts, events)),
                 ours ? given.arguments[0] : fmt::format("process {}", pid));
   Diagnostics of_names;
   auto named = name_shown(std::move(raw), Symbolization::Processes::here, of_names);

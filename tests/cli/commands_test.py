@@ -279,6 +279,12 @@ class Record(CliCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("tally: ended by SIG50; ", done.stderr)
 
+    def test_the_status_is_reported_without_samples(self) -> None:
+        for script, end in (("exit 3", "exited, status 3"), ("kill -SEGV $$", "ended by SIGSEGV")):
+            done = self.run_tally(*"record -F 1 -o x.folded -- sh -c".split(), script)
+            self.assertRegex(done.stderr, f"^tally: sh: {end}; no samples: ")
+            self.assertEqual((done.returncode, os.listdir(self.folder)), (4, []))
+
     def test_samples_outlive_the_reader_of_messages(self) -> None:
         reading, writing = os.pipe()
         os.close(reading)
