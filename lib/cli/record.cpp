@@ -29,6 +29,7 @@
 #include <tally/sampler.h>
 
 #include "collect/agent.h"
+#include "collect/perf_sampler.h"
 #include "collect/sampled_events.h"
 #include "live_table.h"
 #include "profiles.h"
@@ -173,6 +174,8 @@ std::string path_of_program(const std::string &name) {
 // Returns the agent's sampler for a program that is about to be started.
 Result<std::unique_ptr<AgentSampler>> agent_for(const std::string &program,
                                                 const SamplerOptions &sampling) {
+  if (!sampling.events.empty() || sampling.waits)
+    return fail(ErrorCode::unsupported, std::string(samples_the_clock_only), "--backend agent");
   if (const std::string path = path_of_program(program); !path.empty())
     if (std::string why = why_agent_cannot_load(path); !why.empty())
       return fail(ErrorCode::unsupported, "the agent cannot sample it: " + std::move(why));

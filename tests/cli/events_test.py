@@ -88,7 +88,9 @@ class EventsTest(ProfileCase):
         done = run_tally(
             *("record", "--backend", "agent", "--event", "page-faults", "--", program("faults"))
         )
-        self.assertIn("other events need the perf backend", done.stderr)
+        self.assertRegex(
+            done.stderr, "^tally: --backend agent: .*other events need the perf backend"
+        )
 
 
 if __name__ == "__main__":
