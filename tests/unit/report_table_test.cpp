@@ -267,6 +267,8 @@ TEST(Diff, SortsByFallingSizeOfTheChange) {
   EXPECT_EQ(json["functions"][0]["after"], 12);
   EXPECT_NE(to_text(diff).find("+50.00"), std::string::npos);
   EXPECT_NE(to_text(diff, {.limit = 1}).find("(1 more"), std::string::npos);
+  before.totals = {1};
+  EXPECT_TRUE(to_text(diff_tables(before, after)).starts_with("1 tick before, 16 now; "));
 }
 
 TEST(Diff, ComparesInclusiveCostsAndLines) {

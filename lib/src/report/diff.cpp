@@ -8,6 +8,7 @@
 #include <tally/report.h>
 
 #include "report/render.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -103,8 +104,8 @@ std::string to_text(const DiffTable &table, const TextOptions &options) {
     }
     text.add_row(std::move(cells));
   }
-  return fmt::format("{} {} before, {} now; {} cost in percent of each\n", table.before_total,
-                     table.event, table.after_total,
+  return fmt::format("{} before, {} now; {} cost in percent of each\n",
+                     counted(table.before_total, table.event), table.after_total,
                      table.cost == SortBy::self ? "self" : "inclusive") +
          (any ? text.render(options.limit, options.width, options.style) : "nothing changed\n");
 }
