@@ -55,7 +55,8 @@ class EventsTest(ProfileCase):
     def test_formats_keep_the_event(self) -> None:
         for name in ("out.callgrind", "out.folded", "out.svg", "out.speedscope.json"):
             with self.subTest(name=name):
-                path, _ = self.record("page-faults", name=name)
+                path, said = self.record("page-faults", name=name)
+                self.assertEqual("the name of the event, page-faults" in said, "folded" in name)
                 if name.endswith(".callgrind"):
                     self.assertEqual(self.inclusive(path, "page-faults")["touch"], 300)
                 elif name.endswith(".json"):

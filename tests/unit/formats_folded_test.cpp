@@ -90,6 +90,16 @@ TEST(Folded, ReportsWhatIsLost) {
   EXPECT_EQ(out->lost.size(), 5u);
 }
 
+TEST(Folded, ReportsThatTheNameOfAnEventIsLost) {
+  StackProfileBuilder builder;
+  builder.add_value_type("page-faults", "count");
+  builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, std::vector<int64_t>{3});
+  const auto out = folded::write(*builder.finish(), {});
+  ASSERT_TRUE(out);
+  EXPECT_EQ(out->lost, std::vector<std::string>{"the name of the event, page-faults (readers take "
+                                                "the counts for ticks)"});
+}
+
 TEST(Folded, ReadsTheOutputOfOtherTools) {
   const StackProfile profile = stacks("# a comment\r\nmain;f g;h(int) 3\r\n\n \t\nmain\t4\n"
                                       "main;f g;h(int)   5\nmain;;x 1");

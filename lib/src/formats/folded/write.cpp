@@ -2,6 +2,8 @@
 #include <array>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "formats/folded/counts.h"
 #include "formats/folded/folded.h"
 #include "support/checked.h"
@@ -32,18 +34,19 @@ std::string frame_name(std::string_view name) {
 // The counts that a line has after its stack.
 struct Values {
   Unit unit = units[0];
-  size_t count = 1; // 2 in the differential form
+  size_t count = 1;  // 2 in the differential form
+  bool named = true; // readers give the values the names that they have in the profile
 
   static Values of(const StackProfile &profile) {
     const auto types = profile.value_types();
     const auto name = [&](size_t i) { return profile.strings[types[i].type]; };
     for (const Unit &unit : units) {
       if (types.size() == 2 && name(0) == before_name(unit) && name(1) == after_name(unit))
-        return {unit, 2};
+        return {unit, 2, true};
       if (name(0) == ticks_name(unit))
-        return {unit, 1};
+        return {unit, 1, true};
     }
-    return {};
+    return {units[0], 1, false};
   }
 
   std::string text(int64_t value) const {
@@ -123,6 +126,9 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
     out.bytes = text_of(again, values);
     changed = true;
   }
+  if (!values.named)
+    out.lost.push_back(fmt::format("the name of the event, {} (readers take the counts for ticks)",
+                                   profile.strings[profile.value_types()[0].type]));
   if (profile.has_places())
     out.lost.push_back("addresses, files and lines");
   if (profile.threads().size() > 1)
