@@ -10,6 +10,7 @@
 #include "session/profile_store.h"
 #include "session/profile_table.h"
 #include "session/run_clock.h"
+#include "session/sampling_remarks.h"
 #include "session/settings.h"
 
 namespace tally::session_pieces_test {
@@ -262,6 +263,17 @@ TEST(Settings, HoldDefaultsAndCheckValues) {
   EXPECT_FALSE(settings.set("frequency", "fast"));
   EXPECT_EQ(settings.value("frequency"), "250");
   EXPECT_EQ(settings.set("nonsense", "1").error().code, ErrorCode::invalid_argument);
+}
+
+// --- remarks
+
+TEST(SamplingRemarks, ReportLostSamples) {
+  SamplerStatus status;
+  EXPECT_EQ(lost_remark(status), "");
+  status.lost = 1;
+  EXPECT_EQ(lost_remark(status), "1 sample was lost");
+  status.lost = 428;
+  EXPECT_EQ(lost_remark(status), "428 samples were lost");
 }
 
 } // namespace

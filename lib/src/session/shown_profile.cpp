@@ -11,6 +11,7 @@
 #include "session/backends.h"
 #include "session/named_profile.h"
 #include "session/profile_commands.h"
+#include "session/sampling_remarks.h"
 #include "support/clock.h"
 #include "support/text.h"
 
@@ -119,6 +120,8 @@ std::string footer(ProfileGroup &group) {
     add_line(region_footer(*region));
   const SamplerStatus now = group.sampling.sums();
   add_line(user_code_footer(now, has_clock(group.sampling.options())));
+  if (const std::string lost = lost_remark(now); !lost.empty())
+    add_line(fmt::format("({})", lost));
   if (now.queued != 0)
     add_line(fmt::format("(wall time; waits for a processor are left out: {})",
                          counted(now.queued, "ticks")));

@@ -1,0 +1,14 @@
+// Remarks on how well the samples represent a program, for the debuggers and the command line. Each
+// is a line without a line end, and empty if there is nothing to say.
+#pragma once
+
+#include <string>
+
+#include <tally/sampler.h>
+
+namespace tally {
+
+// Returns how many samples were lost.
+std::string lost_remark(const SamplerStatus &status);
+
+} // namespace tally
