@@ -34,6 +34,7 @@
 #include "live_table.h"
 #include "profiles.h"
 #include "report/value_text.h"
+#include "session/sampling_remarks.h"
 #include "session/start_options.h"
 #include "support/text.h"
 
@@ -440,7 +441,9 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   // A format of addresses may leave out samples. Of what other formats lose, only the event's name
   // changes what the counts mean.
   for (const std::string &what : written.lost)
-    if (format->write_pcs || (event && what.find(event->name) != what.npos))
+    if (format->write_pcs || std::ranges::any_of(events, [&](const SampledEvent &event) {
+          return what.find(event.name) != what.npos;
+        }))
       say(fmt::format("tally: not in {}: {}", format->name, what));
   const std::string counts = counts_text(events, status.counted);
   const std::string cpu = seconds_text(status.cpu_ns) + " of CPU time";
@@ -453,6 +456,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
                            seconds_text(status.wait_ns), seconds_text(status.ready_ns));
   say(fmt::format("tally: {}; {} in {}, {} lost; wrote {}", end, counted(status.samples, "samples"),
                   of_what, status.lost, path));
+  if (const std::string remark = share_remark(status); events.empty() && !remark.empty())
+    say("tally: " + remark);
   if (status.truncated_stacks > status.samples / 20)
     say(fmt::format("tally: {} of {} stacks are truncated; `tally tree` shows why",
                     status.truncated_stacks, status.samples));

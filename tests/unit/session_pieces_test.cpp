@@ -276,5 +276,22 @@ TEST(SamplingRemarks, ReportLostSamples) {
   EXPECT_EQ(lost_remark(status), "428 samples were lost");
 }
 
+TEST(SamplingRemarks, ReportCpuTimeWithoutSamples) {
+  SamplerStatus status;
+  status.requested_hz = 1000;
+  status.cpu_ns = 400'000'000;
+  status.samples = 24;
+  EXPECT_EQ(share_remark(status), "the samples stand for 0.02 s of 0.40 s of CPU time; a thread "
+                                  "that lives for less than a tick is seldom sampled");
+  status.unsampled_ns = 360'000'000; // in the kernel
+  EXPECT_EQ(share_remark(status), "");
+  status.unsampled_ns = 0;
+  status.outside = 200; // of the region
+  EXPECT_EQ(share_remark(status), "");
+  status.outside = 0;
+  status.wall_clock = true;
+  EXPECT_EQ(share_remark(status), "");
+}
+
 } // namespace
 } // namespace tally::session_pieces_test

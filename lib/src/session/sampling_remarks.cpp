@@ -1,13 +1,38 @@
 #include "session/sampling_remarks.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "support/text.h"
 
 namespace tally {
+
+namespace {
+
+// If fewer ticks than this are expected, less than a third of them may come by chance.
+constexpr double least_expected_ticks = 50;
+
+} // namespace
 
 std::string lost_remark(const SamplerStatus &status) {
   if (status.lost == 0)
     return {};
   return counted(status.lost, "samples") + (status.lost == 1 ? " was lost" : " were lost");
+}
+
+std::string share_remark(const SamplerStatus &status) {
+  if (status.wall_clock || status.requested_hz == 0)
+    return {};
+  const double cpu_seconds =
+      static_cast<double>(status.cpu_ns - std::min(status.cpu_ns, status.unsampled_ns)) * 1e-9;
+  const double expected = cpu_seconds * status.requested_hz;
+  const auto ticks = static_cast<double>(status.samples + status.outside + status.lost);
+  if (expected < least_expected_ticks || 3 * ticks >= expected)
+    return {};
+  return fmt::format("the samples stand for {:.2f} s of {:.2f} s of CPU time; a thread that lives "
+                     "for less than a tick is seldom sampled",
+                     ticks / status.requested_hz, cpu_seconds);
 }
 
 } // namespace tally

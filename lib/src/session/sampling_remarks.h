@@ -11,4 +11,7 @@ namespace tally {
 // Returns how many samples were lost.
 std::string lost_remark(const SamplerStatus &status);
 
+// Returns how much of the CPU time the samples of a clock stand for, if it is less than a third.
+std::string share_remark(const SamplerStatus &status);
+
 } // namespace tally

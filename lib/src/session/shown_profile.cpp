@@ -119,9 +119,11 @@ std::string footer(ProfileGroup &group) {
   if (const Region *const region = group.sampling.region())
     add_line(region_footer(*region));
   const SamplerStatus now = group.sampling.sums();
-  add_line(user_code_footer(now, has_clock(group.sampling.options())));
-  if (const std::string lost = lost_remark(now); !lost.empty())
-    add_line(fmt::format("({})", lost));
+  const StartOptions &options = group.sampling.options();
+  add_line(user_code_footer(now, has_clock(options)));
+  for (const std::string &remark : {lost_remark(now), options.events.empty() ? share_remark(now) : ""})
+    if (!remark.empty())
+      add_line(fmt::format("({})", remark));
   if (now.queued != 0)
     add_line(fmt::format("(wall time; waits for a processor are left out: {})",
                          counted(now.queued, "ticks")));
