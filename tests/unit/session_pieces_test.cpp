@@ -276,6 +276,12 @@ TEST(SamplingRemarks, ReportLostSamples) {
   EXPECT_EQ(lost_remark(status), "428 samples were lost");
 }
 
+TEST(SamplingRemarks, ReportTheCostOfVeryHighFrequencies) {
+  EXPECT_EQ(cost_remark(10'000), "");
+  EXPECT_EQ(cost_remark(100'000),
+            "at 100000 Hz, samples may take several times as long as the program itself");
+}
+
 TEST(SamplingRemarks, ReportCpuTimeWithoutSamples) {
   SamplerStatus status;
   status.requested_hz = 1000;

@@ -10,6 +10,7 @@
 
 #include "collect/perf_sampler.h"
 #include "session/refusals.h"
+#include "session/sampling_remarks.h"
 
 namespace tally {
 
@@ -174,10 +175,14 @@ void Backends::begin_with(std::unique_ptr<Sampler> started) {
 Result<Reply> Backends::begun() {
   armed_ = true;
   to_try_.clear();
-  return Reply{front_.target.pid == 0
-                   ? fmt::format("Sampling begins with the next process: {}.\n", sampling_words())
-                   : fmt::format("Sampling process {}: {}.\n", front_.target.pid, sampling_words()),
-               {}};
+  std::string text =
+      front_.target.pid == 0
+          ? fmt::format("Sampling begins with the next process: {}.\n", sampling_words())
+          : fmt::format("Sampling process {}: {}.\n", front_.target.pid, sampling_words());
+  if (const std::string remark = cost_remark(options_.frequency_hz);
+      !remark.empty() && !options_.event && options_.backend != Backend::interrupt)
+    text += fmt::format("({})\n", remark);
+  return Reply{std::move(text), {}};
 }
 
 Result<void> Backends::prepare_perf() {

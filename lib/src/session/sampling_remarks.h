@@ -2,11 +2,15 @@
 // is a line without a line end, and empty if there is nothing to say.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <tally/sampler.h>
 
 namespace tally {
+
+// Returns what a very high frequency of perf's clock or of the agent's costs.
+std::string cost_remark(uint32_t frequency_hz);
 
 // Returns how many samples were lost.
 std::string lost_remark(const SamplerStatus &status);
