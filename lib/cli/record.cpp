@@ -387,7 +387,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   sampling.stacks = *stack_mode_by_name(given.value("stacks"));
   if (sampling.stacks == StackMode::dwarf)
     sampling.unwinder = make_unwinder();
-  if (const std::string remark = cost_remark(sampling.frequency_hz); !event && !remark.empty())
+  if (const std::string remark = cost_remark(sampling.frequency_hz);
+      sampling.events.empty() && !remark.empty())
     say("tally: " + remark);
   const bool ours = pid == 0;
   std::unique_ptr<Sampler> sampler;

@@ -180,7 +180,7 @@ Result<Reply> Backends::begun() {
           ? fmt::format("Sampling begins with the next process: {}.\n", sampling_words())
           : fmt::format("Sampling process {}: {}.\n", front_.target.pid, sampling_words());
   if (const std::string remark = cost_remark(options_.frequency_hz);
-      !remark.empty() && !options_.event && options_.backend != Backend::interrupt)
+      !remark.empty() && has_clock(options_) && options_.backend != Backend::interrupt)
     text += fmt::format("({})\n", remark);
   return Reply{std::move(text), {}};
 }

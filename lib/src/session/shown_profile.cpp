@@ -121,7 +121,8 @@ std::string footer(ProfileGroup &group) {
   const SamplerStatus now = group.sampling.sums();
   const StartOptions &options = group.sampling.options();
   add_line(user_code_footer(now, has_clock(options)));
-  for (const std::string &remark : {lost_remark(now), options.events.empty() ? share_remark(now) : ""})
+  for (const std::string &remark :
+       {lost_remark(now), options.events.empty() ? share_remark(now) : ""})
     if (!remark.empty())
       add_line(fmt::format("({})", remark));
   if (now.queued != 0)

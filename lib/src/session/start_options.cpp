@@ -11,7 +11,7 @@ Result<std::vector<SampledEvent>> sampled_events(const ParsedCommand &command) {
   if (command.has("frequency") && !events.empty() && !events.front().is_clock())
     return fail(ErrorCode::invalid_argument,
                 "cannot be used with --event: only the clock has a frequency", "--frequency");
-  return std::move(events);
+  return events;
 }
 
 } // namespace tally
