@@ -12,13 +12,15 @@ namespace {
 constexpr uint64_t bytes_before = 40, bytes_after = 40;
 } // namespace
 
-std::optional<std::vector<uint64_t>> operands_near(uint64_t pc, Memory &memory) {
+std::optional<std::vector<uint64_t>> operands_near(uint64_t pc, const AddressRange &function,
+                                                   Memory &memory) {
   std::array<std::byte, bytes_before + bytes_after> code{};
-  uint64_t begin = pc - bytes_before;
-  std::span<std::byte> bytes(code);
+  const uint64_t after = std::min(bytes_after, function.high - pc);
+  uint64_t begin = pc - std::min(bytes_before, pc - function.low);
+  std::span<std::byte> bytes(code.data(), pc + after - begin);
   if (!memory.read(begin, bytes)) { // the code may begin or end there
     begin = pc;
-    bytes = bytes.first(16);
+    bytes = bytes.first(std::min<uint64_t>(after, 16));
     if (!memory.read(begin, bytes))
       return std::nullopt;
   }

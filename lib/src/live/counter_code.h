@@ -12,10 +12,13 @@
 namespace tally::live {
 
 // Returns the addresses of the operands that instructions around a pc can have, sorted; nothing if
-// the code cannot be read. This is for x86-64, where an operand relative to the next instruction
+// the code cannot be read. Only code of `function`, which contains the pc, is looked at: the code
+// of its neighbours in memory counts functions that the thread is not in. This is for x86-64, where
+// an operand relative to the next instruction
 // ("mov 0x97bc(%rip)") ends with four bytes of its distance, and is followed by an immediate
 // operand of 0, 1 or 4 bytes. Bytes that look like such an operand by chance only add an address.
-std::optional<std::vector<uint64_t>> operands_near(uint64_t pc, Memory &memory);
+std::optional<std::vector<uint64_t>> operands_near(uint64_t pc, const AddressRange &function,
+                                                   Memory &memory);
 
 // Returns the indices of an array's counters that some of the operands address.
 std::vector<uint32_t> counters_among(std::span<const uint64_t> operands, const CounterArray &array);

@@ -51,6 +51,16 @@ std::vector<SourceFrame> OpenFunctions::source_frames(uint64_t pc) {
   return frames;
 }
 
+// Returns the piece of code that contains a pc, of the outermost of the pc's frames: what is
+// inlined there counts there. If it is not known, it is all code.
+AddressRange OpenFunctions::code_around(uint64_t pc, const LoadedModule &module, size_t frames) {
+  const ModuleId id = module_ids_[static_cast<size_t>(&module - modules_.data())];
+  for (const InstructionRange &range : symbolizer_->code_of(id, pc - module.bias, frames - 1))
+    if (range.holds(pc - module.bias))
+      return {range.start + module.bias, range.end + module.bias};
+  return {0, UINT64_MAX};
+}
+
 // Without the options, which Clang does not record, it assumes the worst.
 OpenFunctions::Compilation OpenFunctions::how_compiled(std::string_view producer) {
   Compilation out;
@@ -86,8 +96,9 @@ OpenFunctions::Found OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory
     return Found::none;
   if (frames.empty())
     return add_all(*module, in_call, out) ? Found::enough : Found::none;
-  const auto operands = !in_call && module->places.x86_64 ? operands_near(pc, memory)
-                                                          : std::optional<std::vector<uint64_t>>();
+  const auto operands = !in_call && module->places.x86_64
+                            ? operands_near(pc, code_around(pc, *module, frames.size()), memory)
+                            : std::optional<std::vector<uint64_t>>();
   bool found = false, by_clang = false;
   for (const SourceFrame &frame : frames) {
     const auto [first, last] =

@@ -56,6 +56,7 @@ private:
 
   const LoadedModule *module_at(uint64_t pc) const;
   std::vector<SourceFrame> source_frames(uint64_t pc);
+  AddressRange code_around(uint64_t pc, const LoadedModule &module, size_t frames);
   const Compilation &compilation_at(uint64_t pc, const LoadedModule &module);
   static Compilation how_compiled(std::string_view producer);
   // Whether a pc is in a function with counters, and whether its callers are open, too.

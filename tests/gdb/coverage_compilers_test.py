@@ -1,0 +1,59 @@
+"""Tests `coverage …` in GDB on code that several compilers and levels of optimization make."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import Play, play_gdb
+from support.gcov_programs import run
+from support.skips import need_tools, run_unittests
+
+# None of the functions around checkpoint() runs.
+NEIGHBOURS = """\
+volatile int sum;
+__attribute__((noinline)) void before(int x) { if (x) sum += x; }
+__attribute__((noinline)) void checkpoint(int x) { __asm__ volatile("" : : "r"(x)); }
+__attribute__((noinline)) void after(int x) { if (x) sum -= x; }
+int main(int argc, char **argv) {
+  checkpoint(1);
+  if (argc > 9)
+    before(argc), after(argc);
+  return 0;
+}
+"""
+
+
+class CoverageOfCompilersTest(unittest.TestCase):
+    def setUp(self) -> None:
+        need_tools("gdb")
+        self.built = Path(os.path.realpath(tempfile.mkdtemp(prefix="coverage-")))
+        self.addCleanup(shutil.rmtree, self.built)
+
+    def play(self, compiler: str, options: str, source: str, *commands: str) -> Play:
+        """Compiles a program, and stops it at checkpoint() for the commands."""
+        need_tools(compiler)
+        (self.built / "x.c").write_text(source, encoding="utf-8")
+        run([compiler, "--coverage", "-g", options, "-c", "x.c"], self.built)
+        run([compiler, "--coverage", "x.o", "-o", "x"], self.built)
+        play = play_gdb(["break checkpoint", "run", *commands], str(self.built / "x"))
+        self.assertEqual(play.stderr, "", play)
+        return play
+
+    def test_neighbours_in_memory(self) -> None:
+        """A thread is not in a function whose code is only near to the pc."""
+        report = "coverage report --by function --json"
+        for compiler, options in (("gcc", "-O2"), ("clang-14", "-O0")):
+            with self.subTest(compiler):
+                play = self.play(compiler, options, NEIGHBOURS, report)
+                rows = json.loads(play.text(report))["functions"]
+                self.assertEqual({row["name"] for row in rows}, {"checkpoint", "main"})
+
+
+if __name__ == "__main__":
+    run_unittests()
