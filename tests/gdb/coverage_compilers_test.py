@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -24,6 +25,25 @@ int main(int argc, char **argv) {
   checkpoint(1);
   if (argc > 9)
     before(argc), after(argc);
+  return 0;
+}
+"""
+# The end of no function has a count.
+LOOP = """\
+int never(int x) {
+  return x - 1;
+}
+
+int twice(int n) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i)
+    sum += 2;
+  return sum;
+}
+
+void checkpoint(int number) {}
+int main(void) {
+  checkpoint(twice(3));
   return 0;
 }
 """
@@ -53,6 +73,30 @@ class CoverageOfCompilersTest(unittest.TestCase):
                 play = self.play(compiler, options, NEIGHBOURS, report)
                 rows = json.loads(play.text(report))["functions"]
                 self.assertEqual({row["name"] for row in rows}, {"checkpoint", "main"})
+
+    def test_clang(self) -> None:
+        """Clang 14 notes neither where a function ends nor where the compiler ran."""
+        functions, annotated = "coverage report --by function", "coverage annotate twice"
+        play = self.play("clang-14", "-O0", LOOP, "coverage report", functions, annotated)
+        self.assertRegex(play.text("coverage report"), r"(?m)^x\.c +\d")
+        self.assertRegex(play.text(functions), r"(?m)^\d +1 +5/5 +twice +x\.c:5$")
+        text = play.text(annotated)
+        self.assertEqual(text.splitlines()[0], "x.c")
+        self.assertRegex(text, r"(?m)^ +3 +8 +    sum \+= 2;$")
+        self.assertEqual(re.findall(r"(?m)^ +\d+ +(\d+)  ", text), list("56789"))
+
+    def test_sources_in_an_unknown_directory(self) -> None:
+        """Paths keep their first slash if no directory is known to contain all sources."""
+        play = self.play("clang-14", "-O0", LOOP)
+        notes = self.built / "notes"
+        notes.mkdir()
+        os.rename(self.built / "x.gcno", notes / "x.gcno")
+        play = play_gdb(
+            [f"coverage config notes {notes}", "break checkpoint", "run", "coverage report"],
+            str(self.built / "x"),
+        )
+        self.assertEqual(play.stderr, "", play)
+        self.assertRegex(play.text("coverage report"), rf"(?m)^{self.built}/x\.c +\d")
 
 
 if __name__ == "__main__":

@@ -311,6 +311,24 @@ TEST(LiveCoverageSource, FindsFunctionsByTheirNamesInCxx) {
 }
 
 // The lines of template instances have only the sum of their counts.
+// Clang 14 does not note where a function ends.
+TEST(LiveCoverageFunctions, EndBeforeTheNextOneIfTheirEndIsUnknown) {
+  Coverage coverage;
+  coverage.files.push_back(file_of("/src/a.c", {{1, 0}, {2, 0}, {5, 3}, {6, 3}, {9, 1}}));
+  coverage.files[0].functions = {{"e", 1, 0, 0}, {"f", 5, 0, 3}, {"g", 9, 0, 1}};
+  EXPECT_EQ(lines_of(functions_to_text(coverage, "/src", {})),
+            (std::vector<std::string>{
+                "#  calls  lines run  function  place",
+                "1      3        2/2  f         a.c:5",
+                "2      1        1/1  g         a.c:9",
+            }));
+  for (const auto &[name, last] : {std::pair("e", 2u), {"f", 6u}, {"g", 9u}}) {
+    const auto source = covered_source(coverage, name);
+    ASSERT_TRUE(source) << name;
+    EXPECT_EQ(source->last, last) << name;
+  }
+}
+
 TEST(LiveCoverageFunctions, LeaveOutAnInstanceThatNeverRan) {
   Coverage coverage;
   coverage.files = {file_of("/src/a.cpp", {{1, 4}, {2, 4}, {5, 3}})};

@@ -41,6 +41,21 @@ template <class Counted> bool has_run(const Counted &counted) {
   return counted.count != 0 || counted.uncertain != 0;
 }
 
+// Returns the last line of a function. Clang 14 and GCC before version 8 do not note it; it is then
+// taken to be the last line with a count before the next function begins.
+uint32_t last_line_of(const FileCoverage &file, const FunctionCoverage &function) {
+  if (function.end_line != 0)
+    return function.end_line;
+  const auto next = std::ranges::upper_bound(file.functions, function.start_line, {},
+                                             &FunctionCoverage::start_line);
+  const auto behind =
+      next == file.functions.end()
+          ? file.lines.end()
+          : std::ranges::lower_bound(file.lines, next->start_line, {}, &LineCoverage::line);
+  const uint32_t last = behind == file.lines.begin() ? 0 : std::prev(behind)->line;
+  return std::max(function.start_line, last);
+}
+
 // Returns whether another function has the same lines.
 bool is_instance(const FileCoverage &file, const FunctionCoverage &function) {
   const auto first = std::ranges::lower_bound(file.functions, function.start_line, {},
@@ -57,9 +72,10 @@ std::vector<FunctionRow> functions_that_ran(const Coverage &coverage) {
   for (const FileCoverage &file : coverage.files)
     for (const FunctionCoverage &function : file.functions) {
       FunctionRow row{&file, &function};
+      const uint32_t last = last_line_of(file, function);
       for (auto line =
                std::ranges::lower_bound(file.lines, function.start_line, {}, &LineCoverage::line);
-           line != file.lines.end() && line->line <= function.end_line; ++line) {
+           line != file.lines.end() && line->line <= last; ++line) {
         ++row.lines;
         row.lines_run += line->count != 0;
       }
@@ -214,7 +230,7 @@ Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view 
     for (const FunctionCoverage &function : file.functions) {
       if (!matcher.matches(function.name))
         continue;
-      out = {&file, function.start_line, function.end_line};
+      out = {&file, function.start_line, last_line_of(file, function)};
       ++found;
     }
   if (found == 1)

@@ -44,9 +44,10 @@ Result<Reply> report(CoverageGroup &group, const ParsedCommand &command) {
                        {}};
         if (since && shown.coverage.files.empty())
           return Reply{"Nothing that has counters ran since then.\n" + shown.remarks, {}};
-        return Reply{(by == "function" ? functions_to_text(shown.coverage, shown.root, options)
-                      : by == "line"   ? lines_to_text(shown.coverage, shown.root, options)
-                                       : to_text(shown.coverage, shown.root, options)) +
+        return Reply{(by == "function"
+                          ? functions_to_text(shown.coverage, shown.shown_root(), options)
+                      : by == "line" ? lines_to_text(shown.coverage, shown.shown_root(), options)
+                                     : to_text(shown.coverage, shown.shown_root(), options)) +
                          shown.remarks + shown.uncertain,
                      {}};
       },
@@ -66,11 +67,11 @@ Result<Reply> annotate_lines(CoverageGroup &group, const ParsedCommand &command)
       name_of(command), std::string(command.value("since")),
       [=, &group](const LiveCoverage &shown) -> Result<Reply> {
         TALLY_TRY(source, covered_source(shown.coverage, what));
-        return Reply{
-            json ? source_to_json(source, shown.stopped)
-                 : source_to_text(source, shown.stopped, shown.root, group.front.text_options()) +
-                       shown.remarks + (has_uncertain(source) ? shown.uncertain : ""),
-            {}};
+        return Reply{json ? source_to_json(source, shown.stopped)
+                          : source_to_text(source, shown.stopped, shown.shown_root(),
+                                           group.front.text_options()) +
+                                shown.remarks + (has_uncertain(source) ? shown.uncertain : ""),
+                     {}};
       });
 }
 

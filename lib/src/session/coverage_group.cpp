@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <tuple>
@@ -52,18 +53,34 @@ std::optional<std::vector<live::StoppedThread>> parse_stacks(std::string_view an
   return threads;
 }
 
-// Returns the deepest directory that contains all sources of the objects, except those below /usr.
+// Returns the path of a source. Clang 14 and GCC before version 9 do not note where the compiler
+// ran; the source is then sought beside the notes. Returns an empty path if it is not there.
+fs::path source_path(const ObjectFiles &object, StringId file) {
+  const CoverageGraph &graph = object.live->notes->graph;
+  const std::string_view folder = graph.strings[graph.working_directory];
+  fs::path path = (fs::path(folder) / graph.strings[file]).lexically_normal();
+  if (path.is_absolute())
+    return path;
+  path = (fs::path(object.notes).parent_path() / path).lexically_normal();
+  std::error_code ignored; // the user may not be permitted to look
+  return path.is_absolute() && fs::is_regular_file(path, ignored) ? path : fs::path();
+}
+
+// Returns the deepest directory that contains all sources of the objects, except those below /usr;
+// "/" if it is not known. Sources outside of it would be left out.
 std::string common_directory(std::span<const ObjectFiles> objects) {
   std::optional<fs::path> common;
   for (const ObjectFiles &object : objects) {
     if (!object.live->notes)
       continue;
-    const CoverageGraph &graph = object.live->notes->graph;
-    for (const GraphFunction &function : graph.functions) {
-      fs::path path =
-          fs::path(graph.strings[graph.working_directory]) / graph.strings[function.file];
-      path = path.lexically_normal();
-      if (path.is_relative() || path.string().starts_with("/usr/"))
+    std::set<StringId> files;
+    for (const GraphFunction &function : object.live->notes->graph.functions)
+      files.insert(function.file);
+    for (const StringId file : files) {
+      const fs::path path = source_path(object, file);
+      if (path.empty())
+        return "/";
+      if (path.string().starts_with("/usr/"))
         continue;
       const fs::path folder = path.parent_path();
       if (!common) {

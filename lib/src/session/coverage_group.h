@@ -38,6 +38,10 @@ struct LiveCoverage {
   std::vector<ObjectFiles> before; // the same at the mark; empty if there is none
   std::string remarks;             // complete lines, to show below a table
   std::string uncertain;           // such a line about uncertain counts; may be empty
+
+  // Returns the directory that paths are shown relative to. Below "/", they would only lose their
+  // first slash.
+  std::string_view shown_root() const { return root == "/" ? std::string_view() : root; }
 };
 
 // The members are public for the commands (coverage_commands.cpp), each of which needs several.
