@@ -317,7 +317,7 @@ Result<Reply> CoverageGroup::with_program(const std::string &command, ThenProgra
       });
 }
 
-Result<Reply> CoverageGroup::with_objects(const std::string &command, ThenObjects then) {
+Result<Reply> CoverageGroup::with_objects(const std::string &command, const ThenObjects &then) {
   return with_program(
       command, [this, command, then](Result<live::LiveProgram *> live) -> Result<Reply> {
         TALLY_CHECK(std::move(live));

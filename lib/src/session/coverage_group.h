@@ -64,7 +64,7 @@ public:
   // complete lines.
   using ThenObjects = std::function<Result<Reply>(std::span<const ObjectFiles> objects,
                                                   const std::string &remarks)>;
-  Result<Reply> with_objects(const std::string &command, ThenObjects then);
+  Result<Reply> with_objects(const std::string &command, const ThenObjects &then);
   // Makes the raw profiles of all modules that count source-based.
   using ThenProfiles = std::function<Result<Reply>(std::vector<std::string> profiles)>;
   Result<Reply> with_raw_profiles(const std::string &command, ThenProfiles then);
