@@ -117,7 +117,7 @@ struct SamplerStatus {
   std::string problem;       // why the reader stopped; empty if it has not
 };
 
-// What SamplerStatus::waits_unsampled means for the user.
+// The note that users see if SamplerStatus::waits_unsampled is set.
 inline constexpr std::string_view short_waits_note =
     "waits under 1 ms have no stacks, nor does the kernel's part of the CPU time: for both, set "
     "kernel.perf_event_paranoid to 1 (sysctl -w kernel.perf_event_paranoid=1) or grant CAP_PERFMON";

@@ -190,7 +190,7 @@ PerfEvents::Attributes PerfEvents::attributes(const Config &config) {
   events.config_ = config;
   events.ring_bytes_ = first_ring_bytes(config, online_cpus().size());
   Attributes attributes{attr_size, events.owner(), {}, events.ring_bytes_, smallest_ring};
-  // There are no variants of the owner, so that it must suit every kernel.
+  // The owner has no variants. Therefore it must work with every kernel.
   attributes.owner.inherit = attributes.owner.inherit_thread = 0;
   for (size_t variant = 0; variant < variants; ++variant) {
     events.set_variant(variant);

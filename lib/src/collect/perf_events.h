@@ -162,7 +162,7 @@ private:
   bool exclude_kernel_ = false;
   bool only_records_ = false;  // with Config::waits: switches are not sampled
   bool inherit_thread_ = true; // false: children of fork are sampled, and filtered out by pid
-  // What closed descriptors counted, less what was counted before reset_counts(), modulo 2^64.
+  // The counts of closed descriptors minus those before reset_counts(), modulo 2^64.
   std::vector<uint64_t> closed_counts_;
 };
 

@@ -25,7 +25,7 @@ namespace tally {
 
 class StackCollector {
 public:
-  // What the samples count.
+  // One of the quantities that the samples count.
   struct Value {
     std::string type, unit;
   };

@@ -23,7 +23,7 @@ public:
     held,    // by a debugger: not the program's own time
     unknown, // the thread was not seen before
   };
-  // What the registers of the sample show.
+  // The state of the thread according to the registers of the sample.
   enum class Call : uint8_t {
     none,        // the thread ran its own code
     inside,      // it is inside of a system call
@@ -39,8 +39,8 @@ public:
   // States that a debugger traces the process: a switch outside of system calls is then one of the
   // debugger's stops. Without a debugger, it is a wait for a page.
   void set_traced(bool traced) { traced_ = traced; }
-  // States that there are no samples, so that sampled() is never called: a thread that gives up its
-  // processor is taken to wait, unless hold() says otherwise.
+  // States that there are no samples. Then sampled() is never called, and a thread that gives up
+  // its processor is assumed to wait unless hold() is called.
   void set_unsampled() { unsampled_ = true; }
 
   // The thread exists, and has been in this state since `at_ns` at least.

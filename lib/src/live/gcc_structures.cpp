@@ -227,7 +227,7 @@ private:
     return true;
   }
 
-  // Tables and arrays do not overlap, so that together they are no larger than the module. In
+  // Tables and arrays do not overlap. Together they are therefore no larger than the module. In
   // damaged memory, each of many objects or functions may refer to the same large one.
   bool claim(uint64_t size) {
     if (size > left_)
