@@ -388,7 +388,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   if (sampling.stacks == StackMode::dwarf)
     sampling.unwinder = make_unwinder();
   if (const std::string remark = cost_remark(sampling.frequency_hz);
-      sampling.events.empty() && !remark.empty())
+      has_clock(events) && !remark.empty())
     say("tally: " + remark);
   const bool ours = pid == 0;
   std::unique_ptr<Sampler> sampler;
@@ -450,9 +450,9 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
       say(fmt::format("tally: not in {}: {}", format->name, what));
   const std::string counts = counts_text(events, status.counted);
   const std::string cpu = seconds_text(status.cpu_ns) + " of CPU time";
-  const bool has_clock = events.empty() || events.front().is_clock();
-  std::string of_what = has_clock ? cpu : counts;
-  if (has_clock && !counts.empty())
+  const bool of_clock = has_clock(events);
+  std::string of_what = of_clock ? cpu : counts;
+  if (of_clock && !counts.empty())
     of_what += " and " + counts;
   if (sampling.waits)
     of_what += fmt::format(", {} of {}, {} ready but not running", counted(status.waits, "waits"),
@@ -466,7 +466,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
                     status.truncated_stacks, status.samples));
   if (status.waits_unsampled)
     say(fmt::format("tally: {}", short_waits_note));
-  else if (!status.kernel_included && !has_clock)
+  else if (!status.kernel_included && !of_clock)
     say(fmt::format("tally: user code only: {} that the kernel's code caused were not sampled "
                     "(unprivileged)",
                     events.front().name));

@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <time.h>
-
 #include <fmt/format.h>
 
 #include "collect/interrupt.h"
@@ -24,14 +22,6 @@ namespace {
 // process run for four times as long. Therefore a multiple of this time passes until the next one.
 constexpr uint64_t cheap_reading_ns = 200'000;
 constexpr uint64_t interval_per_reading = 50;
-
-// The CPU time of this thread. Unlike wall time, it does not grow while the thread waits for a
-// processor.
-uint64_t own_cpu_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
 
 class StopCounter final : public InterruptSampler {
 public:

@@ -22,6 +22,7 @@
 #include "collect/proc_info.h"
 #include "collect/reader_thread.h"
 #include "collect/sample_sink.h"
+#include "collect/sampled_events.h"
 #include "collect/wait_look.h"
 #include "support/clock.h"
 #include "support/text.h"
@@ -111,8 +112,7 @@ private:
   void end();
   bool dumps_are_short();
   bool all_stand() const; // a debugger may stop a single thread
-  bool has_clock() const { return options_.events.empty() || options_.events.front().is_clock(); }
-  uint64_t clock_ns() const { return has_clock() ? events_.counted().front() : 0; }
+  uint64_t clock_ns() const { return has_clock(options_.events) ? events_.counted().front() : 0; }
   void begin_waits(std::span<const pid_t> tids);
   void hold_standing();
   bool looks_at_waits() { return sink_.waits() && !events_.samples_switches(); }
@@ -154,7 +154,7 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
   }
   process_end_.open(pid_);
   sink_.set_traced(process_end_.is_traced());
-  if (!has_clock())
+  if (!has_clock(options_.events))
     cpu_time_.measure_process(pid_);
   if (WaitSink *const waits = sink_.waits()) {
     if (!events_.samples_switches())

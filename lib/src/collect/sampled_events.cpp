@@ -115,6 +115,10 @@ Result<SampledEvent> event_by_name(std::string_view name) {
                                                        fmt::join(event_names(), ", "), name));
 }
 
+bool has_clock(std::span<const SampledEvent> events) {
+  return events.empty() || events.front().is_clock();
+}
+
 std::string counts_text(std::span<const SampledEvent> events, std::span<const uint64_t> counts) {
   std::string out;
   for (size_t i = 0; i < std::min(events.size(), counts.size()); ++i)

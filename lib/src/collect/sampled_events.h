@@ -9,6 +9,9 @@
 
 namespace tally {
 
+// Returns whether the clock is sampled, at least beside other events.
+bool has_clock(std::span<const SampledEvent> events);
+
 // Returns "451 page-faults, 3 cpu-migrations": how often the events happened. Leaves out the clock.
 std::string counts_text(std::span<const SampledEvent> events, std::span<const uint64_t> counts);
 

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "collect/perf_sampler.h"
+#include "collect/sampled_events.h"
 #include "session/refusals.h"
 #include "session/sampling_remarks.h"
 
@@ -49,10 +50,6 @@ std::string_view stack_words(const StartOptions &options) {
 }
 
 } // namespace
-
-bool has_clock(const StartOptions &options) {
-  return options.events.empty() || options.events.front().is_clock();
-}
 
 std::string event_words(const StartOptions &options) {
   std::vector<std::string> words;
@@ -180,7 +177,7 @@ Result<Reply> Backends::begun() {
           ? fmt::format("Sampling begins with the next process: {}.\n", sampling_words())
           : fmt::format("Sampling process {}: {}.\n", front_.target.pid, sampling_words());
   if (const std::string remark = cost_remark(options_.frequency_hz);
-      !remark.empty() && has_clock(options_) && options_.backend != Backend::interrupt)
+      !remark.empty() && has_clock(options_.events) && options_.backend != Backend::interrupt)
     text += fmt::format("({})\n", remark);
   return Reply{std::move(text), {}};
 }

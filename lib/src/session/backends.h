@@ -19,8 +19,6 @@ namespace tally {
 // Returns "page-faults (each one), cycles (one in 1000003)", with the rate of the clock if it is
 // among the events.
 std::string event_words(const StartOptions &options);
-// Whether the samples are ticks of the clock, at least among others.
-bool has_clock(const StartOptions &options);
 
 class Backends {
 public:

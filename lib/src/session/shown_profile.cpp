@@ -120,7 +120,7 @@ std::string footer(ProfileGroup &group) {
     add_line(region_footer(*region));
   const SamplerStatus now = group.sampling.sums();
   const StartOptions &options = group.sampling.options();
-  add_line(user_code_footer(now, has_clock(options)));
+  add_line(user_code_footer(now, has_clock(options.events)));
   for (const std::string &remark :
        {lost_remark(now), options.events.empty() ? share_remark(now) : ""})
     if (!remark.empty())

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "collect/sampled_events.h"
 #include "report/value_text.h"
 #include "session/profile_commands.h"
 #include "support/clock.h"
@@ -107,7 +108,7 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
                     : shown.stacks == StackMode::dwarf
                         ? "dwarf"
                         : "fp (may be truncated where code has no frame pointers)");
-    if (has_clock(shown))
+    if (has_clock(shown.events))
       line("requested_hz", uint64_t{shown.frequency_hz});
   }
   const uint64_t ticks = now.wall_clock ? now.rounds : now.samples + now.outside;
