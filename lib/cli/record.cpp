@@ -461,7 +461,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
                   of_what, status.lost, path));
   if (const std::string remark = share_remark(status); events.empty() && !remark.empty())
     say("tally: " + remark);
-  if (status.truncated_stacks > status.samples / 20)
+  // One or two stacks, such as those of threads that begin, say little of a short run.
+  if (status.truncated_stacks > status.samples / 20 + 2)
     say(fmt::format("tally: {} of {} stacks are truncated; `tally tree` shows why",
                     status.truncated_stacks, status.samples));
   if (status.waits_unsampled)

@@ -197,7 +197,12 @@ class BareMetalTest(unittest.TestCase):
                         for command in refused
                     ],
                 )
-                self.assertEqual(json.loads(play.text(FUNCTIONS))["functions"], [])
+                # The program stands at the entry of main(), whose counters may be in registers.
+                functions = json.loads(play.text(FUNCTIONS))["functions"]
+                self.assertEqual(
+                    [(each["name"], each["calls"]) for each in functions],
+                    [("main", {"count": 0, "at_least": True, "exact": False})],
+                )
 
 
 class BigEndianTest(unittest.TestCase):

@@ -80,9 +80,14 @@ class Completed(unittest.TestCase):
         for command in re.findall(
             r"^  ([a-z]+) ", help_of("tally").partition("Commands:")[2], re.MULTILINE
         ):
-            options = set(
-                re.findall(r"^  (?:-\w, )?(--[a-z-]+)", help_of("tally", command), re.MULTILINE)
-            )
+            options = {
+                option
+                for names in re.findall(
+                    r"^  (-[^ ,]+(?:, -[^ ,]+)*)", help_of("tally", command), re.M
+                )
+                for option in names.split(", ")
+                if option.startswith("--")
+            }
             # Short options are offered, too.
             offered = set(self.completed("tally", command, "-"))
             self.assertLessEqual({"-h", *options}, offered, command)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <optional>
 #include <thread>
 
@@ -27,7 +28,7 @@ TEST(WaitLook, ParsesTheKernelsText) {
 TEST(WaitLook, ReadsTheStackOfAThreadThatWaits) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
-  pid_t tid = 0;
+  std::atomic<pid_t> tid = 0;
   std::thread thread([&] {
     tid = static_cast<pid_t>(syscall(SYS_gettid));
     pollfd polled{ends[0], POLLIN, 0};
