@@ -98,6 +98,21 @@ class CoverageOfCompilersTest(unittest.TestCase):
         self.assertEqual(play.stderr, "", play)
         self.assertRegex(play.text("coverage report"), rf"(?m)^{self.built}/x\.c +\d")
 
+    def test_reports_of_uncertain_counts(self) -> None:
+        """Each format has the smallest counts, and 1 where a call has not returned."""
+        names = ["x.info", "x.gcovr.json", "x.callgrind", "x.xml"]
+        dumps = [f"coverage dump {self.built}/{name}" for name in names]
+        play = self.play("clang-14", "-O0", LOOP, "coverage annotate main", *dumps)
+        self.assertRegex(play.text("coverage annotate main"), r"(?m)^=> +>=1|^=> +1")
+        for dump in dumps:
+            self.assertRegex(
+                play.text(dump), r"(?m)^\(\d+ lines are uncertain, because a thread is"
+            )
+            self.assertIn("(their smallest counts were written)", play.text(dump))
+        report = (self.built / "x.info").read_text(encoding="utf-8")
+        self.assertRegex(report, r"(?m)^DA:14,1$")
+        self.assertRegex(report, r"(?m)^FNDA:1,main$")
+
 
 if __name__ == "__main__":
     run_unittests()

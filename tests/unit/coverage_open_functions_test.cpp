@@ -1,4 +1,5 @@
 // Tests the counts of functions that threads are in.
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -35,9 +36,10 @@ CoverageGraph two_functions_on_a_line() {
   return graph;
 }
 
-GcovCounts counted_inside(const CoverageGraph &graph, const OpenFrame &like, Diagnostics &found) {
+GcovCounts counted_inside(const CoverageGraph &graph, const OpenFrame &like, Diagnostics &found,
+                          const std::vector<int64_t> &values = {7, 9}) {
   CoverageCounters counters;
-  counters.values = {7, 9};
+  counters.values = values;
   counters.of = {{0, 1, true}, {1, 2, true}};
   std::vector<OpenFrame> frames(2, like);
   frames[1].function = GraphFunctionId{1};
@@ -74,6 +76,21 @@ TEST(OpenFunctions, MakeCallsAsUncertainAsLines) {
   frame.in_registers = true;
   EXPECT_EQ(range(0), std::pair(INT64_C(6), INT64_MAX));
   EXPECT_EQ(range(1), std::pair(INT64_C(8), INT64_MAX));
+}
+
+TEST(OpenFunctions, CountALineThatHasRun) {
+  Diagnostics found;
+  const CoverageGraph graph = two_functions_on_a_line();
+  OpenFrame frame{.file = "dir/f.c", .line = 5, .optimized = true, .has_run = true};
+  const auto range = [&](const std::vector<int64_t> &values) {
+    const GcovCounts counts = counted_inside(graph, frame, found, values);
+    const GcovFunction &row = counts.files[0].functions[0];
+    const GcovLine &line = counts.files[0].lines[0];
+    return std::array{row.execution_count, row.uncertain, line.count, line.uncertain};
+  };
+  EXPECT_EQ(range({1, 0}), (std::array<int64_t, 4>{1, 2, 2, 3}));
+  frame.has_run = false;
+  EXPECT_EQ(range({1, 0}), (std::array<int64_t, 4>{0, 3, 0, 5}));
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 #include "coverage/gcov_rows.h"
 #include "coverage/line_cycles.h"
 #include "coverage/open_frames.h"
+#include "coverage/uncertain_counts.h"
 #include "support/checked.h"
 
 namespace tally {
@@ -94,7 +95,6 @@ private:
   void add_open_function(GraphFunctionId id, std::span<const OpenFrame> frames);
   bool add_combinations(GraphFunctionId id, const std::vector<std::vector<OpenBlock>> &choices,
                         GcovFunction &row);
-  void widen(size_t rows, std::span<const OpenFrame> frames, GcovFunction &function);
   void merge_last(size_t rows, size_t last_rows, size_t branches, size_t last_branches);
   void add_row(GraphFunctionId id, const GcovFunction &row);
   int64_t entries(const GraphFunction &function, const FlowCounts &flow) const;
@@ -401,7 +401,7 @@ void Counting::add_open_function(GraphFunctionId id, std::span<const OpenFrame> 
   }
   if (!fits) { // too many combinations; or the counters are damaged, or kept in registers
     row = add_solved(id, now_.solver.solve(graph_, function, counters_.values_of(id)));
-    for (GcovRow &each : std::span(rows_).subspan(rows)) {
+    for (Row &each : std::span(rows_).subspan(rows)) {
       for (int64_t *count : {&each.raw, &each.by_blocks})
         *count = std::max<int64_t>(0, *count - std::ssize(frames));
       each.at_least = each.raw_at_least = each.has_blocks ? each.by_blocks : each.raw;
@@ -410,28 +410,16 @@ void Counting::add_open_function(GraphFunctionId id, std::span<const OpenFrame> 
     row.execution_count = std::max<int64_t>(0, row.execution_count - std::ssize(frames));
     row.uncertain = INT64_MAX;
   }
-  widen(rows, frames, row);
-  add_row(id, row);
-}
-
-// Compilers move code across the updates of counters, by an iteration or so, in either direction.
-void Counting::widen(size_t rows, std::span<const OpenFrame> frames, GcovFunction &function) {
-  const auto moved = std::ranges::count_if(
-      frames, [](const OpenFrame &frame) { return frame.optimized && !frame.in_call; });
-  const bool unbounded =
-      std::ranges::any_of(frames, [](const OpenFrame &frame) { return frame.in_registers; });
-  const auto widen_one = [&](int64_t &count, int64_t &uncertain) {
-    if (uncertain != INT64_MAX) {
-      const int64_t more = saturated_sum<int64_t>(uncertain, std::min<int64_t>(count, moved));
-      count = std::max<int64_t>(0, count - moved);
-      uncertain = unbounded ? INT64_MAX : saturated_sum<int64_t>(more, moved);
-    }
-    return count;
+  const std::span<Row> own_rows = std::span(rows_).subspan(rows);
+  widen(own_rows, frames, row);
+  const auto path_of = [&](const Row &each) -> std::string_view {
+    return each.table < group_table ? std::string_view(out_.files[each.table].name)
+                                    : graph_.strings[function.file];
   };
-  widen_one(function.execution_count, function.uncertain);
-  for (Row &row : std::span(rows_).subspan(rows))
-    row.at_least = row.raw_at_least =
-        widen_one(row.has_blocks ? row.by_blocks : row.raw, row.uncertain);
+  for (const OpenFrame &frame : frames)
+    if (frame.has_run)
+      raise(own_rows, path_of, frame, row);
+  add_row(id, row);
 }
 
 // Returns false if no combination has a solution without negative counts.

@@ -181,7 +181,8 @@ Result<Reply> dump(CoverageGroup &group, const ParsedCommand &command) {
     TALLY_CHECK(write_coverage_report(shown.coverage, {format, path}, options, findings));
     return Reply{fmt::format("Wrote the coverage of {} to {} ({}).\n",
                              counted(shown.coverage.files.size(), "files"), path, format) +
-                     shown.remarks,
+                     shown.remarks + shown.uncertain +
+                     (shown.uncertain.empty() ? "" : "(their smallest counts were written)\n"),
                  {}};
   });
 }
