@@ -16,18 +16,23 @@ struct SampleFilter {
   std::string thread{}; // a name, which selects all threads with it, or a tid; empty for all
   std::optional<uint32_t> part{}; // a part's number; all parts if there is none
   std::string event{};            // one of the samples' values; empty for all of them
-  bool takes_all_rows() const { return thread.empty() && !part; }
+  // Only what was counted between these times, in the units of Part::begin_ns: ticks and events
+  // after the first and up to the second, and the share of each interval that is between them.
+  std::optional<uint64_t> from_ns{}, to_ns{};
+  bool takes_all_times() const { return !from_ns && !to_ns; }
+  bool takes_all_rows() const { return thread.empty() && !part && takes_all_times(); }
   bool takes_all() const { return takes_all_rows() && event.empty(); }
 };
 
 // Returns a profile with the selected samples and only the stacks, names and parts that they use.
 // An unknown thread, part or event is invalid_argument, and the error lists the known ones. If both
-// are known, but no sample belongs to both, the function fails with no_data.
+// are known, but no sample belongs to both, the function fails with no_data. Times are unsupported
+// if those of the samples are not known.
 TALLY_API Result<StackProfile> filter_samples(const StackProfile &profile,
                                               const SampleFilter &wanted);
 // Selects whole parts of the profile, each of which belongs to one thread or to all threads
 // together. Fails with unsupported if the profile has costs that are known only for all parts
-// together.
+// together, and for times.
 TALLY_API Result<CostProfile> filter_samples(const CostProfile &profile,
                                              const SampleFilter &wanted);
 

@@ -91,6 +91,17 @@ struct Sample {
   std::span<const int64_t> values; // one for each value type
 };
 
+// When a part of a sample's value was counted. A profile holds one for each tick, event and wait,
+// if the times are known.
+struct SampleTime {
+  // The time of the tick or event, or the end of the interval, in the units of Part::begin_ns.
+  uint64_t at_ns = 0;
+  uint32_t row = 0;   // of StackProfile::sample()
+  uint32_t value = 0; // the index of the value type
+  // The part of the value. If measures_intervals(), the interval began this long before `at_ns`.
+  int64_t amount = 0;
+};
+
 // The samples and what they refer to, in tables. It has many data members because each column of a
 // table is a data member.
 class TALLY_API StackProfile {
@@ -117,6 +128,13 @@ public:
   Sample sample(size_t row) const;
   std::vector<int64_t> totals() const; // one for each value type
 
+  // The times of the samples, in ascending order; empty if they are not known. If memory was short,
+  // the earliest are missing: all before times_from_ns.
+  std::span<const SampleTime> times() const { return times_; }
+  uint64_t times_from_ns = 0;
+  // Returns the end of the time axis, which begins at 0: that of the last part, or the last time.
+  uint64_t end_ns() const;
+
   uint64_t period_ns = 0; // the clock's period, one unit of the first value; 0 without a clock
   StringId command{};     // the program and its arguments
 
@@ -139,7 +157,12 @@ private:
   std::vector<ThreadId> sample_thread_;
   std::vector<PartId> sample_part_;
   std::vector<int64_t> sample_values_; // rows of value_types_.size()
+  std::vector<SampleTime> times_;
 };
+
+// Returns whether a value is the duration of something that did not run: "wait" or "queued" in
+// nanoseconds.
+TALLY_API bool measures_intervals(const StackProfile &profile, size_t value);
 
 // Fills a StackProfile. "Unified" below means that equal rows become one, with one id. Sums that do
 // not fit in int64_t are an overflow at finish() and snapshot(). A sampler keeps a builder while it
@@ -176,10 +199,16 @@ public:
   StackId push(StackId caller, LocationId callee);
   // Adds a sample. `stack` is none if the address of the sample is unknown; `thread` and `part` may
   // be none, too. Unified: the values of samples with the same stack, thread and part are added up.
-  void add_sample(StackId stack, ThreadId thread, PartId part, std::span<const int64_t> values);
-  void add_sample(StackId stack, ThreadId thread, PartId part, int64_t value) {
-    add_sample(stack, thread, part, std::span(&value, 1));
+  // Returns the sample's row.
+  uint32_t add_sample(StackId stack, ThreadId thread, PartId part, std::span<const int64_t> values);
+  uint32_t add_sample(StackId stack, ThreadId thread, PartId part, int64_t value) {
+    return add_sample(stack, thread, part, std::span(&value, 1));
   }
+  // Adds a time of a sample, in any order. The amount is a part of the value, which this function
+  // does not change.
+  void add_time(const SampleTime &time) { profile_.times_.push_back(time); }
+  void set_times_from_ns(uint64_t at_ns) { profile_.times_from_ns = at_ns; }
+  void drop_times() { profile_.times_ = {}; }
 
   // The following functions change rows for symbolization. All ids stay valid.
   void replace_mapping(MappingId id, const Mapping &mapping) { profile_.mappings_[id] = mapping; }

@@ -19,6 +19,12 @@ template <class HashOf> void index_rows(IdTable &table, uint32_t rows, HashOf ha
         hash(i), i, [](uint32_t) { return false; }, hash);
 }
 
+// Times of the same moment keep their order.
+void sort_by_time(std::vector<SampleTime> &times) {
+  if (!std::ranges::is_sorted(times, {}, &SampleTime::at_ns))
+    std::ranges::stable_sort(times, {}, &SampleTime::at_ns);
+}
+
 } // namespace
 
 struct StackProfileBuilder::Tables {
@@ -85,12 +91,24 @@ std::vector<int64_t> StackProfile::totals() const {
   return sums;
 }
 
+uint64_t StackProfile::end_ns() const {
+  const uint64_t last = times_.empty() ? 0 : times_.back().at_ns;
+  return parts_.size() == 0 ? last
+                            : std::max(last, parts_[static_cast<PartId>(parts_.size() - 1)].end_ns);
+}
+
+bool measures_intervals(const StackProfile &profile, size_t value) {
+  const ValueType &type = profile.value_types()[value];
+  const std::string_view name = profile.strings[type.type];
+  return profile.strings[type.unit] == "nanoseconds" && (name == "wait" || name == "queued");
+}
+
 size_t StackProfile::memory_bytes() const {
   return location_mapping_.size() * (sizeof(MappingId) + sizeof(uint64_t) + sizeof(uint32_t)) +
          lines_.size() * sizeof(SourceLine) +
          stack_location_.size() * (sizeof(LocationId) + sizeof(StackId)) +
          sample_stack_.size() * (sizeof(StackId) + sizeof(ThreadId) + sizeof(PartId)) +
-         sample_values_.size() * sizeof(int64_t);
+         sample_values_.size() * sizeof(int64_t) + times_.size() * sizeof(SampleTime);
 }
 
 StackProfileBuilder::StackProfileBuilder() : tables_(std::make_unique<Tables>()) {}
@@ -195,8 +213,8 @@ StackId StackProfileBuilder::push(StackId caller, LocationId callee) {
   return static_cast<StackId>(id);
 }
 
-void StackProfileBuilder::add_sample(StackId stack, ThreadId thread, PartId part,
-                                     std::span<const int64_t> values) {
+uint32_t StackProfileBuilder::add_sample(StackId stack, ThreadId thread, PartId part,
+                                         std::span<const int64_t> values) {
   auto &p = profile_;
   const auto [row, added] = tables_->samples.find_or_add(
       hash_of(stack, thread, part), static_cast<uint32_t>(p.sample_stack_.size()),
@@ -217,6 +235,7 @@ void StackProfileBuilder::add_sample(StackId stack, ThreadId thread, PartId part
   for (size_t i = 0; i < std::min(width, values.size()); ++i)
     if (!checked_add(p.sample_values_[row * width + i], values[i]))
       overflow_ = true;
+  return row;
 }
 
 void StackProfileBuilder::replace_lines(std::span<const std::span<const SourceLine>> lines) {
@@ -246,6 +265,9 @@ void StackProfileBuilder::keep_value(size_t index) {
     p.sample_values_[row] = p.sample_values_[row * width + index];
   p.sample_values_.resize(p.sample_stack_.size());
   p.value_types_ = {p.value_types_[index]};
+  std::erase_if(p.times_, [&](const SampleTime &time) { return time.value != index; });
+  for (SampleTime &time : p.times_)
+    time.value = 0;
   if (index != 0)
     p.period_ns = 0;
 }
@@ -260,6 +282,7 @@ Result<StackProfile> StackProfileBuilder::snapshot() const {
   if (overflow_)
     return fail(ErrorCode::overflow, "the sum of the counts of a sample exceeds 63 bits");
   StackProfile copy = profile_;
+  sort_by_time(copy.times_);
   TALLY_CHECK(validate(copy));
   return copy;
 }
@@ -267,6 +290,7 @@ Result<StackProfile> StackProfileBuilder::snapshot() const {
 Result<StackProfile> StackProfileBuilder::finish() {
   if (overflow_)
     return fail(ErrorCode::overflow, "the sum of the counts of a sample exceeds 63 bits");
+  sort_by_time(profile_.times_);
   TALLY_CHECK(validate(profile_));
   StackProfile out = std::move(profile_);
   *this = StackProfileBuilder();
@@ -323,6 +347,9 @@ Result<void> validate(const StackProfile &p) {
         return fail(ErrorCode::overflow, fmt::format("the sum of the {} exceeds 63 bits",
                                                      p.strings[p.value_types()[i].type]));
   }
+  for (const SampleTime &time : p.times())
+    if (time.row >= p.sample_count() || time.value >= sums.size() || time.amount < 0)
+      return broken("a time belongs to a sample or value that does not exist, or takes from it");
   return {};
 }
 

@@ -58,12 +58,25 @@ Result<void> append_stacks(StackProfileBuilder &to, const StackProfile &from, ui
     part.end_ns += shift_ns;
     parts.push_back(to.add_part(part));
   }
+  std::vector<uint32_t> rows;
   for (size_t row = 0; row < from.sample_count(); ++row) {
     const Sample sample = from.sample(row);
-    to.add_sample(copy.stack(sample.stack), copy.thread(sample.thread),
-                  sample.part == none<PartId> ? sample.part : parts[index_of(sample.part)],
-                  sample.values);
+    rows.push_back(to.add_sample(
+        copy.stack(sample.stack), copy.thread(sample.thread),
+        sample.part == none<PartId> ? sample.part : parts[index_of(sample.part)], sample.values));
   }
+  // Only a profile that comes after the other, by shift_ns, has a place on its time axis.
+  if (both && (shift_ns == 0 || from.times().empty() || to.so_far().times().empty())) {
+    to.drop_times();
+    return {};
+  }
+  for (SampleTime time : from.times()) {
+    time.at_ns += shift_ns;
+    time.row = rows[time.row];
+    to.add_time(time);
+  }
+  if (!both)
+    to.set_times_from_ns(from.times_from_ns == 0 ? 0 : from.times_from_ns + shift_ns);
   return {};
 }
 

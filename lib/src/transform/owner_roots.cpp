@@ -47,6 +47,7 @@ Result<StackProfile> under_owners(const StackProfile &profile, SampleOwner owner
     part.trigger = copy.text(part.trigger);
     parts.push_back(out.add_part(part));
   }
+  std::vector<uint32_t> new_rows(rows.size());
   StackId root = none<StackId>;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (i == 0 || owner_of(rows[i - 1]) != owner_of(rows[i])) {
@@ -57,10 +58,15 @@ Result<StackProfile> under_owners(const StackProfile &profile, SampleOwner owner
       copy.put_under(root);
     }
     const Sample sample = profile.sample(rows[i]);
-    out.add_sample(
+    new_rows[rows[i]] = out.add_sample(
         sample.stack == none<StackId> ? root : copy.stack(sample.stack), copy.thread(sample.thread),
         sample.part == none<PartId> ? sample.part : parts[index_of(sample.part)], sample.values);
   }
+  for (SampleTime time : profile.times()) {
+    time.row = new_rows[time.row];
+    out.add_time(time);
+  }
+  out.set_times_from_ns(profile.times_from_ns);
   return out.finish();
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "support/checked.h"
 #include "transform/cost_copy.h"
 #include "transform/stack_copier.h"
 
@@ -63,13 +64,53 @@ tl::unexpected<Error> no_thread(const SampleFilter &wanted, const std::vector<st
 tl::unexpected<Error> no_part(const SampleFilter &wanted, const std::vector<std::string> &known) {
   return not_among("--part", "part", std::to_string(*wanted.part), known);
 }
+tl::unexpected<Error> no_times(const SampleFilter &wanted) {
+  return fail(ErrorCode::unsupported, "the times of the samples are not known",
+              wanted.from_ns ? "--from" : "--to");
+}
 tl::unexpected<Error> nothing_left(const SampleFilter &wanted) {
+  if (!wanted.takes_all_times())
+    return fail(ErrorCode::no_data, "there are no samples between these times");
   return fail(ErrorCode::no_data, wanted.part && !wanted.thread.empty()
                                       ? fmt::format("thread '{}' has no samples in part {}",
                                                     wanted.thread, *wanted.part)
                                   : wanted.part
                                       ? fmt::format("part {} has no samples", *wanted.part)
                                       : fmt::format("thread '{}' has no samples", wanted.thread));
+}
+
+// The values of the samples, and their times, between two moments.
+struct Slice {
+  std::vector<int64_t> values; // of all rows
+  std::vector<SampleTime> times;
+};
+
+Slice slice_of(const StackProfile &profile, uint64_t from, uint64_t to) {
+  const size_t width = profile.value_types().size();
+  Slice out;
+  out.values.assign(profile.sample_count() * width, 0);
+  std::vector<bool> are_intervals;
+  for (size_t i = 0; i < width; ++i)
+    are_intervals.push_back(measures_intervals(profile, i));
+  for (SampleTime time : profile.times()) {
+    if (are_intervals[time.value]) {
+      const auto length = static_cast<uint64_t>(time.amount);
+      const uint64_t begin = time.at_ns - std::min(time.at_ns, length);
+      if (time.at_ns <= from || begin >= to)
+        continue;
+      // A part of an interval ends where the interval or the stretch ends.
+      time.at_ns = std::min(time.at_ns, to);
+      if (begin < from || time.at_ns == to)
+        time.amount = static_cast<int64_t>(time.at_ns - std::max(begin, from));
+    } else if (time.at_ns <= from || time.at_ns > to) {
+      if (from != 0 || time.at_ns != 0)
+        continue;
+    }
+    int64_t &value = out.values[time.row * width + time.value];
+    value = saturated_sum(value, time.amount);
+    out.times.push_back(time);
+  }
+  return out;
 }
 
 Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &wanted) {
@@ -84,10 +125,23 @@ Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &
   if (wanted.part && std::ranges::find(parts, true) == parts.end())
     return no_part(wanted, known_parts(profile));
 
+  if (!wanted.takes_all_times() && profile.times().empty())
+    return no_times(wanted);
+
+  const size_t width = profile.value_types().size();
+  const uint64_t from = wanted.from_ns.value_or(0), to = wanted.to_ns.value_or(UINT64_MAX);
+  const Slice slice = wanted.takes_all_times() ? Slice{} : slice_of(profile, from, to);
+  const auto values_of = [&](size_t row) {
+    return wanted.takes_all_times() ? profile.sample(row).values
+                                    : std::span(slice.values).subspan(row * width, width);
+  };
   std::vector<size_t> rows;
   std::vector<bool> used(profile.parts().size());
   for (size_t row = 0; row < profile.sample_count(); ++row) {
     const Sample sample = profile.sample(row);
+    if (!wanted.takes_all_times() &&
+        std::ranges::all_of(values_of(row), [](int64_t value) { return value == 0; }))
+      continue;
     if (!wanted.thread.empty() &&
         (sample.thread == none<ThreadId> || !threads[index_of(sample.thread)]))
       continue;
@@ -110,16 +164,26 @@ Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &
     part.trigger = copy.text(part.trigger);
     new_parts[i] = out.add_part(part);
   }
+  std::vector<uint32_t> new_rows(profile.sample_count(), UINT32_MAX);
   for (const size_t row : rows) {
     const Sample sample = profile.sample(row);
-    out.add_sample(copy.stack(sample.stack), copy.thread(sample.thread),
-                   sample.part == none<PartId> ? sample.part : new_parts[index_of(sample.part)],
-                   sample.values);
+    new_rows[row] =
+        out.add_sample(copy.stack(sample.stack), copy.thread(sample.thread),
+                       sample.part == none<PartId> ? sample.part : new_parts[index_of(sample.part)],
+                       values_of(row));
   }
+  for (SampleTime time : wanted.takes_all_times() ? profile.times() : std::span(slice.times))
+    if (const uint32_t row = new_rows[time.row]; row != UINT32_MAX) {
+      time.row = row;
+      out.add_time(time);
+    }
+  out.set_times_from_ns(profile.times_from_ns);
   return out.finish();
 }
 
 Result<CostProfile> some_rows(const CostProfile &profile, const SampleFilter &wanted) {
+  if (!wanted.takes_all_times())
+    return no_times(wanted);
   if (!wanted.thread.empty() && !std::ranges::any_of(profile.parts(), [&](const CostPart &part) {
         return part.thread != 0 && std::to_string(part.thread) == wanted.thread;
       }))
