@@ -78,7 +78,7 @@ TEST(PackedStacks, AreUnpackedUnchanged) {
 
 TEST(PackedStacks, KeepTheValuesApart) {
   Random random(5);
-  PackedStacks stacks(6, 3);
+  PackedStacks stacks(6, {1, 1, 1});
   std::map<std::tuple<Frames, uint32_t, uint32_t>, std::vector<int64_t>> expected;
   for (int i = 0; i < 500; ++i) {
     const Frames path(1 + pick(random, 3), static_cast<uint32_t>(pick(random, 4)));
@@ -129,6 +129,91 @@ TEST(PackedStacks, UseMemoryForDistinctStacksOnly) {
   // Sixty thousand nodes of random frames compress badly; hashing would take 16 bytes or more for
   // each.
   EXPECT_LT(once, 60'000u * 12);
+}
+
+// What a time belongs to: a stack, its thread, and the value's index.
+using TimeKey = std::tuple<Frames, uint32_t, uint32_t>;
+
+TEST(PackedStacks, KeepTimes) {
+  Random random(11);
+  for (int round = 0; round < 40; ++round) {
+    PackedStacks stacks(static_cast<uint32_t>(2 + pick(random, 40)), {5, 0});
+    std::map<TimeKey, std::vector<StackTime>> expected;
+    uint32_t now = 100;
+    for (int i = 0; i < 500; ++i) {
+      const Frames path(pick(random, 4), static_cast<uint32_t>(pick(random, 6)));
+      const auto thread = static_cast<uint32_t>(pick(random, 3));
+      const auto value = static_cast<uint32_t>(pick(random, 2));
+      // Times of several threads are not quite in order, and some are far apart.
+      now += static_cast<uint32_t>(pick(random, pick(random, 20) == 0 ? 1'000'000 : 40));
+      const StackTime time{now - static_cast<uint32_t>(pick(random, 30)),
+                           value == 1 ? static_cast<uint32_t>(pick(random, 500)) : 0};
+      const bool known = pick(random, 10) != 0;
+      stacks.add(path, static_cast<ThreadId>(thread), PartId{0}, 5, value,
+                 known ? time : StackTime{});
+      if (known)
+        expected[{path, thread, value}].push_back(time);
+    }
+    StackProfileBuilder builder = empty_profile(3, 1, 6);
+    builder.add_value_type("wait", "nanoseconds");
+    ASSERT_TRUE(
+        stacks.pour(builder, [](uint32_t frame) { return static_cast<LocationId>(frame); }));
+    const StackProfile profile = *builder.finish();
+    std::map<TimeKey, std::vector<StackTime>> got;
+    for (const SampleTime &time : profile.times()) {
+      const Sample sample = profile.sample(time.row);
+      Frames path;
+      for (StackId at = sample.stack; at != none<StackId>; at = profile.stack_caller(at))
+        path.push_back(index_of(profile.stack_location(at)));
+      const auto unit = static_cast<int64_t>(StackTime::unit_ns);
+      ASSERT_EQ(time.value == 0 ? time.amount : 5, 5);
+      got[{path, index_of(sample.thread), time.value}].push_back(
+          {static_cast<uint32_t>(time.at_ns / StackTime::unit_ns),
+           time.value == 1 ? static_cast<uint32_t>(time.amount / unit) : 0});
+    }
+    for (auto &[key, times] : expected)
+      std::ranges::stable_sort(times, {}, &StackTime::at);
+    ASSERT_EQ(got, expected) << "round " << round;
+  }
+}
+
+// Eight seconds of a thread at 4 kHz.
+TEST(PackedStacks, KeepTimesInLittleMemory) {
+  constexpr uint32_t most_more = 100 << 10;
+  Random random(13);
+  for (const uint64_t distinct : {UINT64_C(72), UINT64_C(1'000'000)}) {
+    PackedStacks with, without;
+    Frames path(20);
+    for (uint32_t i = 0; i < 32'000; ++i) {
+      uint64_t which = pick(random, distinct);
+      for (uint32_t &frame : path) {
+        frame = static_cast<uint32_t>(which % 97);
+        which /= 2;
+      }
+      const auto jitter = static_cast<uint32_t>(pick(random, 3));
+      with.add(path, ThreadId{0}, PartId{0}, 1, 0, {25 * i + jitter, 0});
+      without.add(path, ThreadId{0}, PartId{0}, 1);
+    }
+    EXPECT_LT(with.memory_bytes(), without.memory_bytes() + most_more) << distinct;
+  }
+}
+
+TEST(PackedStacks, DropTheEarliestTimesOnly) {
+  constexpr uint32_t most = 100'000, count = 150'000;
+  PackedStacks stacks(1000, {1}, most);
+  const Frames path{1, 2, 3};
+  for (uint32_t i = 0; i < count; ++i)
+    stacks.add(path, ThreadId{0}, PartId{0}, 1, 0, {2 * i, 0});
+  StackProfileBuilder builder = empty_profile(1, 1, 5);
+  ASSERT_TRUE(stacks.pour(builder, [](uint32_t frame) { return static_cast<LocationId>(frame); }));
+  const StackProfile profile = *builder.finish();
+  EXPECT_EQ(profile.totals()[0], count);
+  EXPECT_GT(profile.times().size(), most * 2 / 3);
+  EXPECT_LT(profile.times().size(), most * 11 / 10);
+  EXPECT_EQ(profile.times().front().at_ns,
+            (2 * (count - profile.times().size())) * StackTime::unit_ns);
+  EXPECT_LE(profile.times_from_ns, profile.times().front().at_ns);
+  EXPECT_GT(profile.times_from_ns, profile.times().front().at_ns - 2 * StackTime::unit_ns);
 }
 
 TEST(PackedStacks, RefuseASumBeyond64Bits) {

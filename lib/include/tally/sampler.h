@@ -129,6 +129,11 @@ class TALLY_API Sampler {
 public:
   virtual ~Sampler() = default; // stops sampling
 
+  // The process was resumed at `at_ns` of CLOCK_MONOTONIC, and has run for `ran_ns` before. The
+  // times of samples are counted from there, so that they leave out the time of stops. Before the
+  // first call, they are counted from the start of sampling or the last clear().
+  virtual void resumed(uint64_t at_ns, uint64_t ran_ns) = 0;
+
   // Ends the open part: earlier samples belong to it, later ones to the next part. The caller must
   // have stopped the process, so that the boundary is exact. A part without samples is not kept.
   // `begin_ns` and `end_ns` are as in Part.

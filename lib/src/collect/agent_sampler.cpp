@@ -87,6 +87,7 @@ public:
   void expect(pid_t pid) override;
   AgentFacts facts() override;
 
+  void resumed(uint64_t at_ns, uint64_t ran_ns) override;
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) override;
   void stop() override;
   SamplerStatus status() override;
@@ -111,6 +112,7 @@ private:
   void take_clocks();
   Result<std::unique_ptr<Sampler>> adopt_clocks();
   size_t drain();
+  void pass_resumed();
   void bank(); // keeps the data of the previous process
   std::string guess_silence();
   uint64_t lost() const;
@@ -127,7 +129,8 @@ private:
   std::unique_ptr<Sampler> inner_; // reads the kernel's clocks, once they were taken over
   Earlier earlier_;
   std::shared_ptr<RegionFilter> region_filter_;
-  FollowedProcess process_; // expect() replaces it
+  std::pair<uint64_t, uint64_t> resumed_{}; // what resumed() was called with last
+  FollowedProcess process_;                 // expect() replaces it
   bool stopping_ = false;
   ReaderProblem problem_;
   std::optional<LastState> last_; // once sampling was stopped
@@ -225,6 +228,7 @@ void LiveAgentSampler::take_clocks() {
   if (first && adopted) {
     inner_ = std::move(*adopted);
     inner_->set_region_filter(region_filter_);
+    pass_resumed();
   }
 }
 
@@ -277,6 +281,7 @@ void LiveAgentSampler::expect(pid_t pid) {
     process_ = FollowedProcess(pid);
     sink_.emplace(pid, period_ns(), options_, [this] { return may_look(); });
     sink_->collector().set_region_filter(region_filter_);
+    pass_resumed();
     __atomic_store_n(&memory_.header().expected_pid, pid, __ATOMIC_RELEASE);
   });
   thread_.wake();
@@ -330,6 +335,21 @@ uint64_t LiveAgentSampler::cpu_ns() const {
                            ? process_.cpu_ns()
                            : __atomic_load_n(&header.cpu_ns, __ATOMIC_RELAXED);
   return all - std::min(all, process_.cleared_cpu_ns);
+}
+
+void LiveAgentSampler::resumed(uint64_t at_ns, uint64_t ran_ns) {
+  const std::lock_guard lock(mutex_);
+  resumed_ = {at_ns, ran_ns};
+  pass_resumed();
+}
+
+void LiveAgentSampler::pass_resumed() {
+  const auto [at_ns, ran_ns] = resumed_;
+  if (at_ns == 0)
+    return;
+  if (inner_)
+    inner_->resumed(at_ns, ran_ns);
+  sink_->collector().resumed(at_ns, ran_ns);
 }
 
 void LiveAgentSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) {
@@ -442,6 +462,7 @@ void LiveAgentSampler::clear() {
       inner_->clear();
     sink_->clear();
     earlier_ = {};
+    resumed_ = {};
     process_.cleared_cpu_ns += cpu_ns();
     process_.cleared_lost = lost();
   });

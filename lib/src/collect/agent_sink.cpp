@@ -115,7 +115,7 @@ void AgentSink::handle(const AgentRecord &record) {
     collector_.name_thread(record.tid, may_look_() ? thread_name(pid_, record.tid) : "");
   }
   ticks_ += record.weight;
-  collector_.add(record.tid, programs_own(chain_.pcs()), record.weight);
+  collector_.add(record.tid, programs_own(chain_.pcs()), record.weight, record.at_ns);
 }
 
 void AgentSink::clear() {

@@ -50,10 +50,12 @@ public:
       while (depth < stack.pcs.size() &&
              (pid_ == 0 || collector_.space().find(stack.pcs[depth]) != AddressSpace::nowhere))
         ++depth;
-      collector_.add(stack.tid, stack.pcs.first(depth), 1);
+      collector_.add(stack.tid, stack.pcs.first(depth), 1, now_ns());
       ++samples_;
     });
   }
+
+  void resumed(uint64_t at_ns, uint64_t ran_ns) override { collector_.resumed(at_ns, ran_ns); }
 
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) override {
     guarded([&] { collector_.end_part(trigger, begin_ns, end_ns); });

@@ -12,12 +12,13 @@ namespace {
 
 StackCollector::Counted counted_by(const SamplerOptions &options, uint64_t period_ns) {
   if (options.waits)
-    return {0, WaitSink::values()};
+    return {0, WaitSink::values(static_cast<int64_t>(period_ns))};
   if (options.events.empty())
     return {period_ns};
   StackCollector::Counted out{0, {}};
   for (const SampledEvent &event : options.events) {
-    out.values.push_back({event.is_clock() ? "ticks" : event.name, "count"});
+    out.values.push_back({event.is_clock() ? "ticks" : event.name, "count",
+                          event.is_clock() ? 1 : static_cast<int64_t>(event.period)});
     if (event.is_clock())
       out.period_ns = period_ns;
   }
@@ -148,9 +149,10 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
     chain_.enter_kernel(sample.ip);
   if (is_switch && traced_ && !is_in_system_call(layout_, sample))
     switches_.insert_or_assign(
-        sample.tid, Switch{{chain_.pcs().begin(), chain_.pcs().end()}, sample.in_kernel, event});
+        sample.tid,
+        Switch{{chain_.pcs().begin(), chain_.pcs().end()}, sample.in_kernel, event, sample.time});
   else
-    count(sample.tid, chain_.pcs(), sample.in_kernel, event);
+    count(sample.tid, chain_.pcs(), sample.in_kernel, event, sample.time);
 }
 
 void SampleSink::begin_interval(const PerfSample &sample) {
@@ -165,14 +167,16 @@ void SampleSink::begin_interval(const PerfSample &sample) {
                                                            : WaitClock::Call::none);
 }
 
-void SampleSink::count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event) {
+void SampleSink::count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event,
+                       uint64_t at_ns) {
   ++counters_.samples;
   if (in_kernel)
     ++counters_.kernel_samples;
   const bool is_tick = event >= events_.size() || events_[event].is_clock();
   if (waits_)
     waits_->ticked(tid);
-  collector_.add(tid, pcs, is_tick ? tick_ : static_cast<int64_t>(events_[event].period), event);
+  collector_.add(tid, pcs, is_tick ? tick_ : static_cast<int64_t>(events_[event].period), at_ns,
+                 event);
 }
 
 void SampleSink::seen_waiting(pid_t tid, uint64_t at_ns, const Registers &registers,
@@ -192,7 +196,7 @@ void SampleSink::end_switch(pid_t tid, bool preempted) {
   if (at == switches_.end())
     return;
   if (preempted)
-    count(tid, at->second.pcs, at->second.in_kernel, at->second.event);
+    count(tid, at->second.pcs, at->second.in_kernel, at->second.event, at->second.at_ns);
   else
     ++counters_.outside;
   switches_.erase(at);
@@ -200,7 +204,7 @@ void SampleSink::end_switch(pid_t tid, bool preempted) {
 
 void SampleSink::finish(uint64_t at_ns) {
   for (const auto &[tid, held] : switches_)
-    count(tid, held.pcs, held.in_kernel, held.event);
+    count(tid, held.pcs, held.in_kernel, held.event, held.at_ns);
   switches_.clear();
   if (waits_)
     waits_->finish(at_ns);

@@ -73,7 +73,8 @@ private:
   void collect_pcs(const PerfSample &sample);
   void unwind(const PerfSample &sample);
   void end_switch(pid_t tid, bool preempted);
-  void count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event);
+  void count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event,
+             uint64_t at_ns);
   void begin_interval(const PerfSample &sample);
 
   // A sample of a switch, of which only the switch's own record shows who caused it.
@@ -81,6 +82,7 @@ private:
     std::vector<uint64_t> pcs;
     bool in_kernel;
     uint32_t event;
+    uint64_t at_ns;
   };
 
   StackCollector collector_;

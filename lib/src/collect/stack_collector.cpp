@@ -1,9 +1,11 @@
 #include "collect/stack_collector.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "stacks/mapped_stacks.h"
+#include "support/clock.h"
 
 namespace tally {
 
@@ -19,10 +21,14 @@ void StackCollector::begin_profile() {
   builder_.set_period_ns(counted_.period_ns);
   builder_.set_command(command_);
   addresses_.clear();
-  stacks_ = PackedStacks(PackedStacks::usual_merge, static_cast<uint32_t>(counted_.values.size()));
+  PackedStacks::Amounts amounts;
+  for (const Value &value : counted_.values)
+    amounts.push_back(value.amount);
+  stacks_ = PackedStacks(PackedStacks::usual_merge, std::move(amounts));
+  resumed(now_ns(), 0);
   for (auto &[tid, thread] : threads_)
     thread.id = none<ThreadId>;
-  last_tid_ = 0;
+  last_.tid = 0;
 }
 
 void StackCollector::set_command(std::string command) {
@@ -44,7 +50,7 @@ std::string_view StackCollector::thread_name(pid_t tid) {
 
 void StackCollector::forget_thread(pid_t tid) {
   threads_.erase(tid);
-  last_tid_ = 0;
+  last_.tid = 0;
 }
 
 bool StackCollector::counts(pid_t tid, uint64_t at_ns, TickOrigin origin, uint64_t pc) const {
@@ -66,22 +72,34 @@ bool StackCollector::is_passed_stop(uint64_t pc) const {
   return passed_->is_stop(range.path, range.file_offset + (pc - range.start));
 }
 
-void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count, uint32_t value) {
+void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count, uint64_t at_ns,
+                         uint32_t value) {
   part_has_samples_ = true;
-  stacks_.add(addresses_.numbers_of(pcs), thread_of(tid), open_part(), count, value);
+  const bool is_interval = counted_.values[value].amount == 0;
+  stacks_.add(addresses_.numbers_of(pcs), thread_of(tid), open_part(), count, value,
+              time_of(at_ns, is_interval ? static_cast<uint64_t>(count) : 0));
+}
+
+// Returns the time in running time. It is unknown after half a day.
+StackTime StackCollector::time_of(uint64_t at_ns, uint64_t length_ns) const {
+  const auto units = [](uint64_t ns) { return (ns + StackTime::unit_ns / 2) / StackTime::unit_ns; };
+  const uint64_t at = units(resumed_.ran_ns + (at_ns - std::min(at_ns, resumed_.at_ns)));
+  if (at_ns == 0 || at >= StackTime::unknown)
+    return {};
+  return {static_cast<uint32_t>(at), static_cast<uint32_t>(std::min(at, units(length_ns)))};
 }
 
 ThreadId StackCollector::thread_of(pid_t tid) {
-  if (tid == last_tid_)
-    return last_thread_;
+  if (tid == last_.tid)
+    return last_.thread;
   ThreadState &thread = threads_[tid];
   if (thread.id == none<ThreadId>) {
     thread.id = builder_.add_thread(pid_, tid, thread.name);
     if (!thread.name.empty()) // the number may have belonged to another thread before
       builder_.rename_thread(thread.id, thread.name);
   }
-  last_tid_ = tid;
-  last_thread_ = thread.id;
+  last_.tid = tid;
+  last_.thread = thread.id;
   return thread.id;
 }
 

@@ -28,6 +28,7 @@ public:
   // One of the quantities that the samples count.
   struct Value {
     std::string type, unit;
+    int64_t amount = 1; // what each time of a sample stands for; 0 for intervals of any length
   };
   struct Counted {
     uint64_t period_ns = 0; // the duration of a tick; 0 if none is counted
@@ -60,10 +61,13 @@ public:
   void forget_thread(pid_t tid); // for a thread that has ended; its samples stay
 
   // Adds a stack: the leaf first, then callers as return address - 1, and a truncation_mark() last
-  // if outer frames are missing. An empty stack is a sample at an unknown address.
-  void add(pid_t tid, std::span<const uint64_t> pcs, int64_t count, uint32_t value = 0);
+  // if outer frames are missing. An empty stack is a sample at an unknown address. `at_ns` is the
+  // time of CLOCK_MONOTONIC at which it was counted, or at which the interval ended; 0 if unknown.
+  void add(pid_t tid, std::span<const uint64_t> pcs, int64_t count, uint64_t at_ns,
+           uint32_t value = 0);
 
   // These functions implement the functions of Sampler that have the same names.
+  void resumed(uint64_t at_ns, uint64_t ran_ns) { resumed_ = {at_ns, ran_ns}; }
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
   Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
   void clear();
@@ -81,6 +85,7 @@ private:
   void begin_profile();
   bool is_passed_stop(uint64_t pc) const;
   ThreadId thread_of(pid_t tid);
+  StackTime time_of(uint64_t at_ns, uint64_t length_ns) const;
   PartId open_part() const { return static_cast<PartId>(parts_kept_); }
   void close_open_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
 
@@ -95,9 +100,14 @@ private:
   AddressTable addresses_{space_};
   PackedStacks stacks_;
   std::unordered_map<pid_t, ThreadState> threads_; // those that are alive
-  pid_t last_tid_ = 0;
-  ThreadId last_thread_ = none<ThreadId>;
+  struct {
+    pid_t tid = 0;
+    ThreadId thread = none<ThreadId>;
+  } last_; // of thread_of()
 
+  struct {
+    uint64_t at_ns = 0, ran_ns = 0;
+  } resumed_;
   uint32_t parts_kept_ = 0;
   bool part_has_samples_ = false;
   bool part_added_ = false; // a snapshot has already added the open part to builder_

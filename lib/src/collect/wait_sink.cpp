@@ -8,11 +8,11 @@
 
 namespace tally {
 
-std::vector<StackCollector::Value> WaitSink::values() {
-  return {{"cpu", "nanoseconds"},
-          {"wait", "nanoseconds"},
-          {"queued", "nanoseconds"},
-          {"waits", "count"}};
+std::vector<StackCollector::Value> WaitSink::values(int64_t tick_ns) {
+  return {{"cpu", "nanoseconds", tick_ns},
+          {"wait", "nanoseconds", 0},
+          {"queued", "nanoseconds", 0},
+          {"waits", "count", 1}};
 }
 
 void WaitSink::leaves(pid_t tid, uint64_t pc, std::span<const uint64_t> stack,
@@ -26,7 +26,7 @@ void WaitSink::switched(pid_t tid, uint64_t at_ns, uint16_t misc) {
   if ((misc & PERF_RECORD_MISC_SWITCH_OUT) != 0)
     clock_.out(tid, at_ns, (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0);
   else if (const auto interval = clock_.in(tid, at_ns))
-    add(tid, *interval);
+    add(tid, *interval, at_ns);
 }
 
 void WaitSink::ticked(pid_t tid) {
@@ -48,7 +48,7 @@ void WaitSink::exec() {
 void WaitSink::finish(uint64_t at_ns) {
   for (const pid_t tid : clock_.open())
     if (const auto interval = clock_.in(tid, at_ns))
-      add(tid, *interval);
+      add(tid, *interval, at_ns);
   count_unsampled();
 }
 
@@ -66,7 +66,7 @@ void WaitSink::count_unsampled(pid_t tid) {
   if (ns <= 0)
     return;
   const std::array<uint64_t, 1> mark{unsampled_mark};
-  collector_.add(tid, mark, ns, cpu);
+  collector_.add(tid, mark, ns, 0, cpu); // when is not known
   ns = 0;
 }
 
@@ -78,7 +78,7 @@ void WaitSink::clear(uint64_t at_ns) {
   unsampled_ns_.clear();
 }
 
-void WaitSink::add(pid_t tid, const WaitClock::Interval &interval) {
+void WaitSink::add(pid_t tid, const WaitClock::Interval &interval, uint64_t end_ns) {
   const bool is_wait = interval.why == WaitClock::Why::waits;
   const std::array<uint64_t, 1> mark{interval.ns < shortest_seen_wait_ns ? short_wait_mark
                                                                          : long_wait_mark};
@@ -89,10 +89,10 @@ void WaitSink::add(pid_t tid, const WaitClock::Interval &interval) {
     stack = mark;
   }
   (is_wait ? counters_.wait_ns : counters_.ready_ns) += interval.ns;
-  collector_.add(tid, stack, static_cast<int64_t>(interval.ns), is_wait ? wait : queued);
+  collector_.add(tid, stack, static_cast<int64_t>(interval.ns), end_ns, is_wait ? wait : queued);
   if (is_wait && !interval.continues) {
     ++counters_.waits;
-    collector_.add(tid, stack, 1, waits);
+    collector_.add(tid, stack, 1, end_ns, waits);
   }
 }
 

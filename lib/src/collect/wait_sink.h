@@ -18,7 +18,7 @@ class WaitSink {
 public:
   // The values of the samples, by their index, and their types.
   enum Value : uint32_t { cpu, wait, queued, waits };
-  static std::vector<StackCollector::Value> values();
+  static std::vector<StackCollector::Value> values(int64_t tick_ns);
 
   struct Counters {
     uint64_t waits = 0; // that have ended; one that continues another is not counted again
@@ -57,7 +57,7 @@ public:
   const Counters &counters() const { return counters_; }
 
 private:
-  void add(pid_t tid, const WaitClock::Interval &interval);
+  void add(pid_t tid, const WaitClock::Interval &interval, uint64_t end_ns);
   void count_unsampled(pid_t tid);
 
   StackCollector &collector_;

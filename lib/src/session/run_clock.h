@@ -38,7 +38,8 @@ public:
   // Drops the time since the last change, because the sampler never worked.
   void abandon() { running_ = false; }
 
-  uint64_t ran_ns() const { return ran_ns_; } // up to the last change
+  uint64_t changed_at_ns() const { return changed_at_ns_; } // when it was resumed or stopped
+  uint64_t ran_ns() const { return ran_ns_; }               // up to the last change
   uint64_t ran_ns(uint64_t now) const { return ran_ns_ + (running_ ? now - changed_at_ns_ : 0); }
   uint64_t stopped_ns() const { return stopped_ns_; } // up to the last change
   uint64_t stopped_ns(uint64_t now) const {

@@ -38,6 +38,7 @@ void Sampling::note_resume() {
   if (!sampler_ || time_.is_running())
     return;
   time_.resume();
+  sampler_->resumed(time_.changed_at_ns(), time_.ran_ns());
   profiles_.process_resumed();
   if (interrupts())
     clock_.resumed();
@@ -102,8 +103,10 @@ void Sampling::forget() {
   time_.clear();
   if (options_.region)
     options_.region->clear();
-  if (sampler_)
-    sampler_->clear();
+  if (!sampler_)
+    return;
+  sampler_->clear();
+  sampler_->resumed(time_.changed_at_ns(), 0);
 }
 
 SamplerStatus Sampling::sums() {

@@ -1,11 +1,8 @@
 #include "stacks/packed_stacks.h"
 
 #include <algorithm>
-#include <memory>
-#include <new>
 #include <numeric>
-
-#include <zstd.h>
+#include <optional>
 
 #include "support/checked.h"
 #include "support/hash.h"
@@ -15,11 +12,13 @@ namespace tally {
 
 namespace {
 
+constexpr int64_t most_at_once = 1000;     // times of one count
 constexpr uint32_t most_nodes = 2'000'000; // per packed list; merging one takes about 40 ms
 
 struct Count {
   uint32_t thread, slot;
   int64_t count;
+  uint32_t times = 0; // how many there are in PackedNode::times
   auto key() const { return uint64_t{thread} << 32 | slot; }
 };
 
@@ -28,7 +27,8 @@ struct Count {
 struct PackedNode {
   uint32_t depth = 0; // 0 stands for samples without a stack and precedes all others
   uint32_t frame = 0;
-  std::vector<Count> counts; // ascending
+  std::vector<Count> counts;    // ascending
+  std::vector<StackTime> times; // of all counts, in their order
 };
 
 // Returns whether `a` precedes `b` or is equal to it, if both come after the node that was written
@@ -39,148 +39,132 @@ bool comes_first(const PackedNode &a, const PackedNode &b) {
   return a.frame <= b.frame;
 }
 
-// Adds `from` to `to`; both lists are sorted by key.
-void add_counts(std::vector<Count> &to, std::span<const Count> from, bool &overflow) {
-  for (const Count &each : from) {
-    const auto at = std::ranges::lower_bound(to, each.key(), {}, &Count::key);
-    if (at == to.end() || at->key() != each.key())
-      to.insert(at, each);
-    else if (!checked_add(at->count, each.count))
-      overflow = true;
-  }
+// Adds the counts of `newer` to `to`, whose times are earlier.
+void add_counts(PackedNode &to, const PackedNode &newer, bool &overflow) {
+  PackedNode sum{to.depth, to.frame, {}, {}};
+  const StackTime *old_time = to.times.data(), *new_time = newer.times.data();
+  const auto take = [&](const Count &each, const StackTime *&time) {
+    if (!sum.counts.empty() && sum.counts.back().key() == each.key()) {
+      overflow |= !checked_add(sum.counts.back().count, each.count);
+      sum.counts.back().times += each.times;
+    } else {
+      sum.counts.push_back(each);
+    }
+    sum.times.insert(sum.times.end(), time, time + each.times);
+    time += each.times;
+  };
+  auto a = to.counts.begin();
+  auto b = newer.counts.begin();
+  while (a != to.counts.end() || b != newer.counts.end())
+    if (b == newer.counts.end() || (a != to.counts.end() && a->key() <= b->key()))
+      take(*a++, old_time);
+    else
+      take(*b++, new_time);
+  to = std::move(sum);
 }
-
-struct FreeStreams {
-  void operator()(ZSTD_CCtx *context) const { ZSTD_freeCCtx(context); }
-  void operator()(ZSTD_DCtx *context) const { ZSTD_freeDCtx(context); }
-};
-
-constexpr size_t raw_block = 64 << 10;
-constexpr int level = 1, window_log = 17;
 
 } // namespace
 
 // Encodes a node as several numbers. The first is twice the number of levels by which the node is
 // further out than a callee of the previous node, plus 1 if the node has counts. Then comes its
-// frame; and if it has counts, their number, and the thread, slot and count of each.
+// frame; and if it has counts, their number, and the thread, slot, count and number of times of
+// each. In a list of their own are the times, each as the difference to the previous one of any
+// count: neighbours in the trie ran at similar times.
 class PackedStacks::Writer {
 public:
-  Writer() : context_(ZSTD_createCCtx()), raw_(raw_block) {
-    if (!context_)
-      throw std::bad_alloc();
-    ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, level);
-    ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_windowLog, window_log);
-  }
+  explicit Writer(const PackedStacks &of) : of_(of) {}
   void write(const PackedNode &node) {
-    number(uint64_t{depth_ + 1 - node.depth} << 1 | !node.counts.empty());
-    number(node.frame);
+    nodes_.write(uint64_t{depth_ + 1 - node.depth} << 1 | !node.counts.empty());
+    nodes_.write(node.frame);
     depth_ = node.depth;
-    ++nodes_;
+    ++out_.nodes;
     if (node.counts.empty())
       return;
-    number(node.counts.size());
+    nodes_.write(node.counts.size());
+    const StackTime *time = node.times.data();
     for (const Count &each : node.counts) {
-      number(each.thread);
-      number(each.slot);
-      number(static_cast<uint64_t>(each.count));
+      nodes_.write(each.thread);
+      nodes_.write(each.slot);
+      nodes_.write(static_cast<uint64_t>(each.count));
+      nodes_.write(each.times);
+      for (uint32_t i = 0; i < each.times; ++i, ++time)
+        write(*time, of_.is_interval(each.slot));
     }
   }
   Packed finish() {
-    pack(ZSTD_e_end);
-    packed_.shrink_to_fit();
-    return {std::move(packed_), nodes_};
+    out_.bytes = nodes_.finish();
+    if (out_.time_count > 0)
+      out_.times = times_.finish();
+    return std::move(out_);
   }
 
 private:
-  void number(uint64_t value) {
-    if (used_ + 10 > raw_.size())
-      pack(ZSTD_e_continue);
-    for (; value >= 0x80; value >>= 7)
-      raw_[used_++] = static_cast<std::byte>(value | 0x80);
-    raw_[used_++] = static_cast<std::byte>(value);
-  }
-  void pack(ZSTD_EndDirective how) {
-    ZSTD_inBuffer in{raw_.data(), used_, 0};
-    for (;;) {
-      const size_t at = packed_.size();
-      packed_.resize(at + (raw_block / 2));
-      ZSTD_outBuffer out{packed_.data() + at, packed_.size() - at, 0};
-      const size_t left = ZSTD_compressStream2(context_.get(), &out, &in, how);
-      packed_.resize(at + out.pos);
-      if (ZSTD_isError(left))
-        throw std::bad_alloc(); // the data is in memory, so that only memory can be short
-      if (how == ZSTD_e_end ? left == 0 : in.pos == in.size)
-        break;
-    }
-    used_ = 0;
+  void write(StackTime time, bool is_interval) {
+    times_.write(zigzag(int64_t{time.at} - last_));
+    if (is_interval)
+      times_.write(time.length);
+    last_ = time.at;
+    out_.last_time = std::max(out_.last_time, time.at);
+    ++out_.time_count;
   }
 
-  std::unique_ptr<ZSTD_CCtx, FreeStreams> context_;
-  std::vector<std::byte> raw_, packed_;
-  size_t used_ = 0;
-  uint32_t depth_ = 0, nodes_ = 0;
+  const PackedStacks &of_;
+  NumberPacker nodes_, times_;
+  Packed out_;
+  uint32_t depth_ = 0, last_ = 0;
 };
 
 class PackedStacks::Reader {
 public:
-  explicit Reader(const Packed &packed)
-      : context_(ZSTD_createDCtx()), raw_(raw_block),
-        left_(packed.nodes), in_{packed.bytes.data(), packed.bytes.size(), 0} {
-    if (!context_)
-      throw std::bad_alloc();
+  Reader(const PackedStacks &of, const Packed &packed)
+      : of_(of), nodes_(packed.bytes), left_(packed.nodes) {
+    if (!packed.times.empty())
+      times_.emplace(packed.times);
   }
   bool next(PackedNode &node) {
     if (left_ == 0)
       return false;
     --left_;
-    const uint64_t first = number();
+    const uint64_t first = nodes_.read();
     depth_ = depth_ + 1 - static_cast<uint32_t>(first >> 1);
     node.depth = depth_;
-    node.frame = static_cast<uint32_t>(number());
+    node.frame = static_cast<uint32_t>(nodes_.read());
     node.counts.clear();
+    node.times.clear();
     if ((first & 1) != 0) {
-      node.counts.resize(static_cast<size_t>(number()));
+      node.counts.resize(static_cast<size_t>(nodes_.read()));
       for (Count &each : node.counts) {
-        each.thread = static_cast<uint32_t>(number());
-        each.slot = static_cast<uint32_t>(number());
-        each.count = static_cast<int64_t>(number());
+        each.thread = static_cast<uint32_t>(nodes_.read());
+        each.slot = static_cast<uint32_t>(nodes_.read());
+        each.count = static_cast<int64_t>(nodes_.read());
+        each.times = static_cast<uint32_t>(nodes_.read());
+        if (!times_)
+          each.times = 0; // they were dropped
+        for (uint32_t i = 0; i < each.times; ++i)
+          node.times.push_back(time(of_.is_interval(each.slot)));
       }
     }
     return true;
   }
 
 private:
-  uint64_t number() {
-    uint64_t value = 0;
-    for (unsigned shift = 0;; shift += 7) {
-      if (at_ == filled_)
-        fill();
-      const auto byte = static_cast<uint64_t>(raw_[at_++]);
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80)
-        return value;
-    }
-  }
-  void fill() {
-    ZSTD_outBuffer out{raw_.data(), raw_.size(), 0};
-    const size_t status = ZSTD_decompressStream(context_.get(), &out, &in_);
-    if (ZSTD_isError(status) || out.pos == 0)
-      throw std::bad_alloc(); // the data was packed here, so that it is valid
-    filled_ = out.pos;
-    at_ = 0;
+  StackTime time(bool is_interval) {
+    last_ += from_zigzag(times_->read());
+    return {static_cast<uint32_t>(last_), is_interval ? static_cast<uint32_t>(times_->read()) : 0};
   }
 
-  std::unique_ptr<ZSTD_DCtx, FreeStreams> context_;
-  std::vector<std::byte> raw_;
+  const PackedStacks &of_;
+  NumberUnpacker nodes_;
+  std::optional<NumberUnpacker> times_;
   uint32_t left_, depth_ = 0;
-  ZSTD_inBuffer in_;
-  size_t at_ = 0, filled_ = 0;
+  int64_t last_ = 0;
 };
 
 // Visits the trie's nodes in the order in which they are packed.
 class PackedStacks::Walk {
 public:
-  explicit Walk(const PackedStacks &of) : of_(of), rows_(of.rows_.size()) {
+  explicit Walk(const PackedStacks &of)
+      : of_(of), times_(of.times_by_row()), rows_(of.rows_.size()) {
     const auto &nodes = of.nodes_;
     const auto count = static_cast<uint32_t>(nodes.size());
     std::vector<uint32_t> by_frame(count);
@@ -206,7 +190,7 @@ public:
     if (has_stackless_) {
       has_stackless_ = false;
       node.depth = node.frame = 0;
-      counts_of(of_.nodes_.size(), node.counts);
+      counts_of(of_.nodes_.size(), node);
       return true;
     }
     if (next_ == visits_.size())
@@ -214,24 +198,34 @@ public:
     const auto [index, depth] = visits_[next_++];
     node.depth = depth;
     node.frame = of_.nodes_[index].frame;
-    counts_of(index, node.counts);
+    counts_of(index, node);
     return true;
   }
 
 private:
-  void counts_of(size_t node, std::vector<Count> &counts) const {
-    counts.clear();
-    for (uint32_t i = first_row_[node]; i < first_row_[node + 1]; ++i) {
-      const Row &row = of_.rows_[rows_[i]];
-      counts.push_back({index_of(row.thread), row.slot, row.count});
+  void counts_of(size_t index, PackedNode &node) {
+    node.counts.clear();
+    node.times.clear();
+    const auto key = [&](uint32_t i) {
+      return std::pair(index_of(of_.rows_[i].thread), of_.rows_[i].slot);
+    };
+    const auto rows =
+        std::span(rows_).subspan(first_row_[index], first_row_[index + 1] - first_row_[index]);
+    std::ranges::sort(rows, {}, key);
+    for (const uint32_t i : rows) {
+      const Row &row = of_.rows_[i];
+      const std::span<const StackTime> times = times_.of(i);
+      node.counts.push_back(
+          {index_of(row.thread), row.slot, row.count, static_cast<uint32_t>(times.size())});
+      node.times.insert(node.times.end(), times.begin(), times.end());
     }
-    std::ranges::sort(counts, {}, &Count::key);
   }
 
   struct Visit {
     uint32_t index, depth;
   };
   const PackedStacks &of_;
+  TimeLog::ByRow times_;
   std::vector<Visit> visits_;
   size_t next_ = 0;
   std::vector<uint32_t> rows_, first_row_;
@@ -251,7 +245,7 @@ uint32_t PackedStacks::push(uint32_t caller, uint32_t frame) {
 }
 
 void PackedStacks::add(std::span<const uint32_t> frames, ThreadId thread, PartId part,
-                       int64_t count, uint32_t value) {
+                       int64_t count, uint32_t value, StackTime time) {
   size_t same = 0;
   while (same < frames.size() && same < previous_frames_.size() &&
          previous_frames_[same] == frames[same])
@@ -277,17 +271,43 @@ void PackedStacks::add(std::span<const uint32_t> frames, ThreadId thread, PartId
     rows_.push_back({node, thread, slot, count});
   else if (!checked_add(rows_[id].count, count))
     overflow_ = true;
+  if (time.at != StackTime::unknown) {
+    const int64_t times = is_interval(slot) ? 1 : count / amounts_[value];
+    for (int64_t i = 0; i < std::min(times, most_at_once); ++i)
+      times_.add(id, time, is_interval(slot));
+  }
   const uint32_t packed = packed_.empty() ? 0 : packed_.back().nodes;
+  const size_t packed_times = packed_.empty() ? 0 : packed_.back().times.size();
   // Rows count as well: a program with one loop and a thousand parts has few nodes but many rows.
-  if (std::max(nodes_.size(), rows_.size()) >= std::max(merge_at_, packed / 16))
+  if (std::max(nodes_.size(), rows_.size()) >= std::max(merge_at_, packed / 16) ||
+      times_.bytes() >= std::max<size_t>(2 * merge_at_, packed_times / 16))
     merge();
 }
 
+TimeLog::ByRow PackedStacks::times_by_row() const {
+  return times_.by_row(rows_.size(), [&](uint32_t row) { return is_interval(rows_[row].slot); });
+}
+
+// The lists were filled one after another.
+void PackedStacks::drop_earliest_times() {
+  uint32_t all = 0;
+  for (size_t i = packed_.size(); i-- > 0;) {
+    Packed &each = packed_[i];
+    all += each.time_count;
+    if (all <= most_times_ || each.times.empty())
+      continue;
+    times_from_ = std::max(times_from_, each.last_time + 1);
+    each.times = {};
+    each.time_count = 0;
+  }
+}
+
 void PackedStacks::merge() {
-  if (packed_.empty() || packed_.back().nodes > most_nodes)
+  if (packed_.empty() || packed_.back().nodes > most_nodes ||
+      packed_.back().time_count > most_times_ / 4)
     packed_.push_back({});
-  Writer writer;
-  Reader older(packed_.back());
+  Writer writer(*this);
+  Reader older(*this, packed_.back());
   Walk newer(*this);
   PackedNode a, b;
   bool has_a = older.next(a), has_b = newer.next(b);
@@ -295,7 +315,7 @@ void PackedStacks::merge() {
     const bool same = has_a && has_b && a.depth == b.depth && a.frame == b.frame;
     const bool take_a = has_a && (!has_b || comes_first(a, b));
     if (same)
-      add_counts(a.counts, b.counts, overflow_);
+      add_counts(a, b, overflow_);
     writer.write(take_a ? a : b);
     if (take_a)
       has_a = older.next(a);
@@ -303,19 +323,21 @@ void PackedStacks::merge() {
       has_b = newer.next(b);
   }
   packed_.back() = writer.finish();
+  drop_earliest_times();
   nodes_ = {};
   by_node_ = {};
   rows_ = {};
   by_row_ = {};
+  times_.clear();
   previous_.clear();
   previous_frames_.clear();
 }
 
 size_t PackedStacks::memory_bytes() const {
   size_t bytes = nodes_.memory_bytes() + rows_.memory_bytes() + by_node_.memory_bytes() +
-                 by_row_.memory_bytes();
+                 by_row_.memory_bytes() + times_.memory_bytes();
   for (const Packed &each : packed_)
-    bytes += each.bytes.capacity();
+    bytes += each.bytes.capacity() + each.times.capacity();
   return bytes;
 }
 
@@ -324,22 +346,33 @@ Result<void> PackedStacks::pour(StackProfileBuilder &builder,
   if (overflow_)
     return fail(ErrorCode::overflow, "the sum of the counts of a sample exceeds 63 bits");
   std::vector<int64_t> values(values_, 0);
-  const auto add_sample = [&](StackId stack, ThreadId thread, uint32_t slot, int64_t count) {
-    int64_t &value = values[slot % values_];
-    value = count;
-    builder.add_sample(stack, thread, static_cast<PartId>(slot / values_), values);
-    value = 0;
+  const auto add_sample = [&](StackId stack, ThreadId thread, uint32_t slot, int64_t count,
+                              std::span<const StackTime> times) {
+    const uint32_t value = slot % values_;
+    values[value] = count;
+    const uint32_t row =
+        builder.add_sample(stack, thread, static_cast<PartId>(slot / values_), values);
+    values[value] = 0;
+    for (const StackTime &time : times)
+      builder.add_time({time.at * StackTime::unit_ns, row, value,
+                        is_interval(slot) ? static_cast<int64_t>(time.length * StackTime::unit_ns)
+                                          : amounts_[value]});
   };
+  builder.set_times_from_ns(times_from_ * StackTime::unit_ns);
   std::vector<StackId> path;
   for (const Packed &each : packed_) {
     PackedNode node;
-    for (Reader reader(each); reader.next(node);) {
+    for (Reader reader(*this, each); reader.next(node);) {
       path.resize(node.depth == 0 ? 0 : node.depth - 1);
       StackId stack = path.empty() ? none<StackId> : path.back();
       if (node.depth > 0)
         path.push_back(stack = builder.push(stack, location_of(node.frame)));
-      for (const Count &count : node.counts)
-        add_sample(stack, static_cast<ThreadId>(count.thread), count.slot, count.count);
+      std::span<const StackTime> times = node.times;
+      for (const Count &count : node.counts) {
+        add_sample(stack, static_cast<ThreadId>(count.thread), count.slot, count.count,
+                   times.first(count.times));
+        times = times.subspan(count.times);
+      }
     }
   }
   std::vector<StackId> stacks;
@@ -349,10 +382,11 @@ Result<void> PackedStacks::pour(StackProfileBuilder &builder,
     stacks.push_back(builder.push(node.caller == no_node ? none<StackId> : stacks[node.caller],
                                   location_of(node.frame)));
   }
-  for (size_t i = 0; i < rows_.size(); ++i) {
+  const TimeLog::ByRow times = times_by_row();
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
     const Row &row = rows_[i];
     add_sample(row.node == no_node ? none<StackId> : stacks[row.node], row.thread, row.slot,
-               row.count);
+               row.count, times.of(i));
   }
   return {};
 }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <tally/merge.h>
@@ -65,8 +67,11 @@ Result<void> append_stacks(StackProfileBuilder &to, const StackProfile &from, ui
         copy.stack(sample.stack), copy.thread(sample.thread),
         sample.part == none<PartId> ? sample.part : parts[index_of(sample.part)], sample.values));
   }
-  // Only a profile that comes after the other, by shift_ns, has a place on its time axis.
-  if (both && (shift_ns == 0 || from.times().empty() || to.so_far().times().empty())) {
+  // Only a profile that comes after the other has a place on its time axis.
+  const std::span<const SampleTime> earlier = to.so_far().times();
+  if (both && (from.times().empty() || earlier.empty() ||
+               from.times().front().at_ns + shift_ns <
+                   std::ranges::max(earlier, {}, &SampleTime::at_ns).at_ns)) {
     to.drop_times();
     return {};
   }
