@@ -224,6 +224,31 @@ TEST(ReportText, HasNoInclusiveColumnForThreadsAndParts) {
   EXPECT_NE(to_text(table).find("/bin/a"), std::string::npos);
 }
 
+TEST(ReportText, FoldsThreadsThatAreInOneWait) {
+  FlatTable table;
+  table.by = By::thread;
+  table.events = {"cpu", "wait", "queued", "waits"};
+  table.units = {"nanoseconds", "nanoseconds", "nanoseconds", "count"};
+  table.totals = {2'000'000, 3'600'000'000, 0, 23};
+  const auto add = [&](std::string name, uint64_t id, std::vector<uint64_t> values) {
+    FlatRow row;
+    row.name = std::move(name);
+    row.id = id;
+    row.self = row.inclusive = std::move(values);
+    table.rows.push_back(std::move(row));
+  };
+  add("busy", 1, {2'000'000, 600'000'000, 0, 20});
+  add("pool", 2, {0, 1'000'000'000, 0, 1});
+  add("often", 3, {0, 1'000'000'000, 0, 2}); // waits several times
+  add("pool", 4, {0, 1'000'000'000, 0, 0});  // and still does
+  const auto text = [&](uint32_t limit) { return lines_of(to_text(table, {.limit = limit})); };
+  EXPECT_EQ(text(9).back(), "         -  2.00 s       -      1  [2 threads, each in one wait]");
+  EXPECT_EQ(text(9).size(), 5u);
+  EXPECT_EQ(text(0).size(), 6u); // none is folded
+  table.rows.pop_back();
+  EXPECT_EQ(text(9).size(), 5u); // one alone keeps its row
+}
+
 TEST(ShortName, OmitsTheTextInBrackets) {
   EXPECT_EQ(short_name("f(int)", 80), "f(int)");
   EXPECT_EQ(short_name("std::map<a<b>, c>::at(d<e>)", 26), "std::map<…>::at(d<…>)");

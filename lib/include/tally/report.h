@@ -102,7 +102,8 @@ struct TextOptions {
 // Returns the table as text with the columns: the row's number from 1, self %, self, inclusive %,
 // inclusive (or calls), name, source location. A table of up to four values of samples has a column
 // for each in place of the percentages: self values or, sorted by SortBy::inclusive, inclusive
-// ones. A name that is too wide loses its template arguments, then its parameters
+// ones. By thread, those that spent nearly all of their time in one wait share a row, unless the
+// limit is 0. A name that is too wide loses its template arguments, then its parameters
 // ("map<…>::at(…)"); the JSON has complete names.
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
 // Returns the first `limit` rows, or all if it is 0, as JSON. By function it is {"events":[…],

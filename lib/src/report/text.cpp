@@ -242,7 +242,20 @@ static std::string totals_of(const FlatTable &table) {
   return out;
 }
 
-std::string to_text(const FlatTable &table, const TextOptions &options) {
+// Returns whether a thread spent nearly all of its time in one wait. Server programs have dozens of
+// them, which would push the others out of sight.
+static bool is_idle(const FlatTable &table, const FlatRow &row) {
+  const auto value = [&](std::string_view event) {
+    const auto at = std::ranges::find(table.events, event);
+    return at == table.events.end() ? 0 : row.self[static_cast<size_t>(at - table.events.begin())];
+  };
+  const uint64_t wait = value("wait");
+  return wait > 0 && value("waits") <= 1 && wait / 19 > value("cpu") + value("queued");
+}
+
+// Returns the table as text. `idle` stands for several rows and comes last; null if there is none.
+static std::string text_of(const FlatTable &table, const FlatRow *idle,
+                           const TextOptions &options) {
   std::string name_title = "function";
   if (table.by == By::object)
     name_title = "object";
@@ -320,6 +333,12 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
     }
     text.add_row(std::move(cells));
   }
+  if (idle) {
+    std::vector<std::string> cells{""};
+    add_value_cells(table, *idle, cells);
+    cells.push_back(idle->name);
+    text.add_row(std::move(cells));
+  }
   std::string out = fmt::format("{} in total\n", totals_of(table));
   if (has_values && has_inclusive)
     out += table.sort == SortBy::self
@@ -329,6 +348,23 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
     out += other_events(table, options.width);
   out += text.render(options.limit, options.width, options.style);
   return out + cycles_text(table, options);
+}
+
+std::string to_text(const FlatTable &table, const TextOptions &options) {
+  if (table.by != By::thread || !has_value_columns(table) || options.limit == 0)
+    return text_of(table, nullptr, options);
+  FlatTable busy = table;
+  const std::span others(std::ranges::stable_partition(
+      busy.rows, [&](const FlatRow &row) { return !is_idle(table, row); }));
+  if (others.size() < 2)
+    return text_of(table, nullptr, options);
+  FlatRow idle = others.front();
+  idle.name = fmt::format("[{} threads, each in one wait]", others.size());
+  for (const FlatRow &row : others.subspan(1))
+    for (size_t e = 0; e < row.self.size(); ++e)
+      idle.self[e] += row.self[e];
+  busy.rows.resize(busy.rows.size() - others.size());
+  return text_of(busy, &idle, options);
 }
 
 } // namespace tally
