@@ -283,6 +283,21 @@ TEST(Timeline, Json) {
   EXPECT_EQ(all["parts"][1]["begin_ns"], 60 * ms);
 }
 
+TEST(Timeline, Picture) {
+  Recorded out{{"cpu", "nanoseconds"}, {"wait", "nanoseconds"}};
+  out.builder().set_command("a <b> & \x01");
+  const ThreadId thread = out.thread(101, "<&>");
+  out.run(thread, 0, 40 * ms, ms);
+  out.add(thread, 70 * ms, 1, 30 * ms);
+  const std::string svg = to_svg(made(out.finish(), {.cells = 100}));
+  EXPECT_NE(svg.find("<title>a &lt;b&gt; &amp; ?</title>"), svg.npos);
+  EXPECT_NE(
+      svg.find("101 &lt;&amp;&gt;\n0 to 39.90 ms: 39.9 ms\nrunning 39.9 ms, waiting 0</title>"),
+      svg.npos)
+      << svg;
+  EXPECT_EQ(svg.find("var("), svg.npos); // librsvg knows no variables
+}
+
 TEST(TimeAxis, WritesEqualDigits) {
   EXPECT_EQ(TimeAxis(3'000 * ms, 30 * ms).text(750 * ms), "0.75 s");
   EXPECT_EQ(TimeAxis(3'000 * ms, 1'000 * ms).text(2'000 * ms), "2 s");

@@ -82,5 +82,7 @@ std::string to_text(const Timeline &timeline, const TextOptions &options = {});
 // "begin_ns","end_ns"}],"left_out":N}. "waiting" and "queued" are missing if the waits were not
 // measured.
 std::string to_json(const Timeline &timeline);
+// Returns a picture, which needs nothing else.
+std::string to_svg(const Timeline &timeline);
 
 } // namespace tally
