@@ -34,7 +34,7 @@ struct Outcome {
 using Command = Result<void>(const ParsedCommand &given, Outcome &outcome);
 Command annotate_command, convert_command, coverage_command, diff_command, gcov_command,
     histogram_command, merge_command, record_command, report_command, rewrite_command,
-    setup_command, tree_command, validate_command, zero_command;
+    setup_command, timeline_command, tree_command, validate_command, zero_command;
 
 // Prints a line on standard error. Ignores write errors.
 void say(const std::string &line);

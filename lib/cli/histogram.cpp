@@ -28,15 +28,18 @@ Result<HistogramTable> table_of(const ParsedCommand &given, const HistogramOptio
     warn_of_no_names(path, no_names_remedy, findings);
   show(findings);
   TALLY_TRY(file, std::move(read));
-  if (const auto *pcs = std::get_if<PcProfile>(&file.content)) {
+  const SampleFilter all = given.filter();
+  const Selection times{{.from_ns = all.from_ns, .to_ns = all.to_ns}};
+  if (const auto *pcs = std::get_if<PcProfile>(&file.content); pcs && times.takes_all()) {
     TALLY_TRY(view, pc_view(*pcs, program.get()));
     return histogram_table(view, how);
   }
-  TALLY_TRY(profile, profile_of(path, std::move(file)));
-  if (const auto *stacks = std::get_if<StackProfile>(&profile.profile))
+  TALLY_TRY(whole, profile_of(path, std::move(file)));
+  TALLY_TRY(profile, select_from(std::move(whole.profile), times, path));
+  if (const auto *stacks = std::get_if<StackProfile>(&profile))
     return table_by_any_name(*stacks, how);
-  TALLY_TRY(costs, costs_for_event(std::get<CostProfile>(profile.profile),
-                                   std::string(given.value("event"))));
+  TALLY_TRY(costs,
+            costs_for_event(std::get<CostProfile>(profile), std::string(given.value("event"))));
   return table_by_any_name(costs, how);
 }
 

@@ -61,11 +61,12 @@ struct Row {
 constexpr Row rows[] = {
     {"record", record_command},       {"report", report_command},
     {"tree", tree_command},           {"annotate", annotate_command},
-    {"histogram", histogram_command}, {"diff", diff_command},
-    {"convert", convert_command},     {"merge", merge_command},
-    {"coverage", coverage_command},   {"gcov", gcov_command},
-    {"validate", validate_command},   {"rewrite", rewrite_command},
-    {"zero", zero_command},           {"setup", setup_command},
+    {"histogram", histogram_command}, {"timeline", timeline_command},
+    {"diff", diff_command},           {"convert", convert_command},
+    {"merge", merge_command},         {"coverage", coverage_command},
+    {"gcov", gcov_command},           {"validate", validate_command},
+    {"rewrite", rewrite_command},     {"zero", zero_command},
+    {"setup", setup_command},
 };
 
 Result<void> run(const ParsedCommand &given, Outcome &outcome) {

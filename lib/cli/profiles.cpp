@@ -15,6 +15,7 @@
 #include "gcovr_version.h"
 #include "progress.h"
 #include "session/session.h"
+#include "support/duration.h"
 #include "support/number.h"
 
 namespace tally::cli {
@@ -39,7 +40,8 @@ Style terminal_style() {
 
 InputOptions input_options(const ParsedCommand &given) {
   InputOptions out;
-  out.from = given.value("from");
+  if (!is_like_duration(given.value("from"))) // otherwise it selects samples
+    out.from = given.value("from");
   out.program = given.value("program");
   if (given.has("max-unpacked"))
     out.max_unpacked_bytes = given.number("max-unpacked");

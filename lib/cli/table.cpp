@@ -8,6 +8,7 @@
 #include <tally/coverage_report.h>
 #include <tally/formats.h>
 
+#include "report/timeline.h"
 #include "session/command_help.h"
 #include "session/common_options.h"
 
@@ -18,12 +19,19 @@ namespace {
 constexpr OptionSpec help_option{
     .name = "help", .summary = "print this help and exit", .letter = 'h'};
 
-constexpr std::array<OptionSpec, 4> input_specs{{
-    help_option,
-    {.name = "from",
-     .values = "FORMAT",
-     .summary = "the format, if the content does not imply it",
-     .check = check_any_format},
+constexpr OptionSpec format_option{.name = "from",
+                                   .values = "FORMAT",
+                                   .summary = "the format, if the content does not imply it",
+                                   .check = check_any_format};
+// Tables are of a stretch of time, too. Only formats that their content implies have times, so that
+// nobody needs to give both.
+constexpr OptionSpec format_or_time_option{.name = "from",
+                                           .values = "FORMAT/T",
+                                           .summary =
+                                               "the format, if the content does not imply it;\n"
+                                               "or a time: only what was counted after it (1.2s)",
+                                           .check = check_format_or_time};
+constexpr std::array<OptionSpec, 2> reading_specs{{
     {.name = "program",
      .values = "FILE",
      .summary = "the program of a gmon.out, for the names of functions",
@@ -34,6 +42,9 @@ constexpr std::array<OptionSpec, 4> input_specs{{
      .least = 1,
      .most = INT64_MAX},
 }};
+constexpr auto input_specs = joined(std::array{help_option, format_option}, reading_specs);
+constexpr auto table_input_specs =
+    joined(std::array{help_option, format_or_time_option, to_time_option}, reading_specs);
 
 constexpr OptionSpec gcovr_version_option{.name = "gcovr-version",
                                           .values = "VERSION",
@@ -69,13 +80,13 @@ constexpr std::array<ArgumentSpec, 1> in_argument{
 constexpr std::array<ArgumentSpec, 1> in_arguments{
     {{"IN", "the profiles; - is standard input", check_file_name}}};
 
-constexpr auto report_specs = joined(input_specs,
+constexpr auto report_specs = joined(table_input_specs,
                                      std::array{by_option(report_keys), report_sort_option,
                                                 thread_option, part_option, kernel_option},
                                      table_specs("20"));
 
 constexpr auto tree_specs =
-    joined(input_specs, std::array{callers_option, tree_by_option}, filter_specs,
+    joined(table_input_specs, std::array{callers_option, tree_by_option}, filter_specs,
            std::array{kernel_option, full_option}, table_specs("40"));
 constexpr std::array<ArgumentSpec, 2> tree_arguments{{
     one_file,
@@ -83,7 +94,7 @@ constexpr std::array<ArgumentSpec, 2> tree_arguments{{
 }};
 
 constexpr auto annotate_specs =
-    joined(input_specs,
+    joined(table_input_specs,
            std::array<OptionSpec, 5>{{
                {.name = "source-dir",
                 .values = "DIR",
@@ -116,7 +127,7 @@ constexpr std::array<ArgumentSpec, 2> annotate_arguments{{
 }};
 
 constexpr auto histogram_specs =
-    joined(input_specs,
+    joined(table_input_specs,
            std::array<OptionSpec, 1>{{
                {.name = "scale",
                 .values = "S",
@@ -129,12 +140,30 @@ constexpr std::array<ArgumentSpec, 2> histogram_arguments{{
     {"RANGE", "a function, or addresses LOW-HIGH\n(default: the program's own code)"},
 }};
 
-constexpr auto diff_specs =
-    joined(input_specs, std::array{by_option(diff_keys), diff_sort_option}, table_specs("20"));
+constexpr auto diff_specs = joined(
+    table_input_specs, std::array{by_option(diff_keys), diff_sort_option}, table_specs("20"));
 constexpr std::array<ArgumentSpec, 2> diff_arguments{{
     {"BEFORE", "the profile; - is standard input", check_file_name},
     {"AFTER", "the profile to compare with BEFORE", check_file_name},
 }};
+
+constexpr auto timeline_specs =
+    joined(table_input_specs, filter_specs,
+           std::array<OptionSpec, 4>{{
+               {.name = "width",
+                .values = "N",
+                .fallback = "80",
+                .summary = "the columns of the text; with --json, the number of\n"
+                           "stretches that the time is divided into",
+                .least = least_timeline_width,
+                .most = most_timeline_width},
+               limit_option("20", "show at most N threads, the busiest; 0 shows all"),
+               {.name = "json", .summary = "print JSON, with all threads unless --limit is given"},
+               {.name = "o",
+                .values = "OUT",
+                .summary = "write to OUT; a picture if its name ends in .svg",
+                .check = check_file_name},
+           }});
 
 constexpr auto convert_specs =
     joined(input_specs, output_specs,
@@ -361,6 +390,8 @@ constexpr CommandSpec commands[] = {
      annotate_arguments, any_formats},
     {"histogram", "FILE [RANGE]", histogram_specs, "print ticks by address, bin by bin, with bars",
      "", "tally histogram gmon.out --program ./words read_words", histogram_arguments, any_formats},
+    {"timeline", "FILE", timeline_specs, "print what each thread did when", "",
+     "tally timeline perf.data --from 1.2s --to 3s -o timeline.svg", file_argument, any_formats},
     {"diff", "BEFORE AFTER", diff_specs, "print what changed from one profile to another", "",
      "tally diff before.callgrind after.callgrind", diff_arguments, any_formats},
     {"convert", "IN...", convert_specs, "write the sum of profiles in another format", "",

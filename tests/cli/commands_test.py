@@ -18,6 +18,7 @@ COMMANDS = [
     "tree",
     "annotate",
     "histogram",
+    "timeline",
     "diff",
     "convert",
     "merge",

@@ -24,6 +24,9 @@ struct SampleFilter {
   bool takes_all() const { return takes_all_rows() && event.empty(); }
 };
 
+// Fails with invalid_argument if the times end before they begin.
+TALLY_API Result<void> check_times(const SampleFilter &wanted);
+
 // Returns a profile with the selected samples and only the stacks, names and parts that they use.
 // An unknown thread, part or event is invalid_argument, and the error lists the known ones. If both
 // are known, but no sample belongs to both, the function fails with no_data. Times are unsupported

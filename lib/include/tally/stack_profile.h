@@ -166,7 +166,7 @@ TALLY_API bool measures_intervals(const StackProfile &profile, size_t value);
 
 // Fills a StackProfile. "Unified" below means that equal rows become one, with one id. Sums that do
 // not fit in int64_t are an overflow at finish() and snapshot(). A sampler keeps a builder while it
-// runs and takes snapshots of it.
+// runs and takes snapshots of it. It has many methods, because each table is filled by its own.
 class TALLY_API StackProfileBuilder {
 public:
   StackProfileBuilder();
@@ -207,6 +207,7 @@ public:
   // Adds a time of a sample, in any order. The amount is a part of the value, which this function
   // does not change.
   void add_time(const SampleTime &time) { profile_.times_.push_back(time); }
+  void reserve_times(size_t count) { profile_.times_.reserve(count); }
   void set_times_from_ns(uint64_t at_ns) { profile_.times_from_ns = at_ns; }
   void drop_times() { profile_.times_ = {}; }
 

@@ -76,13 +76,25 @@ Result<void> add_event_rows(StackProfileBuilder &builder, std::span<const EventK
                     fmt::format("holds samples of {} events; ticks count those of {}", used_count,
                                 events[*first].name),
                     source);
+  const bool has_times =
+      std::ranges::none_of(rows, [](const EventRow &row) { return row.at_ns == no_time; });
+  const uint64_t begin_ns = rows.empty() ? 0 : std::ranges::min(rows, {}, &EventRow::at_ns).at_ns;
+  if (has_times)
+    builder.reserve_times(rows.size() * std::min<size_t>(width, 2));
   std::vector<int64_t> values(width);
   for (const EventRow &row : rows) {
     std::ranges::fill(values, 0);
     if (column[row.event] != 0)
       values[column[row.event]] = row.period;
     values[0] = row.event == *first ? 1 : 0;
-    builder.add_sample(row.stack, row.thread, none<PartId>, values);
+    const uint32_t sample = builder.add_sample(row.stack, row.thread, none<PartId>, values);
+    if (!has_times)
+      continue;
+    const uint64_t at = row.at_ns - begin_ns;
+    if (row.event == *first)
+      builder.add_time({at, sample, 0, 1});
+    if (const size_t own = column[row.event]; own != 0)
+      builder.add_time({at, sample, static_cast<uint32_t>(own), row.period});
   }
   return {};
 }

@@ -13,11 +13,15 @@
 
 namespace tally {
 
+// The time of a sample whose time is not known.
+inline constexpr uint64_t no_time = UINT64_MAX;
+
 struct EventRow {
   StackId stack;
   ThreadId thread;
   uint32_t event;
   int64_t period;
+  uint64_t at_ns = no_time; // since any moment, which is the same for all rows
 };
 
 struct EventKind {
@@ -33,8 +37,9 @@ inline constexpr size_t most_sampled_events = 1024;
 
 // Adds the samples to `builder`. The first value counts the samples of the first event that has
 // samples. The values after it are the costs of the events. The first clock is named `cpu`. Events
-// are never added up, because two clocks measure the same time. `source` names the file in errors
-// and diagnostics.
+// are never added up, because two clocks measure the same time. If the times of all rows are known,
+// the samples have times, too, the first of which is 0. `source` names the file in errors and
+// diagnostics.
 Result<void> add_event_rows(StackProfileBuilder &builder, std::span<const EventKind> events,
                             std::span<const EventRow> rows, Diagnostics &diagnostics,
                             const std::string &source);

@@ -12,6 +12,7 @@
 #include <tally/tree.h>
 
 #include "report/disassembly.h"
+#include "report/timeline.h"
 
 namespace tally {
 
@@ -194,6 +195,36 @@ std::string to_json(const Disassembly &disassembly, uint32_t limit) {
   }
   const Json all{
       {"event", disassembly.event}, {"total", disassembly.total}, {"objects", std::move(objects)}};
+  return dump(all);
+}
+
+std::string to_json(const Timeline &timeline) {
+  Json threads = Json::array();
+  for (const Timeline::Thread &thread : timeline.threads) {
+    Json row{{"pid", thread.pid},
+             {"tid", thread.tid},
+             {"name", thread.name},
+             {"begin_ns", thread.begin_ns},
+             {"running", thread.running}};
+    if (timeline.has_waits) {
+      row["waiting"] = thread.waiting;
+      row["queued"] = thread.queued;
+    }
+    threads.push_back(std::move(row));
+  }
+  Json parts = Json::array();
+  for (const Timeline::Part &part : timeline.parts)
+    parts.push_back({{"part", part.number},
+                     {"trigger", part.trigger},
+                     {"begin_ns", part.begin_ns},
+                     {"end_ns", part.end_ns}});
+  const Json all{
+      {"axis",
+       {{"from_ns", timeline.from_ns}, {"to_ns", timeline.to_ns}, {"cells", timeline.cells()}}},
+      {"unit", timeline.has_durations ? "nanoseconds" : "samples"},
+      {"threads", std::move(threads)},
+      {"parts", std::move(parts)},
+      {"left_out", timeline.left_out}};
   return dump(all);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 
 #include "session/command_help.h"
 #include "support/alternatives.h"
+#include "support/duration.h"
 #include "support/number.h"
 
 namespace tally {
@@ -64,6 +66,15 @@ Result<void> check_events(std::string_view value) {
 
 Result<void> check_any_format(std::string_view value) {
   return without_source(format_by_name(value));
+}
+
+Result<void> check_time(std::string_view value) {
+  TALLY_CHECK(duration_of(value));
+  return {};
+}
+
+Result<void> check_format_or_time(std::string_view value) {
+  return is_like_duration(value) ? check_time(value) : check_any_format(value);
 }
 
 Result<void> check_file_name(std::string_view value) {
@@ -158,6 +169,13 @@ SampleFilter ParsedCommand::filter() const {
   if (has("part"))
     out.part = static_cast<uint32_t>(number("part"));
   out.event = value("event");
+  const auto time = [&](std::string_view option) -> std::optional<uint64_t> {
+    if (!is_like_duration(value(option)))
+      return std::nullopt;
+    return duration_of(value(option)).value();
+  };
+  out.from_ns = time("from");
+  out.to_ns = time("to");
   return out;
 }
 

@@ -17,10 +17,12 @@ using ValueCheck = Result<void>(std::string_view value);
 ValueCheck check_events;         // events that perf can sample, or "clock"
 ValueCheck check_profile_format; // a format that profiles can be written in
 ValueCheck check_any_format;
-ValueCheck check_file_name; // not empty
-ValueCheck check_directory; // an existing directory
-ValueCheck check_percent;   // 0 to 100
-ValueCheck check_nothing;   // any value, even an empty one: the command itself checks it
+ValueCheck check_time;           // a duration such as 1.2s
+ValueCheck check_format_or_time; // a value that begins like a number is a time
+ValueCheck check_file_name;      // not empty
+ValueCheck check_directory;      // an existing directory
+ValueCheck check_percent;        // 0 to 100
+ValueCheck check_nothing;        // any value, even an empty one: the command itself checks it
 
 // An option of a command, or a setting, which always has a default.
 struct OptionSpec {

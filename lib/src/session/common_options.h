@@ -52,6 +52,12 @@ inline constexpr OptionSpec part_option{.name = "part",
                                         .summary = "only samples of the part with this number",
                                         .most = UINT32_MAX};
 
+inline constexpr OptionSpec to_time_option{.name = "to",
+                                           .values = "T",
+                                           .summary =
+                                               "only what was counted up to this time (1.2s)",
+                                           .check = check_time};
+
 inline constexpr OptionSpec kernel_option{.name = "kernel",
                                           .summary = "show the kernel's functions below [kernel]"};
 inline constexpr OptionSpec json_option{.name = "json", .summary = "print JSON"};

@@ -230,6 +230,7 @@ Result<CostProfile> some_rows(const CostProfile &profile, const SampleFilter &wa
 
 template <class AnyProfile>
 Result<AnyProfile> filtered(const AnyProfile &profile, const SampleFilter &wanted) {
+  TALLY_CHECK(check_times(wanted));
   if (wanted.event.empty())
     return some_rows(profile, wanted);
   if (wanted.takes_all_rows())
@@ -239,6 +240,15 @@ Result<AnyProfile> filtered(const AnyProfile &profile, const SampleFilter &wante
 }
 
 } // namespace
+
+Result<void> check_times(const SampleFilter &wanted) {
+  if (wanted.to_ns.value_or(UINT64_MAX) > wanted.from_ns.value_or(0))
+    return {};
+  return fail(ErrorCode::invalid_argument,
+              wanted.from_ns.value_or(0) == 0 ? "expected a time after 0"
+                                              : "expected a time after that of --from",
+              "--to");
+}
 
 Result<StackProfile> filter_samples(const StackProfile &profile, const SampleFilter &wanted) {
   return filtered(profile, wanted);

@@ -202,7 +202,9 @@ bool Recording::handle_sample(const PerfRecord &record) {
   ThreadState &state = thread(sample.pid, sample.tid);
   if (state.id == none<ThreadId>)
     state.id = builder_.add_thread(sample.pid, sample.tid, state.name);
-  rows_.push_back({stack, state.id, static_cast<uint32_t>(number), static_cast<int64_t>(period)});
+  const bool has_time = (attr.layout.sample_type & PERF_SAMPLE_TIME) != 0;
+  rows_.push_back({stack, state.id, static_cast<uint32_t>(number), static_cast<int64_t>(period),
+                   has_time ? sample.time : no_time});
   return true;
 }
 

@@ -27,14 +27,24 @@ template <class Number> bool read_number(std::string_view text, Number &value, i
   return !text.empty() && fault == std::errc() && end == text.data() + text.size();
 }
 
-// Matches "1349.270032:".
-bool is_time(std::string_view word) {
+// Parses "1349.270032:", a time in seconds. A time that does not fit becomes UINT64_MAX.
+std::optional<uint64_t> time_of(std::string_view word) {
   if (!word.ends_with(':'))
-    return false;
+    return std::nullopt;
   word.remove_suffix(1);
   const size_t dot = word.find('.');
-  return dot != word.npos && is_made_of(word.substr(0, dot), digits) &&
-         is_made_of(word.substr(dot + 1), digits);
+  if (dot == word.npos || !is_made_of(word.substr(0, dot), digits) ||
+      !is_made_of(word.substr(dot + 1), digits))
+    return std::nullopt;
+  constexpr size_t most_digits = 9;
+  const std::string_view behind = word.substr(dot + 1, most_digits);
+  uint64_t ns = 0, fraction = 0;
+  bool fits = read_number(word.substr(0, dot), ns) && read_number(behind, fraction);
+  for (size_t i = behind.size(); i < most_digits; ++i)
+    fraction *= 10;
+  fits = fits && !__builtin_mul_overflow(ns, 1'000'000'000, &ns) &&
+         !__builtin_add_overflow(ns, fraction, &ns);
+  return fits ? ns : UINT64_MAX;
 }
 
 bool is_processor(std::string_view word) {
@@ -122,10 +132,9 @@ bool read_behind_ids(std::string_view line, std::span<const std::string_view> wo
   const auto word = [&] { return next < words.size() ? words[next] : std::string_view(); };
   if (is_processor(word()))
     ++next;
-  if (is_time(word())) {
-    out.has_time = true;
+  out.time_ns = time_of(word());
+  if (out.time_ns)
     ++next;
-  }
   if (word().starts_with("PERF_RECORD_")) {
     out.is_record = true;
     return true;
@@ -140,12 +149,12 @@ bool read_behind_ids(std::string_view line, std::span<const std::string_view> wo
   // "pool 12". If 12 were the thread, the time "1.5:" would stand where an event's name is
   // expected.
   if (event < words.size() && words[event].size() > 1 && words[event].ends_with(':') &&
-      !is_time(words[event])) {
+      !time_of(words[event])) {
     out.event = words[event].substr(0, words[event].size() - 1);
     next = event + 1;
   } else {
     out.period.reset();
-    if (!out.has_time)
+    if (!out.time_ns)
       return next == words.size();
   }
   if (next < words.size()) {
@@ -187,7 +196,7 @@ std::optional<SampleLine> sample_line(std::string_view line, bool bare) {
     SampleLine out;
     if (!read_ids(words[at], out) || !read_behind_ids(line, words, at + 1, out))
       continue;
-    if (!out.has_time && out.event.empty() && (!bare || at == 0))
+    if (!out.time_ns && out.event.empty() && (!bare || at == 0))
       continue;
     out.command = trimmed(line.substr(0, static_cast<size_t>(words[at].data() - line.data())));
     return out;

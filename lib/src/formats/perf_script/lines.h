@@ -19,7 +19,7 @@ struct FrameLine {
 struct SampleLine {
   std::string_view command;
   int32_t pid = 0, tid = 0; // 0 if missing
-  bool has_time = false;
+  std::optional<uint64_t> time_ns;
   std::optional<int64_t> period;
   std::string_view event; // "" if missing
   std::optional<FrameLine> frame;

@@ -69,6 +69,7 @@ private:
     ThreadId thread = none<ThreadId>;
     uint32_t event = 0;
     std::optional<int64_t> period;
+    uint64_t at_ns = no_time;
     std::vector<Frame> frames; // innermost first
   };
   struct Event {
@@ -119,6 +120,7 @@ private:
     builder_.rename_thread(sample_.thread, sample.command);
     sample_.event = event_of(sample.event);
     sample_.period = sample.period;
+    sample_.at_ns = sample.time_ns.value_or(no_time);
     if (sample.frame) {
       push(*sample.frame);
       is_frame_above_ = sample_.has_only_frame = true;
@@ -134,6 +136,7 @@ private:
       sample_.thread = none<ThreadId>;
       sample_.event = event_of({});
       sample_.period.reset();
+      sample_.at_ns = no_time;
     }
     push(*frame);
     is_frame_above_ = true;
@@ -194,7 +197,8 @@ private:
     } else {
       event.kind.has_periods = false;
     }
-    rows_.push_back({stack, sample_.thread, sample_.event, sample_.period.value_or(1)});
+    rows_.push_back(
+        {stack, sample_.thread, sample_.event, sample_.period.value_or(1), sample_.at_ns});
     sample_.frames.clear();
     sample_.open = sample_.has_only_frame = false;
   }
@@ -247,7 +251,7 @@ bool probe(std::string_view head) {
     if (!sample)
       return false;
     const auto frame = frame_line(next_line(head));
-    return sample->has_time || sample->frame || frame;
+    return sample->time_ns || sample->frame || frame;
   }
   return has_header; // the comments fill the whole head
 }
