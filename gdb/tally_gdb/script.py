@@ -98,6 +98,11 @@ class Profile:
         "calls"}]}]}."""
         return self._json("annotate", what)
 
+    def timeline(self, *, width: Optional[int] = None, limit: Optional[int] = None) -> Dict:
+        """Returns when each thread ran: {"axis": {"from_ns", "to_ns", "cells"}, "threads": [{"tid",
+        "name", "running", "waiting", "queued"}], "parts": […]}, with a number for each cell."""
+        return self._json("timeline", width=width, limit=limit)
+
     def histogram(self, what: Optional[str] = None, *, scale: Optional[int] = None) -> Dict:
         """Returns a histogram of the addresses LOW-HIGH or of a function: {"object", "event",
         "total", "outside", "bins": [{"low", "high", "ticks", "function", "lines"}]}. Bins without

@@ -17,6 +17,7 @@ COMMANDS = [
     "report",
     "tree",
     "annotate",
+    "timeline",
     "histogram",
     "dump",
     "load",

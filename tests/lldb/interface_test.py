@@ -18,6 +18,7 @@ COMMANDS = [
     "report",
     "tree",
     "annotate",
+    "timeline",
     "histogram",
     "dump",
     "load",

@@ -41,11 +41,14 @@ Result<Reply> run_profile_command(ProfileGroup &group, const ParsedCommand &comm
     ProfileCommand *run;
   };
   static constexpr Row rows[] = {
-      {"start", start_command},   {"stop", stop_command},           {"status", status_command},
-      {"report", report_command}, {"break", break_command},         {"list", list_command},
-      {"tree", tree_command},     {"annotate", annotate_command},   {"dump", dump_command},
-      {"load", load_command},     {"histogram", histogram_command}, {"diff", diff_command},
-      {"clear", clear_command},   {"config", config_command},       {"region", region_command},
+      {"start", start_command},   {"stop", stop_command},
+      {"status", status_command}, {"report", report_command},
+      {"break", break_command},   {"list", list_command},
+      {"tree", tree_command},     {"annotate", annotate_command},
+      {"dump", dump_command},     {"timeline", timeline_command},
+      {"load", load_command},     {"histogram", histogram_command},
+      {"diff", diff_command},     {"clear", clear_command},
+      {"config", config_command}, {"region", region_command},
   };
   for (const Row &row : rows)
     if (row.name == command.spec->name)

@@ -52,6 +52,11 @@ inline constexpr OptionSpec part_option{.name = "part",
                                         .summary = "only samples of the part with this number",
                                         .most = UINT32_MAX};
 
+inline constexpr OptionSpec from_time_option{.name = "from",
+                                             .values = "T",
+                                             .summary =
+                                                 "only what was counted after this time (300ms)",
+                                             .check = check_time};
 inline constexpr OptionSpec to_time_option{.name = "to",
                                            .values = "T",
                                            .summary =

@@ -13,7 +13,7 @@ namespace tally {
 using ProfileCommand = Result<Reply>(ProfileGroup &group, const ParsedCommand &command);
 ProfileCommand run_profile_command; // runs the one of these that has the command's name
 ProfileCommand start_command, stop_command, status_command, report_command, break_command,
-    list_command, tree_command, annotate_command, dump_command, load_command, histogram_command,
+    list_command, tree_command, timeline_command, annotate_command, dump_command, load_command, histogram_command,
     diff_command, clear_command, config_command, region_command;
 ProfileCommand annotate_code; // `annotate --asm`
 
@@ -28,6 +28,8 @@ using Show = std::function<Result<Reply>(Shown)>;
 // Calls `show` with the loaded profile or, if there is none, with what was sampled. The command's
 // --thread, --part and --kernel are applied first.
 Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show show);
+// Does the same without the options that select samples.
+Result<Reply> with_all_shown(ProfileGroup &group, const ParsedCommand &command, Show show);
 // Returns the lines below a table: its file or region, what was not sampled, and warnings.
 std::string footer(ProfileGroup &group);
 // Returns the diagnostics that say why names may be wrong: a file that was replaced since it ran,
@@ -40,6 +42,4 @@ std::vector<StatusRow> status_rows(ProfileGroup &group);
 // the region that follows a table, without a line end.
 void add_region(const Region &region, std::vector<StatusRow> &rows);
 std::string region_footer(const Region &region);
-// Returns "1.23 s".
-
 } // namespace tally

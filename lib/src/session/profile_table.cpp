@@ -8,6 +8,7 @@
 
 #include <tally/formats.h>
 
+#include "report/timeline.h"
 #include "session/command_help.h"
 #include "session/common_options.h"
 
@@ -33,41 +34,50 @@ constexpr auto all_options_of_start =
 
 constexpr std::array<OptionSpec, 1> status_options{json_option};
 
-constexpr std::array<OptionSpec, 8> report_options{
-    by_option(report_keys), report_sort_option, event_option,    thread_option, part_option,
-    kernel_option,          limit_option("20"), json_rows_option};
+constexpr std::array<OptionSpec, 4> options_that_select{thread_option, part_option,
+                                                        from_time_option, to_time_option};
 
-constexpr std::array<OptionSpec, 9> tree_options{{
-    callers_option,
-    tree_by_option,
-    event_option,
-    thread_option,
-    part_option,
-    kernel_option,
-    full_option,
-    limit_option("40", "show the N heaviest calls; 0 shows all"),
-    {.name = "json", .summary = "print JSON, with all calls unless --limit is given"},
-}};
+constexpr auto report_options =
+    joined(std::array<OptionSpec, 3>{by_option(report_keys), report_sort_option, event_option},
+           options_that_select,
+           std::array<OptionSpec, 3>{kernel_option, limit_option("20"), json_rows_option});
 
-constexpr std::array<OptionSpec, 5> annotate_options{{
-    {.name = "asm", .summary = "show the instructions of FUNCTION, with samples beside each"},
-    event_option,
-    thread_option,
-    part_option,
-    json_option,
-}};
+constexpr auto tree_options = joined(
+    std::array<OptionSpec, 3>{callers_option, tree_by_option, event_option}, options_that_select,
+    std::array<OptionSpec, 4>{
+        {kernel_option,
+         full_option,
+         limit_option("40", "show the N heaviest calls; 0 shows all"),
+         {.name = "json", .summary = "print JSON, with all calls unless --limit is given"}}});
 
-constexpr std::array<OptionSpec, 5> dump_options{{
-    {.name = "format",
-     .values = "FORMAT",
-     .summary = "the format, if the file name does not imply it",
-     .check = check_profile_format},
-    {.name = "parts",
-     .summary = "write one file per part: FILE.1, FILE.2, …\n(Callgrind's format only)"},
-    event_option,
-    thread_option,
-    part_option,
-}};
+constexpr auto annotate_options = joined(
+    std::array<OptionSpec, 2>{
+        {{.name = "asm", .summary = "show the instructions of FUNCTION, with samples beside each"},
+         event_option}},
+    options_that_select, std::array<OptionSpec, 1>{json_option});
+
+constexpr auto dump_options = joined(
+    std::array<OptionSpec, 3>{
+        {{.name = "format",
+          .values = "FORMAT",
+          .summary = "the format, if the file name does not imply it",
+          .check = check_profile_format},
+         {.name = "parts",
+          .summary = "write one file per part: FILE.1, FILE.2, …\n(Callgrind's format only)"},
+         event_option}},
+    options_that_select);
+
+constexpr auto timeline_options =
+    joined(std::array<OptionSpec, 1>{{{.name = "width",
+                                       .values = "N",
+                                       .fallback = "80",
+                                       .summary = "the columns of the text; with --json, the\n"
+                                                  "number of stretches of the time",
+                                       .least = least_timeline_width,
+                                       .most = most_timeline_width}}},
+           options_that_select,
+           std::array<OptionSpec, 2>{limit_option("20", "show the N busiest threads; 0 shows all"),
+                                     json_option});
 
 constexpr std::array<OptionSpec, 4> diff_options{by_option(diff_keys), diff_sort_option,
                                                  limit_option("20"), json_rows_option};
@@ -152,6 +162,14 @@ constexpr CommandSpec commands[] = {
      "FUNCTION is a full name, its last components, or any name of the function in a\n"
      "symbol table (`write` for `__GI___libc_write`).",
      "profile tree parse --limit 20"},
+    {"timeline", "[FILE.svg]", timeline_options, "show when each thread ran and waited",
+     "Each thread has a row, in which a character stands for a stretch of the time that\n"
+     "the program ran: # is running, . is waiting, - is ready without a processor, and\n"
+     "| is a stop of the debugger. Waits are known if sampling began with --clock wall.\n"
+     "With FILE.svg, the same is drawn as a picture.\n"
+     "--from and --to, here and in the tables, are running time: what the program spent\n"
+     "at the prompt is not part of it.",
+     "profile timeline --width 100"},
     {"annotate", "FUNCTION|FILE[:LINE]", annotate_options,
      "show source text with samples beside each line",
      "The argument selects the lines of a function, of a file, or around one line.\n"

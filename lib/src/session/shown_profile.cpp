@@ -85,6 +85,13 @@ Result<Reply> with_samples(ProfileGroup &group, const ParsedCommand &command, Sa
   });
 }
 
+Result<Reply> with_all_shown(ProfileGroup &group, const ParsedCommand &command, Show show) {
+  const auto show_all = [show = std::move(show)](const auto &profile) { return show(&profile); };
+  if (const auto loaded = group.profiles.loaded()) // held until `show` has returned
+    return std::visit(show_all, loaded->read.profile);
+  return with_samples(group, command, show_all);
+}
+
 Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show show) {
   const auto unfolded = [show = std::move(show),
                          unfolds = command.has("kernel")](const auto &profile) -> Result<Reply> {
@@ -93,16 +100,17 @@ Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show
     TALLY_TRY(whole, unfold_kernel(profile));
     return show(&whole);
   };
-  const auto show_some = [unfolded,
-                          wanted = command.filter()](const auto &profile) -> Result<Reply> {
-    if (wanted.takes_all())
-      return unfolded(profile);
-    TALLY_TRY(some, filter_samples(profile, wanted));
-    return unfolded(some);
-  };
-  if (const auto loaded = group.profiles.loaded()) // held until `show` has returned
-    return std::visit(show_some, loaded->read.profile);
-  return with_samples(group, command, show_some);
+  return with_all_shown(group, command,
+                        [unfolded, wanted = command.filter()](Shown shown) -> Result<Reply> {
+                          return std::visit(
+                              [&](const auto *profile) -> Result<Reply> {
+                                if (wanted.takes_all())
+                                  return unfolded(*profile);
+                                TALLY_TRY(some, filter_samples(*profile, wanted));
+                                return unfolded(some);
+                              },
+                              shown);
+                        });
 }
 
 std::string footer(ProfileGroup &group) {

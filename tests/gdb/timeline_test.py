@@ -1,0 +1,148 @@
+"""Tests `profile timeline`, and --from and --to of the tables."""
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Dict
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import GdbCase, Play, play_gdb
+from support.chance import with_one_retry
+from support.programs import program
+from support.skips import need_kernel_samples, run_unittests
+
+PHASE = 0.3  # seconds
+REPORT = "profile report --json --limit 0"
+# Sets `end` to the running time, in µs, at which the first part ends.
+END = (
+    "python import json; end = json.loads(gdb.execute('profile timeline --json', to_string=True))"
+    "['parts'][0]['end_ns'] // 1000"
+)
+
+
+class TimelineTest(GdbCase):
+    def setUp(self) -> None:
+        super().setUp()
+        need_kernel_samples()
+
+    def play(self, *commands: str) -> Play:
+        """Samples the three phases, with two seconds at the prompt before the third."""
+        play = play_gdb(
+            [
+                "profile start --clock wall --frequency 2000",
+                "break second",
+                "run",
+                "shell sleep 2",
+                "continue",
+                *commands,
+            ],
+            program("phases"),
+            [str(PHASE)],
+        )
+        self.assertEqual(play.stderr, "", play)
+        return play
+
+    def cpu_of(self, play: Play, command: str) -> Dict[str, float]:
+        """Returns the CPU time of each function, in seconds."""
+        rows = json.loads(play.text(command))["functions"]
+        return {row["name"]: row["self"][0] / 1e9 for row in rows}
+
+    def test_three_phases(self) -> None:
+        with_one_retry(self, self.measure_three_phases)
+
+    def measure_three_phases(self) -> None:
+        play = self.play("profile timeline --json --width 90", "profile timeline --width 90")
+        shown = json.loads(play.text("profile timeline --json --width 90"))
+        end = shown["axis"]["to_ns"] / 1e9
+        # The time at the prompt is no part of the axis, but the program's start is.
+        self.assertGreater(end, 3 * PHASE - 0.01)
+        self.assertLess(end, 3 * PHASE + 1)
+        main = min(shown["threads"], key=lambda thread: int(thread["begin_ns"]))
+        cell = (shown["axis"]["to_ns"] - shown["axis"]["from_ns"]) / shown["axis"]["cells"]
+
+        def share(state: str, begin: float, stop: float) -> float:
+            """Returns the share of a stretch, in seconds, that the thread was in the state."""
+            first, last = int(begin * 1e9 / cell) + 1, int(stop * 1e9 / cell)
+            return float(sum(main[state][first:last])) / (cell * (last - first))
+
+        asleep = (
+            next(i for i, waited in enumerate(main["waiting"]) if waited > cell / 2) * cell / 1e9
+        )
+        first = (asleep - PHASE + 0.02, asleep - 0.02)
+        self.assertGreater(share("running", *first) + share("queued", *first), 0.8)
+        self.assertGreater(share("waiting", asleep + 0.02, asleep + PHASE - 0.02), 0.95)
+        self.assertLess(share("waiting", asleep + PHASE + 0.02, asleep + 2 * PHASE - 0.02), 0.1)
+        stop = shown["parts"][0]["end_ns"] / 1e9
+        self.assertAlmostEqual(stop, asleep + PHASE, delta=0.02)
+        worker = max(shown["threads"], key=lambda thread: int(thread["begin_ns"]))
+        self.assertEqual(worker["name"], "worker")
+        row = next(
+            line
+            for line in play.text("profile timeline --width 90").splitlines()
+            if "phases" in line and "." in line
+        )
+        self.assertRegex(row, r"[#-]+\.+ ?\|?[#-]+")
+
+    def test_slices(self) -> None:
+        with_one_retry(self, self.measure_slices)
+
+    def measure_slices(self) -> None:
+        # In ms from the end of the first part: in `first`, asleep, and in `second`.
+        cuts = [-PHASE * 1500, -PHASE * 500, PHASE * 500]
+        slices = [
+            f"python gdb.execute('{REPORT}{begin}{to}')"
+            for begin, to in zip(
+                ["", *(f" --from %dus' % (end + {cut:.0f}000) + '" for cut in cuts)],
+                [*(f" --to %dus' % (end + {cut:.0f}000) + '" for cut in cuts), ""],
+            )
+        ]
+        play = self.play(END, REPORT, *slices)
+        whole = json.loads(play.text(REPORT))
+        sums = [0] * len(whole["totals"])
+        for command in slices:
+            for i, total in enumerate(json.loads(play.text(command))["totals"]):
+                sums[i] += total
+        for name, total, parts in zip(whole["events"], whole["totals"], sums):
+            # Intervals are cut at multiples of 10 µs.
+            self.assertAlmostEqual(parts / 1e9, total / 1e9, delta=0.001, msg=name)
+        self.assertNotIn("second", self.cpu_of(play, slices[0]))
+        self.assertNotIn("first", self.cpu_of(play, slices[-1]))
+
+    def test_the_end_of_a_part_is_exact(self) -> None:
+        """`second` begins where the part ends; 10 ms before and after, the functions differ."""
+        before, after = (
+            f"python gdb.execute('{REPORT} --{option} %dus' % (end {shift} 10000))"
+            for option, shift in (("to", "-"), ("from", "+"))
+        )
+        play = self.play(END, before, after)
+        self.assertNotIn("second", self.cpu_of(play, before))
+        self.assertIn("first", self.cpu_of(play, before))
+        self.assertNotIn("first", self.cpu_of(play, after))
+        self.assertIn("second", self.cpu_of(play, after))
+
+    def test_refusals(self) -> None:
+        commands = [
+            "profile timeline --from 300ms --to 100ms",
+            "profile timeline --from 20s",
+            "profile report --from soon",
+            "profile timeline out.png",
+            "profile timeline --width 3",
+        ]
+        play = play_gdb(
+            ["profile start --clock wall", "run", *commands], program("phases"), ["0.05"]
+        )
+        self.assertEqual(
+            play.stderr.splitlines(),
+            [
+                "--to: expected a time after that of --from",
+                "--from: there are no samples between these times",
+                "--from: expected a time such as 1.2s, 300ms or 15us, found 'soon'",
+                "out.png: a timeline is written as an SVG: name a FILE.svg",
+                "--width: expected a whole number from 40 to 10000, found '3'",
+            ],
+        )
+
+
+if __name__ == "__main__":
+    run_unittests()
