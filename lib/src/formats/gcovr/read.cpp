@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
-#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -11,6 +9,7 @@
 #include "formats/gcovr/gcovr.h"
 #include "formats/gcovr/rows.h"
 #include "model/coverage_findings.h"
+#include "support/json_progress.h"
 #include "transform/coverage_sum.h"
 
 namespace tally::gcovr {
@@ -19,45 +18,15 @@ namespace {
 
 constexpr size_t most_depth = 64; // a tracefile needs 8
 
-// An iterator over the text that records how far the parser has read, because the parser does not
-// pass its offset to the handler.
-class Cursor {
-public:
-  using iterator_category = std::forward_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char *;
-  using reference = const char &;
-
-  Cursor() = default;
-  Cursor(const char *at, const char **progress) : at_(at), progress_(progress) {}
-  reference operator*() const { return *at_; }
-  Cursor &operator++() {
-    *progress_ = ++at_;
-    return *this;
-  }
-  Cursor operator++(int) {
-    Cursor before = *this;
-    ++*this;
-    return before;
-  }
-  friend bool operator==(const Cursor &a, const Cursor &b) { return a.at_ == b.at_; }
-
-private:
-  const char *at_ = nullptr;
-  const char **progress_ = nullptr;
-};
-
 // Handles the parser's events. It has many methods, because the parser's interface requires 14.
 // Collects the files in the order of the text; finish() sorts the files and adds up those with the
 // same path.
 class Handler {
 public:
   Handler(std::string_view text, const std::string &source, Diagnostics &diagnostics)
-      : text_(text), progress_(text.data()), source_(source), diagnostics_(diagnostics) {}
+      : text_(text), progress_(text), source_(source), diagnostics_(diagnostics) {}
 
-  Cursor begin() { return {text_.data(), &progress_}; }
-  Cursor end() { return {text_.data() + text_.size(), &progress_}; }
+  JsonProgress &progress() { return progress_; }
   Result<Coverage> finish();
 
   // nlohmann::json calls these functions, and stops if one of them returns false.
@@ -75,7 +44,7 @@ public:
   bool start_array(size_t);
   bool end_array();
   bool parse_error(size_t position, const std::string &token,
-                   const nlohmann::json::exception &fault);
+                   const nlohmann::json::exception &reported);
 
 private:
   // The values of the open objects, indexed by Key. Only one object of each kind is open at a time,
@@ -95,7 +64,7 @@ private:
   bool fault_at(size_t offset, std::string message);
   // Reports an error at the value that was read last.
   bool fault(std::string message) { return fault_at(value_offset(), std::move(message)); }
-  size_t here() const { return static_cast<size_t>(progress_ - text_.data()); }
+  size_t here() const { return progress_.offset(); }
   size_t value_offset() const;
   bool finding(Severity severity, std::string message, std::string_view key);
   bool warn(CoverageFinding what) {
@@ -120,7 +89,7 @@ private:
   bool end_file();
 
   const std::string_view text_;
-  const char *progress_;
+  JsonProgress progress_;
   const std::string &source_;
   Diagnostics &diagnostics_;
   std::optional<Error> error_;
@@ -144,36 +113,9 @@ bool Handler::fault_at(size_t offset, std::string message) {
 }
 
 // Returns the offset of the value that was read last. If an object has just ended, this is the
-// offset of its beginning. Otherwise the parser is directly behind the value, or one character
-// further if the value is a number.
+// offset of its beginning.
 size_t Handler::value_offset() const {
-  if (ended_)
-    return starts_[static_cast<size_t>(*ended_)];
-  size_t at = here();
-  const auto is_word = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == 'E' || c == '-' || c == '+' ||
-           c == '.';
-  };
-  if (at == 0)
-    return 0;
-  --at;
-  if (text_[at] == '"' && at > 0) {
-    const auto escaped = [&](size_t quote) {
-      size_t slashes = 0;
-      while (slashes < quote && text_[quote - 1 - slashes] == '\\')
-        ++slashes;
-      return slashes % 2 == 1;
-    };
-    do
-      --at;
-    while (at > 0 && (text_[at] != '"' || escaped(at)));
-    return at;
-  }
-  if (!is_word(text_[at]) && at > 0 && is_word(text_[at - 1]))
-    --at;
-  while (is_word(text_[at]) && at > 0 && is_word(text_[at - 1]))
-    --at;
-  return at;
+  return ended_ ? starts_[static_cast<size_t>(*ended_)] : json_value_offset(text_, here());
 }
 
 bool Handler::finding(Severity severity, std::string message, std::string_view key) {
@@ -522,17 +464,9 @@ bool Handler::end_file() {
   return true;
 }
 
-bool Handler::parse_error(size_t, const std::string &, const nlohmann::json::exception &fault) {
-  constexpr int number_too_large = 406;
-  if (fault.id == number_too_large)
-    return this->fault("the number is too large");
-  const size_t at = here();
-  const std::string_view why = fault.what();
-  if (at >= text_.size() &&
-      (why.find("end of input") != why.npos || why.find("missing closing quote") != why.npos))
-    return fault_at(text_.size(), "truncated: the JSON does not end");
-  const size_t bad = at == 0 ? 0 : at - 1;
-  return fault_at(bad, fmt::format("is not JSON here: found '{}'", text_.substr(bad, 20)));
+bool Handler::parse_error(size_t, const std::string &, const nlohmann::json::exception &reported) {
+  JsonProgress::Fault fault = progress_.fault(reported.id, reported.what());
+  return fault_at(fault.offset, std::move(fault.message));
 }
 
 Result<Coverage> Handler::finish() {
@@ -579,7 +513,8 @@ bool probe(std::string_view head) {
 Result<Coverage> read(ByteSource &source, Diagnostics &diagnostics) {
   TALLY_TRY(text, source.rest());
   Handler handler(text, source.name(), diagnostics);
-  static_cast<void>(nlohmann::json::sax_parse(handler.begin(), handler.end(), &handler));
+  static_cast<void>(
+      nlohmann::json::sax_parse(handler.progress().begin(), handler.progress().end(), &handler));
   return handler.finish();
 }
 
