@@ -136,7 +136,7 @@ class TimelineTest(GdbCase):
             play.stderr.splitlines(),
             [
                 "--to: expected a time after that of --from",
-                "--from: there are no samples between these times",
+                "there are no samples between these times",
                 "--from: expected a time such as 1.2s, 300ms or 15us, found 'soon'",
                 "out.png: a timeline is written as an SVG: name a FILE.svg",
                 "--width: expected a whole number from 40 to 10000, found '3'",

@@ -70,8 +70,7 @@ tl::unexpected<Error> no_times(const SampleFilter &wanted) {
 }
 tl::unexpected<Error> nothing_left(const SampleFilter &wanted) {
   if (!wanted.takes_all_times())
-    return fail(ErrorCode::no_data, "there are no samples between these times",
-                wanted.from_ns ? "--from" : "--to");
+    return fail(ErrorCode::no_data, "there are no samples between these times");
   return fail(ErrorCode::no_data, wanted.part && !wanted.thread.empty()
                                       ? fmt::format("thread '{}' has no samples in part {}",
                                                     wanted.thread, *wanted.part)
