@@ -155,7 +155,7 @@ Result<void> write_output(const Content &content, const Format &format,
               how.gcovr_version = version;
               return write_content(content, format, how);
             }));
-  TALLY_CHECK(write_file(options.path, written.bytes));
+  TALLY_CHECK(write_file(options.path, format, written));
   for (const std::string &what : written.lost)
     say(fmt::format("tally: not in {}: {}", format.name, what));
   return {};

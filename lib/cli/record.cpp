@@ -440,7 +440,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   TALLY_TRY(profile, std::move(named));
   TALLY_TRY(written, write_profile(profile, *format));
   const std::string path = path_for(pid);
-  TALLY_CHECK(write_file(path, written.bytes));
+  TALLY_CHECK(write_file(path, *format, written));
   // A format of addresses may leave out samples. Of what other formats lose, only the event's name
   // changes what the counts mean.
   for (const std::string &what : written.lost)

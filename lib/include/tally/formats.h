@@ -1,6 +1,7 @@
 // Lists the file formats in one table, and reads and writes files through it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,6 +48,10 @@ struct Written {
   std::vector<std::string> lost; // one phrase for each kind of information that was left out
 };
 
+// Whether a written file is compressed with gzip. If `by_name`, write_file() compresses it if its
+// name ends in .gz.
+enum class Gzip : uint8_t { never, always, by_name };
+
 struct Format {
   std::string_view name;
   std::string_view summary;
@@ -54,7 +59,7 @@ struct Format {
   std::vector<std::string_view> file_names;
   // For a format without `file_names`: a pattern for a new file, with `*` for the caller's stem.
   std::string_view default_name{};
-  bool is_gzip = false; // the written file is compressed with gzip, as its name says (.gz)
+  Gzip gzip = Gzip::never;
   // Judges by the first bytes of a file whether it is of this format. `head` has 4 KiB, more if the
   // first line is longer, or the whole file if that is shorter. Null if the format cannot be read.
   bool (*probe)(std::string_view head) = nullptr;
@@ -151,6 +156,9 @@ TALLY_API Result<Written> write_coverage(const Coverage &coverage, const Format 
 // CounterFile::bytes() returns them.
 TALLY_API Result<Written> write_content(const Content &content, const Format &format,
                                         const WriteOptions &options = {});
+// Writes the file, compressed with gzip if its name and the format demand it.
+TALLY_API Result<void> write_file(const std::string &path, const Format &format,
+                                  const Written &written);
 // Writes each part as a file of its own, as Callgrind does, in the order of the parts' numbers. A
 // format that does not hold costs is unsupported. A profile without parts is no_data.
 TALLY_API Result<std::vector<Written>>

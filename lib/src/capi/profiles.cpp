@@ -284,7 +284,7 @@ tally_error *tally_profile_write(const tally_profile *profile, const char *path,
         TALLY_TRY(writing, writing_of(path, options));
         TALLY_TRY(written, write_named_profile(profile->read, *writing.format, writing.how));
         auto out = lost_table(written);
-        TALLY_CHECK(write_file(writing.path, written.bytes));
+        TALLY_CHECK(write_file(writing.path, *writing.format, written));
         return out;
       },
       [lost](TablePtr table) {
@@ -325,7 +325,7 @@ tally_error *tally_convert(const char *const *paths, size_t count,
         writing.how.names = program.get();
         TALLY_TRY(written, write_content(content, *writing.format, writing.how));
         TwoTables out{table_of(found), lost_table(written)};
-        TALLY_CHECK(write_file(writing.path, written.bytes));
+        TALLY_CHECK(write_file(writing.path, *writing.format, written));
         return out;
       },
       [&](TwoTables out) {

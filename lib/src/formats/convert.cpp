@@ -8,6 +8,7 @@
 #include <tally/merge.h>
 #include <tally/pc_costs.h>
 
+#include "support/gzip.h"
 #include "transform/coverage_costs.h"
 
 namespace tally {
@@ -224,6 +225,16 @@ Result<Written> write_content(const Content &content, const Format &format,
                             format.name));
   TALLY_TRY(bytes, std::get<std::unique_ptr<CounterFile>>(content)->bytes());
   return Written{std::move(bytes), {}};
+}
+
+Result<void> write_file(const std::string &path, const Format &format, const Written &written) {
+  if (format.gzip != Gzip::by_name || !path.ends_with(".gz")) {
+    TALLY_CHECK(write_file(path, written.bytes));
+    return {};
+  }
+  TALLY_TRY(packed, gzip_packed(written.bytes));
+  TALLY_CHECK(write_file(path, packed));
+  return {};
 }
 
 Result<std::vector<Written>> write_parts(const StackProfile &profile, const Format &format,

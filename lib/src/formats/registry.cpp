@@ -13,6 +13,7 @@
 #include "formats/cobertura/cobertura.h"
 #include "formats/sonarqube/sonarqube.h"
 #endif
+#include "formats/firefox/firefox.h"
 #include "formats/flamegraph/flamegraph.h"
 #include "formats/folded/folded.h"
 #include "formats/foreign.h"
@@ -46,6 +47,13 @@ std::span<const Format> formats() {
        .default_name = "*.cobertura.xml",
        .write_coverage = cobertura::write},
 #endif
+      {.name = "firefox",
+       .summary = "samples on a time axis, for Firefox Profiler (profiler.firefox.com)",
+       .file_names = {"*.firefox.json", "*.firefox.json.gz"},
+       .gzip = Gzip::by_name,
+       .probe = firefox::probe,
+       .read = firefox::read,
+       .write_stacks = firefox::write},
       {.name = "flamegraph",
        .summary = "a flame graph: an SVG that any browser opens",
        .file_names = {"*.svg"},
@@ -104,7 +112,7 @@ std::span<const Format> formats() {
       {.name = "pprof",
        .summary = "gzipped profile.proto, for `go tool pprof` and others",
        .file_names = {"*.pb.gz", "*.pprof"},
-       .is_gzip = true,
+       .gzip = Gzip::always,
        .probe = pprof::probe,
        .read = pprof::read,
        .write_stacks = pprof::write},

@@ -133,7 +133,7 @@ Result<Reply> dump_command(ProfileGroup &group, const ParsedCommand &command) {
       return dump_parts(group, *sampled, path, *format);
     TALLY_TRY(written,
               std::visit([&](auto *each) { return write_profile(*each, *format); }, shown));
-    TALLY_CHECK(write_file(path, written.bytes));
+    TALLY_CHECK(write_file(path, *format, written));
     const std::string what = sampled ? totals_text(*sampled) : loaded->path;
     return printed(fmt::format("Wrote {} to {} ({}).\n{}{}", what, path, format->name,
                                lost_lines(written),

@@ -145,7 +145,7 @@ bool needs_names(const Content &content, const Format &to) {
 
 Result<void> check_output_name(const std::string &path, const Format &format) {
   const size_t size = unpacked_name(path).size();
-  if (size < path.size() && !(format.is_gzip && path.ends_with(".gz")))
+  if (size < path.size() && !(format.gzip != Gzip::never && path.ends_with(".gz")))
     return fail(ErrorCode::invalid_argument,
                 fmt::format("output is not compressed: remove {} from the name, or write to - and "
                             "compress that",

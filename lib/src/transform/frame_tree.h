@@ -27,6 +27,8 @@ public:
   static Result<FrameTree> of(const StackProfile &profile);
 
   const std::vector<TreeFrame> &frames() const { return frames_; }
+  uint32_t frame_of(SourceFunctionId function) const { return frame_of_[index_of(function)]; }
+  uint32_t unknown_frame() const { return unknown_; } // of code without a function
   uint32_t size() const { return static_cast<uint32_t>(nodes_.size()); }
 
   struct Node {
@@ -49,7 +51,7 @@ private:
 
   std::vector<TreeFrame> frames_;
   std::vector<uint32_t> frame_of_; // by SourceFunctionId
-  uint32_t unknown_ = 0;           // the frame of code without a function
+  uint32_t unknown_ = 0;
   std::vector<Node> nodes_;
   std::vector<uint32_t> leaves_; // by StackId
   uint32_t stackless_ = none<uint32_t>;
