@@ -13,6 +13,7 @@
 #include "formats/cobertura/cobertura.h"
 #include "formats/sonarqube/sonarqube.h"
 #endif
+#include "formats/cpuprofile/cpuprofile.h"
 #include "formats/firefox/firefox.h"
 #include "formats/flamegraph/flamegraph.h"
 #include "formats/folded/folded.h"
@@ -47,6 +48,12 @@ std::span<const Format> formats() {
        .default_name = "*.cobertura.xml",
        .write_coverage = cobertura::write},
 #endif
+      {.name = "cpuprofile",
+       .summary = "one thread on a time axis, for Chrome DevTools and VS Code",
+       .file_names = {"*.cpuprofile"},
+       .probe = cpuprofile::probe,
+       .read = cpuprofile::read,
+       .write_stacks = cpuprofile::write},
       {.name = "firefox",
        .summary = "samples on a time axis, for Firefox Profiler (profiler.firefox.com)",
        .file_names = {"*.firefox.json", "*.firefox.json.gz"},

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <tally/formats.h>
+
+namespace tally::cpuprofile {
+
+bool probe(std::string_view head);
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics);
+Result<Written> write(const StackProfile &profile, const WriteOptions &options);
+
+// V8's names of the node above all others, and of the time in which nothing ran.
+inline constexpr std::string_view root_name = "(root)", idle_name = "(idle)";
+
+} // namespace tally::cpuprofile
