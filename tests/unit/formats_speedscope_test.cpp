@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -9,7 +11,7 @@
 #include <tally/version.h>
 
 #include "formats/speedscope/speedscope.h"
-#include "random_profile.h"
+#include "timed_profile.h"
 
 namespace tally::formats_speedscope_test {
 namespace {
@@ -125,11 +127,13 @@ TEST(Speedscope, DescribesTheProfile) {
   EXPECT_EQ(file["name"], "./prog \"x\"");
   EXPECT_EQ(file["activeProfileIndex"], 1);
   EXPECT_EQ(file["shared"]["frames"],
-            Json::parse(R"([{"name": "[unknown]"}, {"name": "f", "file": "z/a.c", "line": 7},
+            Json::parse(
+                R"([{"name": "[unknown]"}, {"name": "f", "file": "z/a.c", "line": 7},
                             {"name": "leaf", "file": "/lib/libz.so.1"}])"));
   ASSERT_EQ(file["profiles"].size(), 3u);
   EXPECT_EQ(file["profiles"][0],
-            Json::parse(R"json({"type": "sampled", "name": "worker (6)", "unit": "nanoseconds",
+            Json::parse(
+                R"json({"type": "sampled", "name": "worker (6)", "unit": "nanoseconds",
                                 "startValue": 0, "endValue": 500000, "samples": [[1, 2]],
                                 "weights": [500000]})json"));
   EXPECT_EQ(file["profiles"][1]["name"], "thread 7");
@@ -173,6 +177,63 @@ TEST(Speedscope, ReportsWhatIsLost) {
   const auto out = speedscope::write(*made.builder.finish(), {});
   ASSERT_TRUE(out);
   EXPECT_EQ(out->lost.size(), 4u);
+}
+
+// Returns the names of the leaves of a profile's samples.
+std::vector<std::string> leaves_of(const Json &file, size_t profile) {
+  std::vector<std::string> out;
+  for (const Json &sample : file["profiles"][profile]["samples"])
+    out.push_back(file["shared"]["frames"][sample.back().get<size_t>()]["name"]);
+  return out;
+}
+
+TEST(Speedscope, FollowsTheOrderOfTime) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  builder.add_value_type("wait", "nanoseconds");
+  builder.set_period_ns(1'000'000);
+  const auto row_of = [&](std::string_view name, int64_t ticks, int64_t wait) {
+    const SourceLine line{builder.add_function({builder.intern(name), {}, {}, {}, 0}), {}, 0};
+    const StackId stack =
+        builder.push(none<StackId>, builder.add_location(none<MappingId>, 0, std::span(&line, 1)));
+    return builder.add_sample(stack, none<ThreadId>, none<PartId>,
+                              std::vector<int64_t>{ticks, wait});
+  };
+  const uint32_t a = row_of("a", 5, 7'000'000), b = row_of("b", 1, 4'000'000);
+  row_of("c", 2, 0); // its times are unknown
+  builder.add_time({3'000'000, b, 0, 1});
+  for (const uint64_t ms : {1u, 2u, 4u})
+    builder.add_time({ms * 1'000'000, a, 0, 1});
+  // The longer wait begins first, and ends last.
+  builder.add_time({20'000'000, a, 1, 7'000'000});
+  builder.add_time({19'000'000, b, 1, 4'000'000});
+  const StackProfile profile = *builder.finish();
+  const Json file = written(profile);
+  ASSERT_EQ(file["profiles"].size(), 2u);
+  EXPECT_EQ(leaves_of(file, 0), (std::vector<std::string>{"a", "b", "a", "a", "c"}));
+  EXPECT_EQ(file["profiles"][0]["weights"],
+            Json::parse("[2000000, 1000000, 1000000, 2000000, 2000000]"));
+  EXPECT_EQ(leaves_of(file, 1), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(file["profiles"][1]["weights"], Json::parse("[7000000, 4000000]"));
+  EXPECT_EQ(speedscope::write(profile, {})->lost.size(), 1u);
+}
+
+TEST(Speedscope, KeepsTotalsOfProfilesWithTimes) {
+  Random random(183);
+  for (int round = 0; round < rounds(100); ++round) {
+    const StackProfile profile = random_timed_profile(random, 40, round % 2 == 0);
+    std::map<std::string, int64_t> totals;
+    const Json file = written(profile);
+    for (const Json &each : file["profiles"]) {
+      const auto name = each["name"].get<std::string>();
+      totals[name.substr(0, name.find(':'))] += each["endValue"].get<int64_t>();
+    }
+    const std::vector<int64_t> expected = profile.totals();
+    ASSERT_EQ(totals["ticks"], expected[0] * 1'000'000);
+    ASSERT_EQ(totals["wait"], expected[1]);
+    ASSERT_EQ(totals["queued"], expected[2]);
+    ASSERT_EQ(totals["waits"], expected[3]);
+  }
 }
 
 // The names of both formats end in .json.

@@ -1,10 +1,14 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include <tally/version.h>
 
+#include "formats/sample_times.h"
 #include "formats/speedscope/speedscope.h"
 #include "support/checked.h"
 #include "support/json_text.h"
@@ -33,50 +37,59 @@ Result<Unit> unit_of(const StackProfile &profile, size_t value) {
   return Unit{found == known.end() ? "none" : *found};
 }
 
-// One value of the samples of one thread. Each is a pair of the leaf's node and the weight.
+// One value of the samples of one thread. Each is a pair of the leaf's node and
+// the weight.
 struct ThreadSamples {
   size_t value = 0; // its index
   Unit unit;
-  ThreadId thread = none<ThreadId>;                 // none for samples whose thread is unknown
-  std::vector<std::pair<uint32_t, int64_t>> leaves; // ascending
+  ThreadId thread = none<ThreadId>; // none for samples whose thread is unknown
+  // First those whose time is known, in the order of time; then the others, in
+  // that of the tree.
+  std::vector<std::pair<uint32_t, int64_t>> leaves;
   int64_t total = 0;
 };
 
-Result<std::vector<ThreadSamples>> samples_of(const StackProfile &profile, const FrameTree &tree,
-                                              size_t value) {
-  TALLY_TRY(unit, unit_of(profile, value));
-  // The last element is for samples whose thread is unknown.
-  std::vector<ThreadSamples> threads(profile.threads().size() + 1);
-  for (size_t row = 0; row < profile.sample_count(); ++row) {
-    const Sample sample = profile.sample(row);
-    int64_t weight = sample.values[value];
-    if (weight < 0)
-      return fail(ErrorCode::invalid_input, "a sample has a negative value");
-    if (weight == 0)
-      continue;
-    const bool is_known = sample.thread != none<ThreadId>;
-    ThreadSamples &thread = is_known ? threads[index_of(sample.thread)] : threads.back();
-    thread.thread = sample.thread;
-    if (__builtin_mul_overflow(weight, unit.factor, &weight) || !checked_add(thread.total, weight))
-      return fail(ErrorCode::overflow, "the time of a thread in nanoseconds does not fit in 63 "
-                                       "bits");
-    thread.leaves.emplace_back(tree.leaf(sample.stack), weight);
+// Adds up neighbours with equal stacks, from the index `begin` on.
+void unite(std::vector<std::pair<uint32_t, int64_t>> &leaves, size_t begin) {
+  size_t kept = begin;
+  for (size_t i = begin + 1; i < leaves.size(); ++i) {
+    if (leaves[i].first == leaves[kept].first)
+      leaves[kept].second += leaves[i].second;
+    else
+      leaves[++kept] = leaves[i];
   }
-  std::erase_if(threads, [](const ThreadSamples &thread) { return thread.leaves.empty(); });
-  // Sort in the order of the tree, so that stacks with the same outer frames are adjacent.
-  for (ThreadSamples &thread : threads) {
-    auto &leaves = thread.leaves;
-    std::ranges::sort(leaves);
-    size_t kept = 0;
-    for (size_t i = 1; i < leaves.size(); ++i) {
-      if (leaves[i].first == leaves[kept].first)
-        leaves[kept].second += leaves[i].second;
-      else
-        leaves[++kept] = leaves[i];
-    }
-    leaves.resize(kept + 1);
-    thread.value = value;
-    thread.unit = unit;
+  leaves.resize(std::min(leaves.size(), kept + 1));
+}
+
+Result<std::vector<ThreadSamples>> samples_of(const StackProfile &profile,
+                                              const std::vector<ThreadTimes> &times,
+                                              const FrameTree &tree, size_t value) {
+  TALLY_TRY(unit, unit_of(profile, value));
+  std::vector<ThreadSamples> threads;
+  for (const ThreadTimes &thread : times) {
+    ThreadSamples out{value, unit, thread.thread, {}, 0};
+    const auto add = [&](const std::vector<TimedValue> &samples) -> Result<void> {
+      for (const TimedValue &sample : samples) {
+        if (sample.value != value)
+          continue;
+        int64_t weight = 0;
+        if (__builtin_mul_overflow(sample.amount, unit.factor, &weight) ||
+            !checked_add(out.total, weight))
+          return fail(ErrorCode::overflow, "the time of a thread in nanoseconds does not fit in 63 "
+                                           "bits");
+        out.leaves.emplace_back(tree.leaf(profile.sample(sample.row).stack), weight);
+      }
+      return {};
+    };
+    TALLY_CHECK(add(thread.timed));
+    unite(out.leaves, 0);
+    const size_t timed = out.leaves.size();
+    TALLY_CHECK(add(thread.untimed));
+    // In the order of the tree, stacks with the same outer frames are adjacent.
+    std::sort(out.leaves.begin() + static_cast<std::ptrdiff_t>(timed), out.leaves.end());
+    unite(out.leaves, timed);
+    if (!out.leaves.empty())
+      threads.push_back(std::move(out));
   }
   return threads;
 }
@@ -129,7 +142,8 @@ private:
   void frame(const TreeFrame &frame) {
     to_.put("{\"name\":");
     text(frame.name);
-    // Without debug information, write the object as the file, because speedscope colours by file.
+    // Without debug information, write the object as the file, because
+    // speedscope colours by file.
     if (const std::string_view file = frame.file.empty() ? frame.object : frame.file;
         !file.empty()) {
       to_.put(",\"file\":");
@@ -180,12 +194,10 @@ private:
     return fmt::format("{}: {}", profile_.strings[type], name_of(samples.thread));
   }
   std::string name_of(ThreadId id) const {
-    if (id == none<ThreadId>)
-      return profile_.threads().size() == 0 ? "all threads" : "unknown thread";
-    const Thread &thread = profile_.threads()[id];
-    const std::string_view name = profile_.strings[thread.name];
-    return name.empty() ? fmt::format("thread {}", thread.tid)
-                        : fmt::format("{} ({})", name, thread.tid);
+    const bool is_named =
+        id != none<ThreadId> && !profile_.strings[profile_.threads()[id].name].empty();
+    const std::string title = thread_title(profile_, id);
+    return is_named ? fmt::format("{} ({})", title, profile_.threads()[id].tid) : title;
   }
 
   const StackProfile &profile_;
@@ -200,9 +212,10 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   if (profile.value_types().empty())
     return fail(ErrorCode::no_data, "the profile has no events");
   TALLY_TRY(tree, FrameTree::of(profile));
+  TALLY_TRY(times, times_of_threads(profile));
   std::vector<ThreadSamples> threads;
   for (size_t value = 0; value < profile.value_types().size(); ++value) {
-    TALLY_TRY(of_value, samples_of(profile, tree, value));
+    TALLY_TRY(of_value, samples_of(profile, times, tree, value));
     std::ranges::move(of_value, std::back_inserter(threads));
   }
   if (threads.empty())
@@ -216,6 +229,8 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
         return !frame.file.empty() && !frame.object.empty();
       }))
     out.lost.emplace_back("objects of functions whose source is known");
+  if (!profile.times().empty())
+    out.lost.emplace_back("the times of samples (their order is written)");
   if (profile.parts().size() > 1)
     out.lost.emplace_back("the parts (their sum is written)");
   if (writer.changed())
