@@ -75,7 +75,8 @@ public:
     if (!threads.is_list())
       return document_.error("there is no list of threads");
     const auto arguments = meta_["arguments"].text();
-    builder_.set_command(arguments ? *arguments : meta_["product"].text().value_or(""));
+    const auto product = own_.is_object() ? std::nullopt : meta_["product"].text();
+    builder_.set_command(arguments ? *arguments : product.value_or(""));
     if (own_.is_object())
       TALLY_CHECK(read_own());
     else
