@@ -157,11 +157,11 @@ TEST(Complete, OffersWordsThatMayFollow) {
   EXPECT_EQ(complete_words("start --backend "), (Texts{"agent", "auto", "interrupt", "perf"}));
   EXPECT_EQ(complete_words("report --by t"), Texts{"thread"});
   EXPECT_EQ(complete_words("report --limit "), Texts{});
-  EXPECT_EQ(complete_words("report "), (Texts{"--by", "--event", "--json", "--kernel", "--limit",
-                                              "--part", "--sort", "--thread"}));
+  EXPECT_EQ(complete_words("report "), (Texts{"--by", "--event", "--from", "--json", "--kernel",
+                                              "--limit", "--part", "--sort", "--thread", "--to"}));
   EXPECT_EQ(complete_words("report --val"), Texts{"--value"});
   EXPECT_EQ(complete_words("start --event page-faults,cy"), Texts{"page-faults,cycles"});
-  EXPECT_EQ(complete_words("dump x --format f"), (Texts{"flamegraph", "folded"}));
+  EXPECT_EQ(complete_words("dump x --format f"), (Texts{"firefox", "flamegraph", "folded"}));
   EXPECT_EQ(complete_words("config "),
             (Texts{"backend", "clock", "frequency", "stacks", "stop-times"}));
   EXPECT_EQ(complete_words("config stacks f"), Texts{"fp"});

@@ -55,7 +55,7 @@ std::span<const Format> formats() {
        .read = cpuprofile::read,
        .write_stacks = cpuprofile::write},
       {.name = "firefox",
-       .summary = "samples on a time axis, for Firefox Profiler (profiler.firefox.com)",
+       .summary = "samples on a time axis, for Firefox Profiler",
        .file_names = {"*.firefox.json", "*.firefox.json.gz"},
        .gzip = Gzip::by_name,
        .probe = firefox::probe,

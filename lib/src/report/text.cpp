@@ -354,8 +354,10 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
   if (table.by != By::thread || !has_value_columns(table) || options.limit == 0)
     return text_of(table, nullptr, options);
   FlatTable busy = table;
-  const std::span others(std::ranges::stable_partition(
-      busy.rows, [&](const FlatRow &row) { return !is_idle(table, row); }));
+  // The form for ranges is not understood by Clang 14.
+  const auto first = std::stable_partition(
+      busy.rows.begin(), busy.rows.end(), [&](const FlatRow &row) { return !is_idle(table, row); });
+  const std::span others(first, busy.rows.end());
   if (others.size() < 2)
     return text_of(table, nullptr, options);
   FlatRow idle = others.front();

@@ -13,8 +13,8 @@ namespace tally {
 using ProfileCommand = Result<Reply>(ProfileGroup &group, const ParsedCommand &command);
 ProfileCommand run_profile_command; // runs the one of these that has the command's name
 ProfileCommand start_command, stop_command, status_command, report_command, break_command,
-    list_command, tree_command, timeline_command, annotate_command, dump_command, load_command, histogram_command,
-    diff_command, clear_command, config_command, region_command;
+    list_command, tree_command, timeline_command, annotate_command, dump_command, load_command,
+    histogram_command, diff_command, clear_command, config_command, region_command;
 ProfileCommand annotate_code; // `annotate --asm`
 
 // Returns the options of `start`. An option that is not given has the value of its setting.
