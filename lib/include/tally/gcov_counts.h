@@ -70,7 +70,7 @@ struct OpenFrame {
   bool in_call = false; // the pc is in a call of a function that was not compiled to count
   // Only near_counters show the function: the thread is perhaps not in it.
   bool perhaps = false;
-  // The pc is in a call, in code that is not optimized: the line certainly ran.
+  // The pc is in a call whose line is that of the source: the line certainly ran.
   bool has_run = false;
 };
 

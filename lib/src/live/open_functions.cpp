@@ -120,7 +120,8 @@ OpenFunctions::Found OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory
                      .optimized = how.optimized || is_clang,
                      .in_registers = how.in_registers && !in_call,
                      .in_call = in_call && !is_clang,
-                     .has_run = in_call && !how.optimized};
+                     // GCC may merge equal calls of different lines; LLVM then keeps neither line.
+                     .has_run = in_call && (is_clang || !how.optimized)};
       if (!in_call) {
         const CounterArray *const array = arcs_of(place);
         open.optimized |= !array || !operands;
