@@ -10,19 +10,19 @@ Result<void> timeline_command(const ParsedCommand &given, Outcome &) {
   const std::string &file = given.arguments[0];
   const std::string out(given.has("o") ? given.value("o") : "-");
   const bool is_picture = out.ends_with(".svg");
-  const TableOptions table = table_options(given);
-  if (is_picture && table.json)
+  const TableOptions shown = table_options(given);
+  if (is_picture && shown.json)
     return fail(ErrorCode::invalid_argument, "is a picture, but --json is given", out);
-  TimelineOptions how{.samples = given.filter(), .limit = table.limit};
+  TimelineOptions how{.samples = given.filter(), .limit = shown.limit};
   how.width = static_cast<uint32_t>(given.number("width"));
   constexpr uint32_t picture_cells = 540; // of about two pixels
-  how.cells = is_picture ? picture_cells : table.json ? how.width : 0;
+  how.cells = is_picture ? picture_cells : shown.json ? how.width : 0;
   TALLY_TRY(profile, read_for_table(file, input_options(given), {}));
   const auto make = [&](const auto &each) { return timeline(each, how); };
   TALLY_TRY(made, about(file, std::visit(make, profile)));
-  const TextOptions text = out == "-" ? table.text() : TextOptions();
+  const TextOptions text = out == "-" ? shown.text() : TextOptions();
   return write_file(out, is_picture   ? to_svg(made)
-                         : table.json ? to_json(made)
+                         : shown.json ? to_json(made)
                                       : to_text(made, text));
 }
 

@@ -228,6 +228,9 @@ int main(void) {
     } else if (strcmp(name, "histogram") == 0) {
       CHECK(strchr(command("histogram"), '%'));
       refused("histogram 0x20-0x10", TALLY_ERROR_INVALID_ARGUMENT, "0x20-0x10");
+    } else if (strcmp(name, "timeline") == 0) {
+      CHECK(strchr(command("timeline"), '#'));
+      refused("timeline out.png", TALLY_ERROR_INVALID_ARGUMENT, "out.png");
     } else if (strcmp(name, "dump") == 0) {
       snprintf(line, sizeof line, "dump %s/out.callgrind", folder);
       CHECK(strncmp(command(line), "Wrote ", 6) == 0);
