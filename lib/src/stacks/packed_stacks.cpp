@@ -280,7 +280,7 @@ void PackedStacks::add(std::span<const uint32_t> frames, ThreadId thread, PartId
   const size_t packed_times = packed_.empty() ? 0 : packed_.back().times.size();
   // Rows count as well: a program with one loop and a thousand parts has few nodes but many rows.
   if (std::max(nodes_.size(), rows_.size()) >= std::max(merge_at_, packed / 16) ||
-      times_.bytes() >= std::max<size_t>(2 * merge_at_, packed_times / 16))
+      times_.bytes() >= std::max(size_t{2} * merge_at_, packed_times / 16))
     merge();
 }
 
