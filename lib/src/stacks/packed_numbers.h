@@ -12,6 +12,23 @@ struct ZSTD_DCtx_s;
 
 namespace tally {
 
+// Encodes a number in 7 bits a byte, the lowest first. Calls put() with each byte.
+template <typename Put> void write_number(uint64_t value, const Put &put) {
+  for (; value >= 0x80; value >>= 7)
+    put(static_cast<std::byte>(value | 0x80));
+  put(static_cast<std::byte>(value));
+}
+// Decodes such a number. Calls next() for each byte.
+template <typename Next> uint64_t read_number(const Next &next) {
+  uint64_t value = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const auto byte = static_cast<uint64_t>(next());
+    value |= (byte & 0x7f) << shift;
+    if (byte < 0x80)
+      return value;
+  }
+}
+
 // Both classes throw bad_alloc if memory is short.
 class NumberPacker {
 public:
@@ -22,9 +39,7 @@ public:
   void write(uint64_t value) {
     if (used_ + 10 > raw_.size())
       pack(false);
-    for (; value >= 0x80; value >>= 7)
-      raw_[used_++] = static_cast<std::byte>(value | 0x80);
-    raw_[used_++] = static_cast<std::byte>(value);
+    write_number(value, [this](std::byte byte) { raw_[used_++] = byte; });
   }
   std::vector<std::byte> finish();
 
@@ -48,15 +63,11 @@ public:
 
   // Returns the next number, which must have been written.
   uint64_t read() {
-    uint64_t value = 0;
-    for (unsigned shift = 0;; shift += 7) {
+    return read_number([this] {
       if (at_ == filled_)
         fill();
-      const auto byte = static_cast<uint64_t>(raw_[at_++]);
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80)
-        return value;
-    }
+      return raw_[at_++];
+    });
   }
 
 private:

@@ -7,9 +7,7 @@
 namespace tally {
 
 void TimeLog::write(uint64_t value) {
-  for (; value >= 0x80; value >>= 7)
-    bytes_.push_back(static_cast<std::byte>(value | 0x80));
-  bytes_.push_back(static_cast<std::byte>(value));
+  write_number(value, [this](std::byte byte) { bytes_.push_back(byte); });
 }
 
 void TimeLog::add(uint32_t row, StackTime time, bool is_interval) {
@@ -31,15 +29,7 @@ TimeLog::ByRow TimeLog::by_row(size_t rows,
                                const std::function<bool(uint32_t row)> &is_interval) const {
   const auto for_each = [&](const auto &visit) {
     size_t at = 0;
-    const auto number = [&] {
-      uint64_t value = 0;
-      for (unsigned shift = 0;; shift += 7) {
-        const auto byte = static_cast<uint64_t>(bytes_[at++]);
-        value |= (byte & 0x7f) << shift;
-        if (byte < 0x80)
-          return value;
-      }
-    };
+    const auto number = [&] { return read_number([&] { return bytes_[at++]; }); };
     int64_t last = 0;
     for (size_t i = 0; i < count_; ++i) {
       const auto row = static_cast<uint32_t>(number());
