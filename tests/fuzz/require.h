@@ -1,9 +1,13 @@
 // Reports a violated requirement of a fuzz target.
 #pragma once
 
+#include <cstddef>
 #include <cstdlib>
 #include <iostream>
+#include <string>
 #include <string_view>
+
+#include <tally/result.h>
 
 namespace tally {
 
@@ -16,6 +20,14 @@ inline void require(bool truth, std::string_view what = "a requirement",
   if (!detail.empty())
     std::cerr << detail << '\n';
   std::abort();
+}
+
+// Requires that the error of an input of `size` bytes is one line with a position in the input.
+inline void require_clear(const Error &error, size_t size, int line = __builtin_LINE()) {
+  require(error.text().find('\n') == std::string::npos, "one line", {}, line);
+  require(error.code != ErrorCode::internal, "error's kind", {}, line);
+  require(error.where.kind != Position::Kind::offset || error.where.offset <= size,
+          "the offset of an error", {}, line);
 }
 
 } // namespace tally
