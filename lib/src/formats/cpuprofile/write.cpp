@@ -193,12 +193,7 @@ private:
     std::map<uint32_t, uint64_t> lines;
   };
 
-  void text(std::string_view raw) {
-    const std::string json = json_text(raw);
-    constexpr std::string_view replacement = "\xEF\xBF\xBD";
-    changed_ |= json.find(replacement) != json.npos && raw.find(replacement) == raw.npos;
-    to_.put(json);
-  }
+  void text(std::string_view raw) { to_.put(json_text(raw, changed_)); }
 
   // Divides stretches into pieces of the same length.
   void repeat(const std::vector<Stretch> &stretches, uint64_t step_ns) {

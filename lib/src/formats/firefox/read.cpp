@@ -12,6 +12,7 @@
 #include "formats/firefox/firefox.h"
 #include "formats/firefox/read_code.h"
 #include "formats/sample_times.h"
+#include "support/json_text.h"
 #include "support/json_tree.h"
 
 namespace tally::firefox {
@@ -381,13 +382,7 @@ private:
 } // namespace
 
 bool probe(std::string_view head) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const auto skip = [&](std::string_view what) {
-    head.remove_prefix(std::min(head.find_first_not_of(blanks), head.size()));
-    const bool there = head.starts_with(what);
-    head.remove_prefix(there ? what.size() : 0);
-    return there;
-  };
+  const auto skip = [&](std::string_view token) { return skip_json(head, token); };
   if (!skip("{"))
     return false;
   if (head.find("\"preprocessedProfileVersion\"") != head.npos)

@@ -73,12 +73,7 @@ public:
   bool changed() const { return changed_; }
 
 private:
-  void text(std::string_view raw) {
-    const std::string json = json_text(raw);
-    constexpr std::string_view replacement = "\xEF\xBF\xBD";
-    changed_ |= json.find(replacement) != json.npos && raw.find(replacement) == raw.npos;
-    to_.put(json);
-  }
+  void text(std::string_view raw) { to_.put(json_text(raw, changed_)); }
   void number(uint64_t value) { to_.put(value); }
   // Writes an index or a line; null stands for none.
   void number_or_null(std::optional<uint32_t> value) {

@@ -10,6 +10,7 @@
 #include "formats/gcovr/rows.h"
 #include "model/coverage_findings.h"
 #include "support/json_progress.h"
+#include "support/json_text.h"
 #include "transform/coverage_sum.h"
 
 namespace tally::gcovr {
@@ -495,13 +496,7 @@ Result<Coverage> Handler::finish() {
 } // namespace
 
 bool probe(std::string_view head) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const auto skip = [&](std::string_view what) {
-    head.remove_prefix(std::min(head.find_first_not_of(blanks), head.size()));
-    const bool there = head.starts_with(what);
-    head.remove_prefix(there ? what.size() : 0);
-    return there;
-  };
+  const auto skip = [&](std::string_view token) { return skip_json(head, token); };
   if (!skip("{"))
     return false;
   if (head.find("\"gcovr/") != head.npos)

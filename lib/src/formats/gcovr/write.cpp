@@ -43,12 +43,9 @@ struct Lost {
   }
 };
 
-// Returns whether writing changes the text. An empty text is changed. A text that is not UTF-8 gets
-// a replacement character that it did not have before.
+// Returns whether writing changes the text. An empty text is changed.
 bool is_changed(std::string_view text, std::string_view as_json) {
-  constexpr std::string_view replacement = "\xEF\xBF\xBD";
-  return text.empty() ||
-         (as_json.find(replacement) != as_json.npos && text.find(replacement) == text.npos);
+  return text.empty() || is_replaced(text, as_json);
 }
 
 struct Source {

@@ -132,12 +132,7 @@ public:
   bool changed() const { return changed_; }
 
 private:
-  void text(std::string_view raw) {
-    const std::string json = json_text(raw);
-    constexpr std::string_view replacement = "\xEF\xBF\xBD";
-    changed_ |= json.find(replacement) != json.npos && raw.find(replacement) == raw.npos;
-    to_.put(json);
-  }
+  void text(std::string_view raw) { to_.put(json_text(raw, changed_)); }
 
   void frame(const TreeFrame &frame) {
     to_.put("{\"name\":");
