@@ -15,8 +15,7 @@ Result<void> timeline_command(const ParsedCommand &given, Outcome &) {
     return fail(ErrorCode::invalid_argument, "is a picture, but --json is given", out);
   TimelineOptions how{.samples = given.filter(), .limit = shown.limit};
   how.width = static_cast<uint32_t>(given.number("width"));
-  constexpr uint32_t picture_cells = 540; // of about two pixels
-  how.cells = is_picture ? picture_cells : shown.json ? how.width : 0;
+  how.cells = is_picture ? timeline_picture_cells : shown.json ? how.width : 0;
   TALLY_TRY(profile, read_for_table(file, input_options(given), {}));
   const auto make = [&](const auto &each) { return timeline(each, how); };
   TALLY_TRY(made, about(file, std::visit(make, profile)));

@@ -15,6 +15,7 @@
 namespace tally {
 
 inline constexpr uint32_t least_timeline_width = 40, most_timeline_width = 10'000;
+inline constexpr uint32_t timeline_picture_cells = 540; // of about two pixels
 
 struct TimelineOptions {
   // The threads, the part and the times to show. Without times, the axis is that of the part or of

@@ -23,8 +23,7 @@ Result<Reply> timeline_command(ProfileGroup &group, const ParsedCommand &command
   how.samples = command.filter();
   how.limit = command.limit();
   how.width = static_cast<uint32_t>(command.number("width"));
-  constexpr uint32_t picture_cells = 540;
-  how.cells = to_file ? picture_cells : json ? how.width : 0;
+  how.cells = to_file ? timeline_picture_cells : json ? how.width : 0;
   // The command's own filter is applied by timeline(), whose axis depends on it.
   return with_all_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
     TALLY_TRY(made, std::visit([&](auto *each) { return timeline(*each, how); }, shown));
