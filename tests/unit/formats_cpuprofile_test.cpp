@@ -263,17 +263,17 @@ TEST(CpuProfile, SaysWhereTheInputIsWrong) {
     EXPECT_NE(read.error().message.find(message), std::string::npos) << read.error().text();
     EXPECT_EQ(read.error().where.kind, Position::Kind::offset) << instead;
   };
-  expect_error_at("\"children\": [2, 5]", "\"children\": [2, 6]", "there is no node 6");
+  expect_error_at("\"children\": [2, 5]", "\"children\": [2, 6]", "node 6 does not exist");
   expect_error_at("\"children\": [2, 5]", "\"children\": [2, 2]", "two callers");
   expect_error_at("\"children\": [2, 5]", "\"children\": [2, 7]", "two callers");
   expect_error_at("\"hitCount\": 1,", "\"children\": [5],", "two callers");
   expect_error_at("\"id\": 5", "\"id\": 1", "two nodes have the id 1");
   expect_error_at("\"id\": 5", "\"id\": null", "a node without an id");
-  expect_error_at("\"samples\": [5,", "\"samples\": [6,", "there is no node 6");
+  expect_error_at("\"samples\": [5,", "\"samples\": [6,", "node 6 does not exist");
   expect_error_at("\"samples\": [5,", "\"samples\": [", "3 samples, but 4 timeDeltas");
   expect_error_at("\"timeDeltas\": [100,", "\"timeDeltas\": [\"\",", "expected a time");
   expect_error_at("\"timeDeltas\": [100,", "\"timeDeltas\": [1e200,", "does not fit");
-  expect_error_at("\"nodes\"", "\"node\"", "there is no list of nodes");
+  expect_error_at("\"nodes\"", "\"node\"", "the list of nodes is missing");
   expect_error_at("\"callFrame\": {\"functionName\": \"\"", "\"x\": {\"functionName\": \"\"",
                   "a node without a callFrame");
   std::string looped = good;

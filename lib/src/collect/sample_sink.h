@@ -44,8 +44,8 @@ public:
   StackCollector &collector() { return collector_; }
   const StackCollector &collector() const { return collector_; }
 
-  // States that a debugger traces the process. A switch that one of its stops causes is then none
-  // of the program's own, and is counted as outside.
+  // Sets whether a debugger traces the process. A switch that a stop of the debugger causes is then
+  // not the program's own, and is counted as outside.
   void set_traced(bool traced) {
     traced_ = traced;
     if (waits_)

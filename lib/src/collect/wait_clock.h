@@ -36,11 +36,11 @@ public:
     std::span<const uint64_t> stack; // the leaf first; empty if it is unknown
   };
 
-  // States that a debugger traces the process: a switch outside of system calls is then one of the
-  // debugger's stops. Without a debugger, it is a wait for a page.
+  // Sets whether a debugger traces the process. A switch outside of system calls is
+  // then a stop of the debugger. Without a debugger, it is a wait for a page.
   void set_traced(bool traced) { traced_ = traced; }
-  // States that there are no samples. Then sampled() is never called, and a thread that gives up
-  // its processor is assumed to wait unless hold() is called.
+  // Call this if the kernel may not be sampled: sampled() is then never called. Each thread that
+  // gives up its processor is assumed to wait, unless hold() is called.
   void set_unsampled() { unsampled_ = true; }
 
   // The thread exists, and has been in this state since `at_ns` at least.

@@ -34,8 +34,8 @@ public:
     traced_ = traced;
     clock_.set_traced(traced);
   }
-  // States that the kernel may not be sampled, so that there are only the records of switches, and
-  // samples of user code.
+  // Call this if the kernel may not be sampled. Then only switches and samples of user code are
+  // recorded.
   void set_unsampled() {
     unsampled_ = true;
     clock_.set_unsampled();

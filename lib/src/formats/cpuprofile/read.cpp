@@ -45,7 +45,7 @@ public:
                                      "place of nodes: it is not supported",
                                      ErrorCode::unsupported);
     if (!document_["nodes"].is_list())
-      return document_.error("is not a .cpuprofile: there is no list of nodes");
+      return document_.error("is not a .cpuprofile: the list of nodes is missing");
     TALLY_CHECK(read_nodes());
     TALLY_CHECK(find_callers());
     const bool has_times = !document_["samples"].is_null();
@@ -73,7 +73,7 @@ private:
       nodes_.push_back(node);
     }
     if (nodes_.empty())
-      return document_["nodes"].error("there are no nodes");
+      return document_["nodes"].error("the list of nodes is empty");
     return {};
   }
 
@@ -83,7 +83,7 @@ private:
       return id.error("expected the id of a node");
     const auto found = by_id_.find(*number);
     if (found == by_id_.end())
-      return id.error(fmt::format("there is no node {}", *number));
+      return id.error(fmt::format("node {} does not exist", *number));
     return found->second;
   }
 

@@ -26,7 +26,7 @@ constexpr int64_t oldest_version = 29, newest_version = 70;
 // memory than its file has bytes.
 constexpr size_t most_values = 64;
 
-// What is not kept takes no memory.
+// The reader skips these members without storing them.
 constexpr std::array<std::string_view, 14> ignored{
     "markers",       "counters",      "nativeAllocations", "jsAllocations",
     "jsTracer",      "markerSchema",  "profilerOverhead",  "pages",
@@ -74,7 +74,7 @@ public:
     TALLY_CHECK(check_version());
     const JsonValue threads = document_["threads"];
     if (!threads.is_list())
-      return document_.error("there is no list of threads");
+      return document_.error("the list of threads is missing");
     const auto arguments = meta_["arguments"].text();
     const auto product = own_.is_object() ? std::nullopt : meta_["product"].text();
     builder_.set_command(arguments ? *arguments : product.value_or(""));
@@ -104,12 +104,12 @@ private:
 
   Result<void> check_version() const {
     if (!document_.is_object() || !meta_.is_object())
-      return document_.error("is not a profile of Firefox Profiler: there is no meta");
+      return document_.error("is not a profile of Firefox Profiler: meta is missing");
     const JsonValue version = meta_["preprocessedProfileVersion"];
     const auto number = version.integer();
     if (!number)
-      return meta_.error("is not a profile that Firefox Profiler saved: there is no "
-                         "preprocessedProfileVersion; open it there and save it",
+      return meta_.error("is not a profile that Firefox Profiler saved: "
+                         "preprocessedProfileVersion is missing; open it there and save it",
                          ErrorCode::unsupported);
     if (*number < oldest_version || *number > newest_version)
       return version.error(fmt::format("has version {} of Firefox Profiler's format, but only "
@@ -140,7 +140,7 @@ private:
       builder_.add_value_type(*name, *unit);
     }
     if (builder_.so_far().value_types().empty())
-      return own_.error("there are no values");
+      return own_.error("the list of values is empty");
     TALLY_TRY(period, unsigned_of(own_, "periodNs"));
     builder_.set_period_ns(period);
     TALLY_TRY(times_from, unsigned_of(own_, "timesFromNs"));

@@ -19,7 +19,7 @@ public:
   Result<std::vector<ReadStack>> run() {
     auto strings = source_.strings.column();
     if (!strings)
-      return source_.tables.error("there is no stringArray");
+      return source_.tables.error("stringArray is missing");
     strings_ = *strings;
     TALLY_CHECK(read_objects());
     TALLY_CHECK(read_functions());
@@ -229,7 +229,7 @@ Result<Column> needed_column(const JsonValue &table, std::string_view name, std:
   if (!rows && !out.list.is_absent())
     return out.list.error(fmt::format("expected a list as {} of {}", name, of));
   if (!rows)
-    return table.is_absent() ? fail(ErrorCode::invalid_input, fmt::format("there is no {}", of))
+    return table.is_absent() ? fail(ErrorCode::invalid_input, fmt::format("{} is missing", of))
                              : table.error(fmt::format("{} has no {}", of, name));
   out.rows = *rows;
   return out;
@@ -245,7 +245,7 @@ Result<std::optional<uint32_t>> index_below(const JsonValue &value, size_t limit
   if (*number == -1)
     return std::optional<uint32_t>();
   if (*number < 0 || static_cast<uint64_t>(*number) >= limit || *number >= UINT32_MAX)
-    return value.error(fmt::format("there is no {} {}", what, *number));
+    return value.error(fmt::format("{} {} does not exist", what, *number));
   return std::optional(static_cast<uint32_t>(*number));
 }
 
