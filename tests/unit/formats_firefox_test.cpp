@@ -298,7 +298,8 @@ TEST(Firefox, SaysWhereTheInputIsWrong) {
   expect_error_at("\"stack\": [1,", "\"stack\": [2,", "stack 2 does not exist");
   expect_error_at("\"stack\": [1,", "\"stack\": [1, 1,", "time has 3 elements");
   expect_error_at("\"frame\": [0, 1]", "\"frame\": [0, 5]", "frame 5 does not exist");
-  expect_error_at("\"prefix\": [null, 0]", "\"prefix\": [null, 1]", "earlier stack 1 does not exist");
+  expect_error_at("\"prefix\": [null, 0]", "\"prefix\": [null, 1]",
+                  "earlier stack 1 does not exist");
   expect_error_at("\"func\": [0, 1]", "\"func\": [0, null]", "a frame without a function");
   expect_error_at("\"name\": [1, 0]", "\"name\": [1, 9]", "string 9 does not exist");
   expect_error_at("\"resource\": [0,", "\"resource\": [1,", "resource 1 does not exist");
