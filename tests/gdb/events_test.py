@@ -60,7 +60,8 @@ class EventsTest(GdbCase):
         self.assertEqual(play.stderr, "", play)
         report = play.report("--limit 0")
         self.assertEqual(report.row("sleeps").inclusive_ticks, 50, play)
-        self.assertEqual(play.status().count("samples"), 50, play)
+        # A busy machine may also take the processor from the program, elsewhere.
+        self.assertIn(play.status().count("samples"), range(50, 53), play)
 
     def test_refusals(self) -> None:
         play = play_gdb(
