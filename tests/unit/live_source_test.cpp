@@ -1,9 +1,14 @@
+#include <array>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include <gtest/gtest.h>
 
 #include <link.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "live/program_source.h"
@@ -218,6 +223,44 @@ TEST_F(CoreFileTest, SurvivesDamage) {
       (*source)->modules(diagnostics);
     }
   }
+}
+
+// The first thread of a process may end before the others. The memory is then theirs.
+TEST(LiveSource, ReadsAProcessWhoseFirstThreadHasEnded) {
+  static int value = 7;
+  std::array<int, 2> go{};
+  ASSERT_EQ(::pipe(go.data()), 0);
+  const pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    value = 8;
+    std::thread([] { ::pause(); }).detach();
+    ::close(go[1]);
+    char byte = 0;
+    static_cast<void>(!::read(go[0], &byte, 1));
+    ::syscall(SYS_exit, 0); // of this thread alone
+  }
+  const auto before = process_source(pid);
+  ::close(go[1]);
+  for (int tries = 0; tries < 1000 && thread_with_memory(pid) == pid; ++tries)
+    ::usleep(1000);
+  EXPECT_NE(thread_with_memory(pid), pid);
+  const auto after = process_source(pid);
+  for (const auto *const each : {&before, &after})
+    if (*each) {
+      int seen = 0;
+      EXPECT_TRUE((**each)->memory().read(reinterpret_cast<uint64_t>(&value),
+                                          std::as_writable_bytes(std::span(&seen, 1))));
+      EXPECT_EQ(seen, 8);
+      EXPECT_NE((**each)->state_of_modules().value_or("").find("/"), std::string::npos);
+      Diagnostics findings;
+      EXPECT_FALSE((**each)->modules(findings).empty());
+    } else {
+      ADD_FAILURE() << each->error().text();
+    }
+  ::close(go[0]);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
 }
 
 } // namespace

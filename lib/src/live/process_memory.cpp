@@ -37,9 +37,9 @@ private:
       const iovec here{to.data(), to.size()};
       const iovec there{reinterpret_cast<void *>(address), to.size()};
       const ssize_t got = ::process_vm_readv(pid_, &here, 1, &there, 1, 0);
-      if (got >= 0 || errno == EFAULT || errno == ESRCH)
+      if (got >= 0 || errno == EFAULT)
         return got;
-      by_file_ = true;
+      by_file_ = true; // also if the thread `pid_` has ended: the file is that of the memory
     }
     return ::pread64(file_.get(), to.data(), to.size(), static_cast<off64_t>(address));
   }

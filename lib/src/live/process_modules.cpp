@@ -2,7 +2,10 @@
 
 #include "live/program_source.h"
 
+#include <charconv>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -14,10 +17,31 @@
 
 namespace tally::live {
 
+namespace fs = std::filesystem;
+
 Result<std::string> read_maps(pid_t pid) {
   TALLY_TRY(source, ByteSource::open(fmt::format("/proc/{}/maps", pid)));
   TALLY_TRY(text, source->rest());
   return text;
+}
+
+pid_t thread_with_memory(pid_t pid) {
+  const auto has_memory = [](pid_t tid) {
+    const auto maps = read_maps(tid);
+    return maps && !maps->empty();
+  };
+  if (has_memory(pid))
+    return pid;
+  std::error_code fault; // the process may end meanwhile
+  for (auto entry = fs::directory_iterator(fmt::format("/proc/{}/task", pid), fault);
+       !fault && entry != fs::directory_iterator(); entry.increment(fault)) {
+    const std::string name = entry->path().filename().string();
+    pid_t tid = 0;
+    std::from_chars(name.data(), name.data() + name.size(), tid);
+    if (has_memory(tid))
+      return tid;
+  }
+  return pid;
 }
 
 std::vector<LoadedModule> modules_of(std::string_view maps, pid_t pid, Diagnostics &diagnostics) {
@@ -50,7 +74,8 @@ public:
   Memory &memory() override { return *memory_; }
 
   Result<std::string> state_of_modules() override {
-    TALLY_TRY(maps, read_maps(pid_));
+    thread_ = thread_with_memory(pid_);
+    TALLY_TRY(maps, read_maps(thread_));
     maps_ = std::move(maps);
     std::string files; // other mappings change all the time
     for (const CodeRange &range : parse_maps(maps_))
@@ -60,11 +85,12 @@ public:
   }
 
   std::vector<LoadedModule> modules(Diagnostics &diagnostics) override {
-    return modules_of(maps_, pid_, diagnostics);
+    return modules_of(maps_, thread_, diagnostics);
   }
 
 private:
   pid_t pid_;
+  pid_t thread_ = 0; // the one whose maps were read
   std::unique_ptr<Memory> memory_;
   std::string maps_;
 };
@@ -72,7 +98,7 @@ private:
 } // namespace
 
 Result<std::unique_ptr<ProgramSource>> process_source(pid_t pid) {
-  TALLY_TRY(memory, process_memory(pid));
+  TALLY_TRY(memory, process_memory(thread_with_memory(pid)));
   return std::make_unique<ProcessSource>(pid, std::move(memory));
 }
 

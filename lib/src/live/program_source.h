@@ -33,6 +33,10 @@ public:
   virtual bool wants_more() const { return false; } // whether there are such ranges
 };
 
+// Returns a thread of the process that has not ended: the first one, whose ID is `pid`, if
+// possible. The threads share their memory, but /proc shows none for a thread that has ended.
+pid_t thread_with_memory(pid_t pid);
+
 // A process of this machine. Fails with not_found or permission, as process_memory() does.
 Result<std::unique_ptr<ProgramSource>> process_source(pid_t pid);
 

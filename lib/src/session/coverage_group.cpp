@@ -255,7 +255,7 @@ live::NotesCache &CoverageGroup::notes() {
 
 Result<void> CoverageGroup::open_local() {
   const pid_t pid = front.target.pid;
-  const auto status = process_status(std::to_string(pid));
+  const auto status = process_status(std::to_string(live::thread_with_memory(pid)));
   if (status && status->state != 't' && status->state != 'T') // LLDB does not report every resume
     return fail(ErrorCode::bad_state, "the program is running; interrupt it first");
   if (program_)
