@@ -26,6 +26,7 @@ namespace tally_lldb {
   _(tally_session_run)                                                                             \
   _(tally_session_event)                                                                           \
   _(tally_session_answer)                                                                          \
+  _(tally_session_answer_memory)                                                                   \
   _(tally_session_cancel)                                                                          \
   _(tally_session_is_armed)                                                                        \
   _(tally_session_sampled_pid)                                                                     \

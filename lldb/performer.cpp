@@ -105,20 +105,17 @@ std::string LldbPerformer::modules() {
   return out;
 }
 
-std::string LldbPerformer::memory(const std::vector<uint64_t> &ranges) {
+Contents LldbPerformer::memory(const std::vector<uint64_t> &ranges) {
   lldb::SBProcess process = debugger_.GetSelectedTarget().GetProcess();
-  std::string out;
-  std::vector<unsigned char> bytes;
+  Contents out;
   for (size_t i = 0; i + 1 < ranges.size(); i += 2) {
-    bytes.resize(ranges[i + 1] - ranges[i]);
+    std::vector<unsigned char> bytes(ranges[i + 1] - ranges[i]);
     lldb::SBError error;
     const size_t got = process.ReadMemory(ranges[i], bytes.data(), bytes.size(), error);
     if (error.Success() && got == bytes.size())
-      for (const unsigned char byte : bytes) {
-        out += "0123456789abcdef"[byte >> 4];
-        out += "0123456789abcdef"[byte & 15];
-      }
-    out += '\n';
+      out.emplace_back(std::move(bytes));
+    else
+      out.emplace_back();
   }
   return out;
 }

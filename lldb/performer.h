@@ -25,7 +25,7 @@ public:
   std::string instructions(const std::vector<uint64_t> &ranges) override;
   std::optional<std::string> stacks() override;
   std::string modules() override;
-  std::string memory(const std::vector<uint64_t> &ranges) override;
+  Contents memory(const std::vector<uint64_t> &ranges) override;
   std::optional<std::string> break_once(const std::vector<uint64_t> &entries) override;
   std::optional<std::string> act(int request, const Words &words,
                                  const std::vector<int32_t> &signals) override;
@@ -50,7 +50,7 @@ public:
   std::string instructions(const std::vector<uint64_t> &) override { return "LLDB is busy"; }
   std::optional<std::string> stacks() override { return std::nullopt; }
   std::string modules() override { return "LLDB is busy"; }
-  std::string memory(const std::vector<uint64_t> &) override { return {}; }
+  Contents memory(const std::vector<uint64_t> &) override { return {}; }
   std::optional<std::string> break_once(const std::vector<uint64_t> &) override {
     return std::nullopt;
   }

@@ -72,7 +72,8 @@ Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &perf
     } else if (request == TALLY_REQUEST_MODULES) {
       answers.push_back(performer.modules());
     } else if (request == TALLY_REQUEST_MEMORY) {
-      answers.push_back(performer.memory(asked));
+      error = answer_memory(performer.memory(asked), &reply);
+      continue;
     } else if (request == TALLY_REQUEST_BREAK_ONCE) {
       if (std::optional<std::string> set = performer.break_once(asked))
         answers.push_back(std::move(*set));
@@ -86,6 +87,17 @@ Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &perf
     error = library_.tally_session_answer(handle_, texts.data(), texts.size(), &reply);
   }
   return refusal(error);
+}
+
+tally_error *Session::answer_memory(const Contents &contents, tally_reply **reply) {
+  std::vector<const void *> starts;
+  std::vector<size_t> sizes;
+  for (const auto &each : contents) {
+    starts.push_back(each ? each->data() : nullptr);
+    sizes.push_back(each ? each->size() : 0);
+  }
+  return library_.tally_session_answer_memory(handle_, starts.data(), sizes.data(), starts.size(),
+                                              reply);
 }
 
 Outcome Session::command(const std::string &group, const std::string &line, Performer &performer) {

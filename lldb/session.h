@@ -15,6 +15,8 @@
 namespace tally_lldb {
 
 using Words = std::vector<std::string>;
+// The bytes of ranges of memory; nothing for a range of which some cannot be read.
+using Contents = std::vector<std::optional<std::vector<unsigned char>>>;
 
 // The requests of the session that the front end performs while it handles a command or an event.
 class Performer {
@@ -27,8 +29,8 @@ public:
   virtual std::string instructions(const std::vector<uint64_t> &ranges) = 0;
   // Answers TALLY_REQUEST_STACKS. Returns nothing if the front end cannot do so now.
   virtual std::optional<std::string> stacks() = 0;
-  virtual std::string modules() = 0; // see TALLY_REQUEST_MODULES
-  virtual std::string memory(const std::vector<uint64_t> &ranges) = 0;
+  virtual std::string modules() = 0;                                // see TALLY_REQUEST_MODULES
+  virtual Contents memory(const std::vector<uint64_t> &ranges) = 0; // see TALLY_REQUEST_MEMORY
   // Answers TALLY_REQUEST_BREAK_ONCE, likewise.
   virtual std::optional<std::string> break_once(const std::vector<uint64_t> &entries) = 0;
   // Performs one of the other requests. Returns "", the reason if that failed, or nothing if the
@@ -103,6 +105,7 @@ public:
 private:
   Outcome refusal(tally_error *error);
   Outcome perform(tally_error *error, tally_reply *reply, Performer &performer);
+  tally_error *answer_memory(const Contents &contents, tally_reply **reply);
 
   const Library &library_;
   std::recursive_timed_mutex mutex_; // recursive, because a performer may call the session

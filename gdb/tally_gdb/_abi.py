@@ -204,6 +204,11 @@ FUNCTIONS = [
     ("tally_session_run", [_handle, _text, _text, _out], _handle),
     ("tally_session_event", [_handle, POINTER(Event), _out], _handle),
     ("tally_session_answer", [_handle, POINTER(_text), c_size_t, _out], _handle),
+    (
+        "tally_session_answer_memory",
+        [_handle, POINTER(_text), POINTER(c_size_t), c_size_t, _out],
+        _handle,
+    ),
     ("tally_session_cancel", [_handle], _handle),
     ("tally_session_sampled_pid", [_handle], c_int32),
     ("tally_session_is_armed", [_handle], c_int),
@@ -299,8 +304,12 @@ def by_reference(value):
     return ctypes.byref(value)
 
 
-def texts(values: list[bytes]):
+def texts(values: Sequence[bytes | None]):
     return (c_char_p * len(values))(*values)
+
+
+def sizes(values: Sequence[bytes | None]):
+    return (c_size_t * len(values))(*(len(value or b"") for value in values))
 
 
 def stacks(seen: Sequence[tuple[int, bytes, Sequence[int]]]):

@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Iterator, Sequence
+from typing import Iterator, List, Optional, Sequence
 
 import gdb
 
@@ -41,13 +41,13 @@ def listing() -> str:
     return "".join(_sections(text[max(executable, 0) :], program))
 
 
-def memory(ranges: Sequence[int]) -> str:
+def memory(ranges: Sequence[int]) -> List[Optional[bytes]]:
     """Returns the answer to REQUEST_MEMORY."""
     inferior = gdb.selected_inferior()
-    lines = []
+    contents: List[Optional[bytes]] = []
     for low, high in zip(ranges[::2], ranges[1::2]):
         try:
-            lines.append(bytes(inferior.read_memory(low, high - low)).hex())
+            contents.append(bytes(inferior.read_memory(low, high - low)))
         except FAULTS:
-            lines.append("")
-    return "\n".join(lines)
+            contents.append(None)
+    return contents

@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Optional, Sequence
+from typing import List, Optional, Sequence
 
 import gdb
 
@@ -143,7 +143,7 @@ class GdbPerformer(Performer):
         except FAULTS as error:
             return reason_of(error)
 
-    def memory(self, ranges: Sequence[int]) -> str:
+    def memory(self, ranges: Sequence[int]) -> List[Optional[bytes]]:
         return modules.memory(ranges)
 
     def symbol(self, address: int) -> str:

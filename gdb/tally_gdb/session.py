@@ -53,9 +53,9 @@ class Performer:
         If that is not possible, returns the reason."""
         return "the debugger does not show them"
 
-    def memory(self, ranges: Sequence[int]) -> str:
-        """Returns a line for each range of addresses: the bytes in hexadecimal, or nothing."""
-        return ""
+    def memory(self, ranges: Sequence[int]) -> list[bytes | None]:
+        """Returns the bytes of each range [low, high) of addresses; None if some are unreadable."""
+        return [None] * (len(ranges) // 2)
 
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str | None:
         """Performs one of the other requests. Returns "", the reason if that failed, or None if the
@@ -297,6 +297,7 @@ class Session:
                 return text
             try:
                 answers: list[str | None] = []
+                contents: list[bytes | None] = []
                 if request == _abi.REQUEST_PROGRESS:
                     performer.progress(progress)
                 elif request == _abi.REQUEST_SYMBOLS:
@@ -308,7 +309,7 @@ class Session:
                 elif request == _abi.REQUEST_MODULES:
                     answers = [performer.modules()]
                 elif request == _abi.REQUEST_MEMORY:
-                    answers = [performer.memory(addresses)]
+                    contents = performer.memory(addresses)
                 elif request == _abi.REQUEST_BREAK_ONCE:
                     answers = [performer.break_once(addresses)]
                 else:
@@ -316,6 +317,15 @@ class Session:
             except KeyboardInterrupt:
                 self._check(self._lib.tally_session_cancel(self._handle))
                 raise
+            if request == _abi.REQUEST_MEMORY:
+                reply = self._made(
+                    self._lib.tally_session_answer_memory,
+                    self._handle,
+                    _abi.texts(contents),
+                    _abi.sizes(contents),
+                    len(contents),
+                )
+                continue
             texts = [_encode(each) for each in answers if each is not None]
             reply = self._made(
                 self._lib.tally_session_answer, self._handle, _abi.texts(texts), len(texts)

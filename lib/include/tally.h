@@ -13,7 +13,9 @@
  * `size`, and a function that takes an array of structures takes the size of one element. The
  * library treats the fields that an older caller does not have as 0, and ignores those of a newer
  * caller that it does not know. In options, it refuses unknown fields and flags that are not 0. Set
- * a structure to 0 before its fields are set. */
+ * a structure to 0 before its fields are set.
+ *
+ * The whole interface is in this file, so that a binding has one file of 600 lines to follow. */
 #ifndef TALLY_H
 #define TALLY_H
 
@@ -317,8 +319,8 @@ enum tally_request_kind {
      the reason why they are not known. */
   TALLY_REQUEST_MODULES = 15,
   /* Report the content of memory. The addresses are pairs, each of which is a range [low, high).
-     Answer with a line for each range: its bytes in hexadecimal, or nothing if some cannot be
-     read. */
+     Answer with tally_session_answer_memory() or, which takes longer, with one text that has a
+     line for each range: its bytes in hexadecimal, or nothing if some cannot be read. */
   TALLY_REQUEST_MEMORY = 16,
   /* Set temporary breakpoints for the user, without output. The addresses are the entries of
      functions; each breakpoint belongs behind the function's prologue, and is deleted when it is
@@ -462,6 +464,11 @@ TALLY_API tally_error *tally_session_event(tally_session *session, const tally_e
  * nothing was requested. */
 TALLY_API tally_error *tally_session_answer(tally_session *session, const char *const *answers,
                                             size_t count, tally_reply **reply);
+/* Does the same for TALLY_REQUEST_MEMORY. For each of the `count` ranges, contents[i] points to its
+ * sizes[i] bytes, or is NULL if some of them cannot be read. */
+TALLY_API tally_error *tally_session_answer_memory(tally_session *session,
+                                                   const void *const *contents, const size_t *sizes,
+                                                   size_t count, tally_reply **reply);
 /* Cancels the command whose request is pending, in place of an answer, because the user
  * interrupted it. What was collected is kept. Always returns an error, TALLY_ERROR_CANCELLED, to
  * show to the user. */

@@ -205,6 +205,8 @@ TEST_F(CSession, ReportChecksItsArguments) {
 TEST_F(CSession, RefusesAnAnswerWithoutARequest) {
   tally_reply *reply = nullptr;
   EXPECT_EQ(take(tally_session_answer(session, nullptr, 0, &reply)), "nothing was requested");
+  EXPECT_EQ(take(tally_session_answer_memory(session, nullptr, nullptr, 0, &reply)),
+            "nothing was requested");
   EXPECT_NE(take(tally_session_cancel(session)), "");
 }
 

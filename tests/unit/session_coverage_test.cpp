@@ -1,4 +1,7 @@
+#include <array>
+#include <cinttypes>
 #include <cstdlib>
+#include <fstream>
 
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -8,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "session/session.h"
+#include "symbolize/elf_file.h"
 #include "temporary.h"
 
 namespace tally::session_coverage_test {
@@ -18,14 +22,13 @@ namespace {
 class Counted {
 public:
   explicit Counted(const TemporaryFolder &folder) {
-    const char *const programs = std::getenv("TALLY_PROGRAMS");
-    const std::string path = std::string(programs ? programs : ".") + "/counted";
+    const std::string file = path();
     pid_ = ::fork();
     if (pid_ == 0) {
       ::setenv("GCOV_PREFIX", (folder / "own").c_str(), 1);
       ::close(STDOUT_FILENO);
       ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-      ::execl(path.c_str(), path.c_str(), nullptr);
+      ::execl(file.c_str(), file.c_str(), nullptr);
       ::_exit(127);
     }
     int status = 0;
@@ -49,8 +52,31 @@ public:
     return event;
   }
   std::string stacks() const { return std::to_string(pid_) + " 0\n"; }
+  // Returns the answer to RequestKind::modules for the program alone.
+  std::string modules() const {
+    std::ifstream maps("/proc/" + std::to_string(pid_) + "/maps");
+    uint64_t begin = 0;
+    maps >> std::hex >> begin;
+    const auto file = symbolize::ElfFile::open(path());
+    const symbolize::Section section = file->loaded_sections().front();
+    std::array<char, 64> start{};
+    std::snprintf(start.data(), start.size(), "module %" PRIx64 " ", begin + section.address);
+    return start.data() + std::string(section.name) + " " + path() + "\n";
+  }
+  std::optional<std::string> memory(uint64_t low, uint64_t high) const {
+    std::string bytes(high - low, '\0');
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/mem", std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(low));
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return file ? std::optional(bytes) : std::nullopt;
+  }
 
 private:
+  static std::string path() {
+    const char *const programs = std::getenv("TALLY_PROGRAMS");
+    return std::string(programs ? programs : ".") + "/counted";
+  }
+
   pid_t pid_ = 0;
   bool is_stopped_ = false;
 };
@@ -85,6 +111,50 @@ TEST_F(CoverageCommands, EndIfTheProgramDoes) {
     const auto reply = session.answer(std::vector{program.stacks()});
     ASSERT_FALSE(reply) << reply->text;
     EXPECT_NE(reply.error().text().find("the program is gone"), std::string::npos) << line;
+  }
+}
+
+std::string hex(const std::optional<std::string> &bytes) {
+  std::string out;
+  std::array<char, 3> digits{};
+  for (const char byte : bytes.value_or("")) {
+    std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned char>(byte));
+    out += digits.data();
+  }
+  return out + "\n";
+}
+
+// Of a program on another machine, the front end reports the memory, as bytes or in hexadecimal.
+TEST_F(CoverageCommands, ReadMemoryThroughTheFrontEnd) {
+  const std::string expected = said("report --by function");
+  EXPECT_NE(expected.find("main"), std::string::npos) << expected;
+  DebugEvent remote = program.event(EventKind::target);
+  remote.target = TargetKind::remote;
+  for (const bool as_text : {false, true}) {
+    ASSERT_TRUE(session.event(program.event(EventKind::exited)));
+    ASSERT_TRUE(session.event(remote));
+    size_t ranges = 0;
+    auto reply = session.command("report --by function", GroupId::coverage);
+    while (reply && reply->request.kind != RequestKind::none) {
+      if (reply->request.kind != RequestKind::memory) {
+        reply = session.answer(std::vector{
+            reply->request.kind == RequestKind::modules ? program.modules() : program.stacks()});
+        continue;
+      }
+      std::vector<std::optional<std::string>> contents;
+      const std::vector<uint64_t> asked = reply->request.addresses;
+      for (size_t i = 0; i < asked.size(); i += 2)
+        contents.push_back(program.memory(asked[i], asked[i + 1]));
+      ranges += contents.size();
+      std::string text;
+      for (const auto &content : contents)
+        text += hex(content);
+      reply =
+          as_text ? session.answer(std::vector{text}) : session.answer_memory(std::move(contents));
+    }
+    ASSERT_TRUE(reply) << reply.error().text();
+    EXPECT_EQ(reply->text, expected);
+    EXPECT_GT(ranges, 0u);
   }
 }
 

@@ -1,6 +1,10 @@
 // The C interface of sessions.
 #include <cstddef>
 #include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -84,6 +88,19 @@ tally_error *tally_session_answer(tally_session *session, const char *const *ans
         for (size_t i = 0; i < count; ++i)
           texts.push_back(text_of(answers[i]));
         return session->session.answer(texts);
+      },
+      into(reply));
+}
+
+tally_error *tally_session_answer_memory(tally_session *session, const void *const *contents,
+                                         const size_t *sizes, size_t count, tally_reply **reply) {
+  return guarded(
+      [&] {
+        std::vector<std::optional<std::string>> copies(count);
+        for (size_t i = 0; i < count; ++i)
+          if (contents[i])
+            copies[i].emplace(static_cast<const char *>(contents[i]), sizes[i]);
+        return session->session.answer_memory(std::move(copies));
       },
       into(reply));
 }

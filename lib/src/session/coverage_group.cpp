@@ -166,6 +166,16 @@ std::optional<std::string> from_hex(std::string_view text) {
   return out;
 }
 
+std::vector<std::optional<std::string>> from_hex_lines(std::string_view text) {
+  std::vector<std::optional<std::string>> out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    out.push_back(from_hex(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 } // namespace
 
 CoverageGroup::CoverageGroup(Front &shared_front)
@@ -396,16 +406,18 @@ Result<Reply> CoverageGroup::with_memory(Step step, ThenStep then, uint32_t roun
   Request request{RequestKind::memory, {}, {}};
   for (const live::AddressRange &range : wanted)
     request.addresses.insert(request.addresses.end(), {range.low, range.high});
+  answered_.reset();
   front.actions.push(std::move(request),
                      [this, wanted, step = std::move(step), then = std::move(then),
                       rounds](std::string_view answer) -> Result<Reply> {
                        if (!by_debugger_)
                          return then(fail(ErrorCode::io, "the program is gone"));
-                       for (const live::AddressRange &range : wanted) {
-                         const size_t end = std::min(answer.find('\n'), answer.size());
-                         by_debugger_->give(range, from_hex(answer.substr(0, end)));
-                         answer.remove_prefix(std::min(end + 1, answer.size()));
-                       }
+                       auto contents = std::exchange(answered_, std::nullopt);
+                       if (!contents)
+                         contents = from_hex_lines(answer);
+                       contents->resize(wanted.size());
+                       for (size_t i = 0; i < wanted.size(); ++i)
+                         by_debugger_->give(wanted[i], std::move((*contents)[i]));
                        return with_memory(step, then, rounds + 1);
                      });
   return Reply{};

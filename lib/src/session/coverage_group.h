@@ -50,6 +50,10 @@ public:
   explicit CoverageGroup(Front &shared_front);
 
   Result<Reply> event(const DebugEvent &event);
+  // Receives the front end's answer to RequestKind::memory, before the action ends.
+  void set_memory(std::vector<std::optional<std::string>> contents) {
+    answered_ = std::move(contents);
+  }
   // Returns the words that complete an argument of `kind`.
   std::vector<std::string> words_of(std::string_view kind) const;
 
@@ -113,6 +117,7 @@ private:
   std::optional<live::LiveProgram> program_;
   std::string opened_;                          // what program_ was opened for
   live::DebuggerSource *by_debugger_ = nullptr; // of program_, if only the front end can read it
+  std::optional<std::vector<std::optional<std::string>>> answered_; // of the ranges requested
   live::NotesCache notes_;
   std::vector<std::string> functions_; // the names that the last report knew
 };

@@ -81,6 +81,11 @@ Result<Reply> Session::answer(std::span<const std::string> answers) {
                                                 : state_->profile.sampling.answer(answers));
 }
 
+Result<Reply> Session::answer_memory(std::vector<std::optional<std::string>> contents) {
+  state_->coverage.set_memory(std::move(contents));
+  return answer({});
+}
+
 uint64_t Session::tick_wait_ns() { return state_->profile.sampling.clock().wait_ns(); }
 size_t Session::tick_interrupt() { return state_->profile.sampling.clock().interrupt(); }
 InterruptClock::Stop Session::tick_take(int32_t tid) {

@@ -164,6 +164,9 @@ public:
   Result<Reply> event(const DebugEvent &event);
   // Answers the request of the last reply. The new reply may have a request of its own.
   Result<Reply> answer(std::span<const std::string> answers);
+  // Does the same for RequestKind::memory, with the content of each range, or nothing if some of it
+  // cannot be read.
+  Result<Reply> answer_memory(std::vector<std::optional<std::string>> contents);
   // Reports, in place of an answer, that the user interrupted. Returns the error to show.
   Result<Reply> cancel();
 
