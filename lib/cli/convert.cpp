@@ -12,6 +12,14 @@ Result<void> convert_command(const ParsedCommand &given, Outcome &) {
   auto content = content_to_convert(std::move(all), *to, input.program, findings);
   show(findings);
   TALLY_TRY(converted, std::move(content));
+  if (const SampleFilter wanted = given.filter(); !wanted.takes_all()) {
+    Profile *const profile = std::get_if<Profile>(&converted);
+    if (!profile)
+      return fail(ErrorCode::unsupported, "--event, --thread and --part select from profiles only",
+                  "convert");
+    TALLY_TRY(selected, select_from(std::move(*profile), {wanted}, given.arguments[0]));
+    converted = std::move(selected);
+  }
   return write_output(converted, *to, output, input);
 }
 

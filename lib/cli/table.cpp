@@ -167,12 +167,17 @@ constexpr auto timeline_specs =
 
 constexpr auto convert_specs =
     joined(input_specs, output_specs,
-           std::array<OptionSpec, 1>{{
+           std::array<OptionSpec, 2>{{
                {.name = "to",
                 .values = "FORMAT",
                 .summary = "the format of OUT, if its name does not imply it",
                 .check = check_any_format},
-           }});
+               {.name = "event",
+                .values = "NAME",
+                .summary = "the event to write; it may be a derived one\n(default: all)",
+                .other_name = "value"},
+           }},
+           filter_specs);
 constexpr auto merge_specs = joined(input_specs, output_specs);
 
 constexpr std::array<OptionSpec, 10> record_specs{{

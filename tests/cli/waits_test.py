@@ -92,6 +92,24 @@ class WaitsTest(ProfileCase):
             unit = "none" if value == "waits" else "nanoseconds"
             self.assertEqual({each["unit"] for each in of_value} - {unit}, set())
 
+    def test_one_value_is_converted(self) -> None:
+        path, _ = self.record("out.pb.gz")
+        whole = self.report(path)
+        index = whole["events"].index("wait")
+        folded, callgrind = self.path("wait.folded"), self.path("wait.callgrind")
+        self.tally("convert", path, "-o", folded, "--value", "wait")
+        with open(folded, encoding="utf-8") as file:
+            total = sum(int(line.rsplit(" ", 1)[1]) for line in file)
+        self.assertEqual(total, whole["totals"][index])
+        self.tally("convert", path, "-o", callgrind, "--event=wait", "--thread=wait_poll")
+        self.assertEqual(self.report(callgrind)["events"], ["wait"])
+        self.assertEqual(
+            self.report(callgrind)["totals"],
+            self.report(path, "--value=wait", "--thread=wait_poll")["totals"],
+        )
+        refused = self.tally("convert", path, "-o", folded, "--value", "weight", status=2).stderr
+        self.assertIn("there is no event 'weight'", refused)
+
     def test_a_thread_that_never_wakes(self) -> None:
         path = self.path("out.pb.gz")
         with subprocess.Popen([program("sleeper"), "30"], stdout=subprocess.PIPE) as sleeper:
