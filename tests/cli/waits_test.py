@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -91,6 +92,22 @@ class WaitsTest(ProfileCase):
             self.assertEqual(sum(each["endValue"] for each in of_value), total, value)
             unit = "none" if value == "waits" else "nanoseconds"
             self.assertEqual({each["unit"] for each in of_value} - {unit}, set())
+
+    def test_no_wait_of_a_program_that_switches_all_the_time_is_lost(self) -> None:
+        """The ring of stacks overruns; the records of switches have another one."""
+        path = self.path("out.pb.gz")
+        record = ["record", "--clock", "wall", "--stacks", "dwarf", "-o", path, "--"]
+        done = self.tally(*record, program("pingpong"), "100000")
+        voluntary = int(done.stdout)
+        self.assertGreater(voluntary, 50000)
+        said = re.search(r" (\d+) waits of .* (\d+) lost;", done.stderr)
+        assert said, done.stderr
+        # A busy machine may keep the reader from its rings for too long.
+        self.assertAlmostEqual(int(said[1]), voluntary, delta=3 + 0.05 * voluntary)
+        self.assertEqual(self.report(path)["totals"][VALUES.index("waits")], int(said[1]))
+        if int(said[2]) > voluntary // 10:
+            shown = self.tally("report", path, "--limit", "0").stdout
+            self.assertIn("[waits without a stack]", shown)
 
     def test_one_value_is_converted(self) -> None:
         path, _ = self.record("out.pb.gz")

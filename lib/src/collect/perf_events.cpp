@@ -240,7 +240,8 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
 }
 
 Result<PerfEvents> PerfEvents::open(const Config &config, std::span<const pid_t> tids) {
-  size_t ring_bytes = first_ring_bytes(config, online_cpus().size());
+  const size_t rings = online_cpus().size() * (config.waits ? 2 : 1);
+  size_t ring_bytes = first_ring_bytes(config, rings);
   for (;;) {
     PerfEvents events;
     events.config_ = config;
@@ -260,10 +261,10 @@ Result<void> PerfEvents::open_with_rings(std::span<const pid_t> tids, size_t rin
   cpus_ = online_cpus();
   ring_bytes_ = ring_bytes;
   set_layout();
-  feeds_.resize(cpus_.size());
-  rings_.resize(cpus_.size());
+  feeds_.resize(cpus_.size() * (has_switch_rings() ? 2 : 1));
+  rings_.resize(feeds_.size());
   threads_ = tids.size();
-  const DescriptorRoom room((tids.size() * event_count() + 1) * cpus_.size());
+  const DescriptorRoom room(tids.size() * event_count() * cpus_.size() + feeds_.size());
   first_fd_ = room.first_fd();
   for (const pid_t tid : tids)
     TALLY_CHECK(open_thread(tid, too_large));
@@ -280,7 +281,8 @@ Result<void> PerfEvents::open_with_rings(std::span<const pid_t> tids, size_t rin
     const auto at = static_cast<std::ptrdiff_t>(i);
     feeds_.erase(feeds_.begin() + at);
     rings_.erase(rings_.begin() + at);
-    cpus_.erase(cpus_.begin() + at);
+    if (i < cpus_.size())
+      cpus_.erase(cpus_.begin() + at);
   }
   return {};
 }
@@ -299,29 +301,14 @@ Result<void> PerfEvents::add(std::span<const pid_t> tids) {
 
 Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
   for (size_t i = 0; i < cpus_.size(); ++i) {
-    if (!feeds_[i].map) {
-      // The ring belongs to an event that counts nothing and exists before the first clock. A clock
-      // that runs before it has a ring does not record the creation of threads.
-      perf_event_attr attr = owner();
-      UniqueFd owner(perf_event_open(attr, tid, cpus_[i], -1));
-      if (owner.get() < 0 && errno == EINVAL && inherit_thread_) {
-        inherit_thread_ = false; // Linux before 5.13 does not support inherit_thread
-        attr = this->owner();
-        owner.reset(perf_event_open(attr, tid, cpus_[i], -1));
-      }
-      if (owner.get() < 0 && errno == ESRCH)
-        return {};
-      if (owner.get() < 0 && errno == ENODEV)
-        continue;
-      if (owner.get() < 0 || !move_up(owner))
-        return fail(refusal(errno));
-      if (!map_ring(i, owner.get())) {
-        too_large = errno == EPERM || errno == ENOMEM;
-        return fail(ring_refusal(errno));
-      }
-      feeds_[i].fds.push_back(owner.get());
-      events_.push_back({std::move(owner), owns_ring});
-    }
+    Result<Opening> step = open_ring(tid, i, too_large);
+    if (step && *step == Opening::done && has_switch_rings())
+      step = open_ring(tid, i + cpus_.size(), too_large);
+    TALLY_TRY(opening, std::move(step));
+    if (opening == Opening::no_thread)
+      return {};
+    if (opening == Opening::no_processor)
+      continue;
     for (uint32_t event = 0; event < event_count(); ++event) {
       TALLY_TRY(exists, open_event(tid, event, i));
       if (!exists)
@@ -329,6 +316,35 @@ Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
     }
   }
   return {};
+}
+
+// Opens the ring with this number for the thread, unless it is open. It belongs to an event that
+// counts nothing and exists before the first clock. A clock that runs before it has a ring does not
+// record the creation of threads.
+Result<PerfEvents::Opening> PerfEvents::open_ring(pid_t tid, size_t ring, bool &too_large) {
+  if (feeds_[ring].map)
+    return Opening::done;
+  const int cpu = cpus_[ring % cpus_.size()];
+  perf_event_attr attr = owner();
+  UniqueFd owner(perf_event_open(attr, tid, cpu, -1));
+  if (owner.get() < 0 && errno == EINVAL && inherit_thread_) {
+    inherit_thread_ = false; // Linux before 5.13 does not support inherit_thread
+    attr = this->owner();
+    owner.reset(perf_event_open(attr, tid, cpu, -1));
+  }
+  if (owner.get() < 0 && errno == ESRCH)
+    return Opening::no_thread;
+  if (owner.get() < 0 && errno == ENODEV)
+    return Opening::no_processor;
+  if (owner.get() < 0 || !move_up(owner))
+    return fail(refusal(errno));
+  if (!map_ring(ring, owner.get())) {
+    too_large = errno == EPERM || errno == ENOMEM;
+    return fail(ring_refusal(errno));
+  }
+  feeds_[ring].fds.push_back(owner.get());
+  events_.push_back({std::move(owner), owns_ring});
+  return Opening::done;
 }
 
 // Returns false if the thread has ended.
@@ -363,7 +379,7 @@ Result<bool> PerfEvents::open_event(pid_t tid, uint32_t event, size_t cpu_index)
       return fail(refusal(errno, sampled));
     ids_.add(id, event);
   }
-  feeds_[cpu_index].fds.push_back(fd.get());
+  feeds_[ring_of(event, cpu_index)].fds.push_back(fd.get());
   events_.push_back({std::move(fd), event});
   return true;
 }
@@ -455,7 +471,7 @@ perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
   if (std::ranges::any_of(config_.events, &SampledEvent::is_switch)) {
     // The record of a switch follows its sample, and the registers show a system call. SampleSink
     // distinguishes the debugger's stops by both. All events have the same layout.
-    attr.context_switch = sampled->is_switch();
+    attr.context_switch = config_.waits ? is_first : sampled->is_switch();
     attr.sample_type |= PERF_SAMPLE_REGS_USER;
     attr.sample_regs_user |= pc_register_mask() | ax_register_mask();
   }
@@ -464,19 +480,26 @@ perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
 
 int PerfEvents::open_one(pid_t tid, uint32_t event, size_t cpu_index) const {
   perf_event_attr attr = attr_of(event, cpu_index);
-  return perf_event_open(attr, tid, cpus_[cpu_index], feeds_[cpu_index].fds[0]);
+  return perf_event_open(attr, tid, cpus_[cpu_index], feeds_[ring_of(event, cpu_index)].fds[0]);
 }
 
-bool PerfEvents::map_ring(size_t cpu_index, int fd) {
+// The stacks of switches have rings of their own. A program that switches all the time fills these,
+// and loses stacks, but no record that shows how long a wait took.
+size_t PerfEvents::ring_of(uint32_t event, size_t cpu_index) const {
+  return has_switch_rings() && config_.events[event].is_switch() ? cpu_index + cpus_.size()
+                                                                 : cpu_index;
+}
+
+bool PerfEvents::map_ring(size_t ring, int fd) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t bytes = page + ring_bytes_;
   void *map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED)
     return false;
-  feeds_[cpu_index].map = map;
-  feeds_[cpu_index].map_bytes = bytes;
-  rings_[cpu_index] = PerfRing(static_cast<perf_event_mmap_page *>(map),
-                               {static_cast<std::byte *>(map) + page, ring_bytes_});
+  feeds_[ring].map = map;
+  feeds_[ring].map_bytes = bytes;
+  rings_[ring] = PerfRing(static_cast<perf_event_mmap_page *>(map),
+                          {static_cast<std::byte *>(map) + page, ring_bytes_});
   return true;
 }
 

@@ -142,9 +142,13 @@ private:
   int open_one(pid_t tid, uint32_t event, size_t cpu_index) const;
   Result<void> open_with_rings(std::span<const pid_t> tids, size_t ring_bytes, bool &too_large);
   Result<void> open_thread(pid_t tid, bool &too_large);
+  enum class Opening { done, no_thread, no_processor };
+  Result<Opening> open_ring(pid_t tid, size_t ring, bool &too_large);
+  bool has_switch_rings() const { return config_.waits; }
+  size_t ring_of(uint32_t event, size_t cpu_index) const;
   Result<bool> open_event(pid_t tid, uint32_t event, size_t cpu_index);
   bool move_up(UniqueFd &fd) const; // to first_fd_ or above; false sets errno
-  bool map_ring(size_t cpu_index, int fd);
+  bool map_ring(size_t ring, int fd);
   Error ring_refusal(int errno_value) const;
   Error refusal(int errno_value, const SampledEvent *event = nullptr) const;
   void release();
@@ -154,8 +158,8 @@ private:
   std::vector<int> cpus_;
   std::vector<Opened> events_;
   EventIds ids_;
-  std::vector<Feed> feeds_;     // one per processor
-  std::vector<PerfRing> rings_; // one per processor, in the order of feeds_
+  std::vector<Feed> feeds_;     // one per processor and, with Config::waits, another for each
+  std::vector<PerfRing> rings_; // in the order of feeds_
   size_t ring_bytes_ = 0;
   size_t threads_ = 0; // requested, for messages
   int first_fd_ = 0;   // descriptors are moved to this number and above

@@ -82,11 +82,12 @@ void WaitSink::add(pid_t tid, const WaitClock::Interval &interval, uint64_t end_
   const bool is_wait = interval.why == WaitClock::Why::waits;
   const std::array<uint64_t, 1> mark{interval.ns < shortest_seen_wait_ns ? short_wait_mark
                                                                          : long_wait_mark};
+  constexpr static std::array<uint64_t, 1> lost{long_wait_mark}; // the ring had no room
   std::span<const uint64_t> stack = interval.stack;
-  if (unsampled_ && is_wait && stack.empty()) {
-    if (traced_) // nothing shows whether it was a stop of the debugger
+  if (is_wait && stack.empty()) {
+    if (unsampled_ && traced_) // nothing shows whether it was a stop of the debugger
       return;
-    stack = mark;
+    stack = unsampled_ ? mark : lost;
   }
   (is_wait ? counters_.wait_ns : counters_.ready_ns) += interval.ns;
   collector_.add(tid, stack, static_cast<int64_t>(interval.ns), end_ns, is_wait ? wait : queued);
