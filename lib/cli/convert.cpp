@@ -15,8 +15,10 @@ Result<void> convert_command(const ParsedCommand &given, Outcome &) {
   if (const SampleFilter wanted = given.filter(); !wanted.takes_all()) {
     Profile *const profile = std::get_if<Profile>(&converted);
     if (!profile)
-      return fail(ErrorCode::unsupported, "--event, --thread and --part select from profiles only",
-                  "convert");
+      return fail(ErrorCode::unsupported,
+                  "--event, --thread and --part cannot select from coverage, nor from a histogram "
+                  "of addresses",
+                  given.arguments[0]);
     TALLY_TRY(selected, select_from(std::move(*profile), {wanted}, given.arguments[0]));
     converted = std::move(selected);
   }

@@ -15,7 +15,8 @@
  * caller that it does not know. In options, it refuses unknown fields and flags that are not 0. Set
  * a structure to 0 before its fields are set.
  *
- * The whole interface is in this file, so that a binding has one file of 600 lines to follow. */
+ * The whole interface is in this file, although it has many lines, so that a binding has one file
+ * to follow. */
 #ifndef TALLY_H
 #define TALLY_H
 
@@ -465,7 +466,9 @@ TALLY_API tally_error *tally_session_event(tally_session *session, const tally_e
 TALLY_API tally_error *tally_session_answer(tally_session *session, const char *const *answers,
                                             size_t count, tally_reply **reply);
 /* Does the same for TALLY_REQUEST_MEMORY. For each of the `count` ranges, contents[i] points to its
- * sizes[i] bytes, or is NULL if some of them cannot be read. */
+ * sizes[i] bytes, or is NULL if some of them cannot be read. Fails with
+ * TALLY_ERROR_INVALID_ARGUMENT, and the request stays pending, if it is another one or has another
+ * number of ranges. */
 TALLY_API tally_error *tally_session_answer_memory(tally_session *session,
                                                    const void *const *contents, const size_t *sizes,
                                                    size_t count, tally_reply **reply);

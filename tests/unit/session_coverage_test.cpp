@@ -142,6 +142,7 @@ TEST_F(CoverageCommands, ReadMemoryThroughTheFrontEnd) {
         continue;
       }
       std::vector<std::optional<std::string>> contents;
+      EXPECT_EQ(session.answer_memory({}).error().code, ErrorCode::invalid_argument);
       const std::vector<uint64_t> asked = reply->request.addresses;
       for (size_t i = 0; i < asked.size(); i += 2)
         contents.push_back(program.memory(asked[i], asked[i + 1]));

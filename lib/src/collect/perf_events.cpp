@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -240,19 +241,28 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
 }
 
 Result<PerfEvents> PerfEvents::open(const Config &config, std::span<const pid_t> tids) {
-  const size_t rings = online_cpus().size() * (config.waits ? 2 : 1);
-  size_t ring_bytes = first_ring_bytes(config, rings);
+  bool only_records = false;
+  size_t limit = SIZE_MAX; // of the rings, once one was too large
   for (;;) {
     PerfEvents events;
     events.config_ = config;
+    events.only_records_ = events.exclude_kernel_ = only_records;
+    const size_t first =
+        first_ring_bytes(config, online_cpus().size() * events.rings_per_processor());
+    const size_t ring_bytes = std::min(first, limit);
     events.config_.stack_bytes = fitting_stack_bytes(config, ring_bytes);
     bool too_large = false;
     const Result<void> opened = events.open_with_rings(tids, ring_bytes, too_large);
+    if (events.only_records_ && !only_records) {
+      only_records = true; // the rings of the stacks are not needed
+      limit = SIZE_MAX;
+      continue;
+    }
     if (opened)
       return events;
     if (!too_large || ring_bytes / 2 < smallest_ring)
       return fail(opened.error());
-    ring_bytes /= 2;
+    limit = ring_bytes / 2;
   }
 }
 
@@ -261,10 +271,10 @@ Result<void> PerfEvents::open_with_rings(std::span<const pid_t> tids, size_t rin
   cpus_ = online_cpus();
   ring_bytes_ = ring_bytes;
   set_layout();
-  feeds_.resize(cpus_.size() * (has_switch_rings() ? 2 : 1));
+  feeds_.resize(cpus_.size() * rings_per_processor());
   rings_.resize(feeds_.size());
   threads_ = tids.size();
-  const DescriptorRoom room(tids.size() * event_count() * cpus_.size() + feeds_.size());
+  const DescriptorRoom room(descriptors_wanted());
   first_fd_ = room.first_fd();
   for (const pid_t tid : tids)
     TALLY_CHECK(open_thread(tid, too_large));
@@ -272,24 +282,12 @@ Result<void> PerfEvents::open_with_rings(std::span<const pid_t> tids, size_t rin
     return fail(refusal(ESRCH));
   if (static_cast<rlim_t>(events_.back().fd.get()) >= room.end_fd())
     return fail(refusal(EMFILE));
-  // A processor that went offline after the list was read has no ring.
-  for (size_t i = 0; i < rings_.size();) {
-    if (feeds_[i].map) {
-      ++i;
-      continue;
-    }
-    const auto at = static_cast<std::ptrdiff_t>(i);
-    feeds_.erase(feeds_.begin() + at);
-    rings_.erase(rings_.begin() + at);
-    if (i < cpus_.size())
-      cpus_.erase(cpus_.begin() + at);
-  }
   return {};
 }
 
 Result<void> PerfEvents::add(std::span<const pid_t> tids) {
   threads_ += tids.size();
-  const DescriptorRoom room(threads_ * event_count() * cpus_.size());
+  const DescriptorRoom room(descriptors_wanted());
   first_fd_ = room.first_fd();
   bool too_large = false;
   for (const pid_t tid : tids)
@@ -302,7 +300,7 @@ Result<void> PerfEvents::add(std::span<const pid_t> tids) {
 Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
   for (size_t i = 0; i < cpus_.size(); ++i) {
     Result<Opening> step = open_ring(tid, i, too_large);
-    if (step && *step == Opening::done && has_switch_rings())
+    if (step && *step == Opening::done && rings_per_processor() == 2)
       step = open_ring(tid, i + cpus_.size(), too_large);
     TALLY_TRY(opening, std::move(step));
     if (opening == Opening::no_thread)
@@ -367,7 +365,7 @@ Result<bool> PerfEvents::open_event(pid_t tid, uint32_t event, size_t cpu_index)
   }
   if (fd.get() < 0 && errno == ESRCH)
     return false;
-  if (fd.get() < 0 && errno == ENODEV && event == 0)
+  if (fd.get() < 0 && errno == ENODEV && (event == 0 || sampled->type == PERF_TYPE_SOFTWARE))
     return true; // the processor went offline
   if (fd.get() < 0 && errno == EACCES && needs_kernel)
     return fail(refusal(errno, &*std::ranges::find_if(config_.events, &SampledEvent::in_kernel)));
@@ -471,7 +469,7 @@ perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
   if (std::ranges::any_of(config_.events, &SampledEvent::is_switch)) {
     // The record of a switch follows its sample, and the registers show a system call. SampleSink
     // distinguishes the debugger's stops by both. All events have the same layout.
-    attr.context_switch = config_.waits ? is_first : sampled->is_switch();
+    attr.context_switch = rings_per_processor() == 2 ? is_first : sampled->is_switch();
     attr.sample_type |= PERF_SAMPLE_REGS_USER;
     attr.sample_regs_user |= pc_register_mask() | ax_register_mask();
   }
@@ -486,8 +484,8 @@ int PerfEvents::open_one(pid_t tid, uint32_t event, size_t cpu_index) const {
 // The stacks of switches have rings of their own. A program that switches all the time fills these,
 // and loses stacks, but no record that shows how long a wait took.
 size_t PerfEvents::ring_of(uint32_t event, size_t cpu_index) const {
-  return has_switch_rings() && config_.events[event].is_switch() ? cpu_index + cpus_.size()
-                                                                 : cpu_index;
+  return rings_per_processor() == 2 && config_.events[event].is_switch() ? cpu_index + cpus_.size()
+                                                                         : cpu_index;
 }
 
 bool PerfEvents::map_ring(size_t ring, int fd) {
@@ -514,7 +512,7 @@ Error PerfEvents::refusal(int errno_value, const SampledEvent *event) const {
   RefusalFacts facts = observe_refusal(RefusalFacts::Step::open_event, errno_value, config_.pid);
   facts.threads = threads_;
   facts.cpus = cpus_.size();
-  facts.events_wanted = (threads_ * event_count() + 1) * cpus_.size();
+  facts.events_wanted = descriptors_wanted();
   if (event && !event->is_clock())
     facts.event = *event;
   return describe_refusal(facts);

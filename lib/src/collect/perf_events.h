@@ -1,5 +1,5 @@
 // Manages the perf_event_open descriptors for one process: a clock, or other events, for each
-// thread on each processor, and one ring for each processor.
+// thread on each processor, and one ring for each processor, or two.
 #pragma once
 
 #include <cstdint>
@@ -144,7 +144,11 @@ private:
   Result<void> open_thread(pid_t tid, bool &too_large);
   enum class Opening { done, no_thread, no_processor };
   Result<Opening> open_ring(pid_t tid, size_t ring, bool &too_large);
-  bool has_switch_rings() const { return config_.waits; }
+  // With waits, the stacks of switches have rings of their own.
+  size_t rings_per_processor() const { return config_.waits && !only_records_ ? 2 : 1; }
+  size_t descriptors_wanted() const {
+    return cpus_.size() * (threads_ * event_count() + rings_per_processor());
+  }
   size_t ring_of(uint32_t event, size_t cpu_index) const;
   Result<bool> open_event(pid_t tid, uint32_t event, size_t cpu_index);
   bool move_up(UniqueFd &fd) const; // to first_fd_ or above; false sets errno
@@ -158,8 +162,8 @@ private:
   std::vector<int> cpus_;
   std::vector<Opened> events_;
   EventIds ids_;
-  std::vector<Feed> feeds_;     // one per processor and, with Config::waits, another for each
-  std::vector<PerfRing> rings_; // in the order of feeds_
+  std::vector<Feed> feeds_;     // rings_per_processor() for each processor
+  std::vector<PerfRing> rings_; // in the order of feeds_; empty for a processor that is offline
   size_t ring_bytes_ = 0;
   size_t threads_ = 0; // requested, for messages
   int first_fd_ = 0;   // descriptors are moved to this number and above

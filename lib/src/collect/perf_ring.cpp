@@ -5,13 +5,15 @@
 namespace tally {
 
 void PerfRing::begin_round() {
+  if (!page_)
+    return;
   // Pairs with the kernel's release of data_head: the records up to it are complete.
   head_ = __atomic_load_n(&page_->data_head, __ATOMIC_ACQUIRE);
   position_ = page_->data_tail; // only this side writes it
 }
 
 void PerfRing::end_round() {
-  if (page_->data_tail != position_)
+  if (page_ && page_->data_tail != position_)
     __atomic_store_n(&page_->data_tail, position_, __ATOMIC_RELEASE);
 }
 

@@ -30,7 +30,7 @@ private:
 // Reads one ring. It owns nothing: `page` and `data` are mapped elsewhere.
 class PerfRing {
 public:
-  PerfRing() = default;
+  PerfRing() = default; // always empty
   // data.size() must be a power of two.
   PerfRing(perf_event_mmap_page *page, std::span<std::byte> data) : page_(page), data_(data) {}
 

@@ -30,11 +30,11 @@ WaitClock::Why WaitClock::why_of(const Thread &thread, bool preempted) const {
   return Why::waits;
 }
 
-void WaitClock::out(pid_t tid, uint64_t at_ns, bool preempted) {
+void WaitClock::out(pid_t tid, uint64_t at_ns, bool preempted, bool counts) {
   Thread &thread = threads_[tid];
   if (!thread.was_sampled) { // the ring had no room for it
     thread.stack.clear();
-    thread.counts = true;
+    thread.counts = counts;
   }
   thread.why = why_of(thread, preempted);
   thread.is_out = true;

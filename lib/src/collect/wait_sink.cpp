@@ -23,8 +23,10 @@ void WaitSink::leaves(pid_t tid, uint64_t pc, std::span<const uint64_t> stack,
 }
 
 void WaitSink::switched(pid_t tid, uint64_t at_ns, uint16_t misc) {
+  RegionFilter *const region = collector_.region_filter();
   if ((misc & PERF_RECORD_MISC_SWITCH_OUT) != 0)
-    clock_.out(tid, at_ns, (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0);
+    clock_.out(tid, at_ns, (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0,
+               !region || region->holds(tid, at_ns));
   else if (const auto interval = clock_.in(tid, at_ns))
     add(tid, *interval, at_ns);
 }
@@ -80,14 +82,15 @@ void WaitSink::clear(uint64_t at_ns) {
 
 void WaitSink::add(pid_t tid, const WaitClock::Interval &interval, uint64_t end_ns) {
   const bool is_wait = interval.why == WaitClock::Why::waits;
-  const std::array<uint64_t, 1> mark{interval.ns < shortest_seen_wait_ns ? short_wait_mark
-                                                                         : long_wait_mark};
-  constexpr static std::array<uint64_t, 1> lost{long_wait_mark}; // the ring had no room
+  // There is no stack if the kernel may not be sampled, if the ring had no room for it, and if the
+  // wait began before sampling did.
+  const bool is_short = unsampled_ && interval.ns < shortest_seen_wait_ns;
+  const std::array<uint64_t, 1> mark{is_short ? short_wait_mark : long_wait_mark};
   std::span<const uint64_t> stack = interval.stack;
   if (is_wait && stack.empty()) {
     if (unsampled_ && traced_) // nothing shows whether it was a stop of the debugger
       return;
-    stack = unsampled_ ? mark : lost;
+    stack = mark;
   }
   (is_wait ? counters_.wait_ns : counters_.ready_ns) += interval.ns;
   collector_.add(tid, stack, static_cast<int64_t>(interval.ns), end_ns, is_wait ? wait : queued);

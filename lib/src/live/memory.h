@@ -30,7 +30,8 @@ public:
 
 // Returns the memory of a process of this machine. Fails with not_found if there is no such
 // process, and with permission if its memory may not be read: the caller must be its tracer, or
-// another process that ptrace(2) would permit to attach.
-Result<std::unique_ptr<Memory>> process_memory(pid_t pid);
+// another process that ptrace(2) would permit to attach. `thread` is one of its threads that has
+// not ended; 0 means the first one, whose ID is `pid`.
+Result<std::unique_ptr<Memory>> process_memory(pid_t pid, pid_t thread = 0);
 
 } // namespace tally::live

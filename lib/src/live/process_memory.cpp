@@ -18,7 +18,8 @@ namespace {
 // may deny it.
 class ProcessMemory final : public Memory {
 public:
-  ProcessMemory(pid_t pid, UniqueFd file) : pid_(pid), file_(std::move(file)) {}
+  ProcessMemory(pid_t pid, UniqueFd file, bool by_file)
+      : pid_(pid), file_(std::move(file)), by_file_(by_file) {}
 
   bool read(uint64_t address, std::span<std::byte> to) override {
     while (!to.empty()) {
@@ -39,26 +40,29 @@ private:
       const ssize_t got = ::process_vm_readv(pid_, &here, 1, &there, 1, 0);
       if (got >= 0 || errno == EFAULT)
         return got;
-      by_file_ = true; // also if the thread `pid_` has ended: the file is that of the memory
+      by_file_ = true; // also if the first thread has ended
     }
     return ::pread64(file_.get(), to.data(), to.size(), static_cast<off64_t>(address));
   }
 
   pid_t pid_;
   UniqueFd file_;
-  bool by_file_ = false;
+  bool by_file_;
 };
 
 } // namespace
 
-Result<std::unique_ptr<Memory>> process_memory(pid_t pid) {
-  const std::string path = fmt::format("/proc/{}/mem", pid);
+Result<std::unique_ptr<Memory>> process_memory(pid_t pid, pid_t thread) {
+  const bool is_first = thread == 0 || thread == pid;
+  const std::string path = fmt::format("/proc/{}/mem", is_first ? pid : thread);
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0 && errno == ENOENT)
     return fail(ErrorCode::not_found, fmt::format("there is no process {}", pid));
   if (file.get() < 0)
     return fail_errno(errno, fmt::format("cannot read the memory of process {}", pid));
-  return std::make_unique<ProcessMemory>(pid, std::move(file));
+  // The ID of another thread may be used again after its end. The open file still refers to the
+  // memory of this process.
+  return std::make_unique<ProcessMemory>(pid, std::move(file), !is_first);
 }
 
 } // namespace tally::live

@@ -8,11 +8,14 @@
 #include <system_error>
 #include <unordered_set>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <tally/file_io.h>
 
 #include "stacks/address_space.h"
+#include "support/unique_fd.h"
 #include "symbolize/module_file.h"
 
 namespace tally::live {
@@ -27,8 +30,9 @@ Result<std::string> read_maps(pid_t pid) {
 
 pid_t thread_with_memory(pid_t pid) {
   const auto has_memory = [](pid_t tid) {
-    const auto maps = read_maps(tid);
-    return maps && !maps->empty();
+    const UniqueFd maps(::open(fmt::format("/proc/{}/maps", tid).c_str(), O_RDONLY | O_CLOEXEC));
+    char byte = 0;
+    return maps.get() >= 0 && ::read(maps.get(), &byte, 1) == 1;
   };
   if (has_memory(pid))
     return pid;
@@ -98,7 +102,7 @@ private:
 } // namespace
 
 Result<std::unique_ptr<ProgramSource>> process_source(pid_t pid) {
-  TALLY_TRY(memory, process_memory(thread_with_memory(pid)));
+  TALLY_TRY(memory, process_memory(pid, thread_with_memory(pid)));
   return std::make_unique<ProcessSource>(pid, std::move(memory));
 }
 

@@ -2,10 +2,9 @@
 #include "live/raw_profile.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
-
-#include "support/byte_cursor.h"
 
 namespace tally::live {
 
@@ -32,7 +31,8 @@ public:
       return refused(ErrorCode::unsupported,
                      "the version of its counters is not known, because it is stripped");
     TALLY_TRY(word, bytes(*places.source_version, 8));
-    const uint64_t version = ByteCursor(word).u64_whole();
+    uint64_t version = 0; // of the same byte order as this machine
+    std::memcpy(&version, word.data(), std::min(word.size(), sizeof version));
     if ((version & version_bits) != raw_version)
       return refused(ErrorCode::unsupported,
                      fmt::format("its counters have version {}; known is version {}, of Clang 13 "

@@ -44,6 +44,8 @@ public:
   Result<Reply> next();
 
   bool is_performing() const { return performing_.has_value(); }
+  // Returns the request that the front end performs; null if there is none.
+  const Request *performing() const { return performing_ ? &performing_->request : nullptr; }
   // Ends the action that the front end has performed. Returns the reply of its continuation.
   Result<Reply> answer(std::span<const std::string> answers);
   // Abandons the command or event in progress, because a new command came in place of an answer.

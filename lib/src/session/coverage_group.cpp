@@ -410,9 +410,9 @@ Result<Reply> CoverageGroup::with_memory(Step step, ThenStep then, uint32_t roun
   front.actions.push(std::move(request),
                      [this, wanted, step = std::move(step), then = std::move(then),
                       rounds](std::string_view answer) -> Result<Reply> {
+                       auto contents = std::exchange(answered_, std::nullopt);
                        if (!by_debugger_)
                          return then(fail(ErrorCode::io, "the program is gone"));
-                       auto contents = std::exchange(answered_, std::nullopt);
                        if (!contents)
                          contents = from_hex_lines(answer);
                        contents->resize(wanted.size());

@@ -82,7 +82,12 @@ Result<Reply> Session::answer(std::span<const std::string> answers) {
 }
 
 Result<Reply> Session::answer_memory(std::vector<std::optional<std::string>> contents) {
-  state_->coverage.set_memory(std::move(contents));
+  const Request *const request = state_->front.actions.performing();
+  if (request &&
+      (request->kind != RequestKind::memory || request->addresses.size() != 2 * contents.size()))
+    return fail(ErrorCode::invalid_argument, "the request was not for so many ranges of memory");
+  if (request)
+    state_->coverage.set_memory(std::move(contents));
   return answer({});
 }
 

@@ -5,9 +5,10 @@
 
 TALLY_LIBRARY and TALLY_GDB name the library and the plug-in to load. The program is made in FOLDER,
 and used again if it is there: 80 objects with functions of about 80 counters each, compiled with
---coverage -O0. Between two stops, three functions of two objects run. Printed are the least, median
-and greatest time of `coverage mark`, of `coverage report --by function --since mark` and of both, in
-milliseconds, beside GDB's own time to read the same number of bytes.
+--coverage -O0. Each number of megabytes needs a FOLDER of its own. Between two stops, three functions
+of two objects run. Printed are the least, median and greatest time of `coverage mark`, of `coverage
+report --by function --since mark` and of both, in milliseconds, beside GDB's own time to read the
+same number of bytes.
 """
 import argparse
 import contextlib
@@ -36,7 +37,7 @@ def timed(command):
 out = {"mark": [], "report": [], "both": [], "read": []}
 gdb.execute("coverage config auto-mark off", to_string=True)
 timed("coverage mark"), timed("coverage report --by function --since mark")  # reads all notes
-low = int(gdb.parse_and_eval("(unsigned long)&first_counters"))
+low = int(gdb.parse_and_eval("(unsigned long)&plain_memory"))
 for _ in range(ROUNDS):
     mark = timed("coverage mark")
     gdb.execute("continue", to_string=True)
@@ -68,7 +69,7 @@ def write_program(folder, megabytes):
         objects.append(f"u{unit}.o")
     calls = " + ".join(f"f{unit}_0(round)" for unit in (3, 50))
     (folder / "main.c").write_text(
-        "char first_counters[1 << 25];\n"
+        f"char plain_memory[{int(megabytes * 1e6)}];\n"
         f"int f3_0(int), f3_1(int), f50_0(int);\nvolatile int sink;\nvoid here(int n) {{ sink = n; }}\n"
         f"int main(void) {{\n  for (int round = 0; round < 1000; ++round)\n"
         f"    here({calls} + f3_1(round));\n}}\n",
@@ -91,11 +92,14 @@ def gdbserver(program):
     """Runs gdbserver, and returns its port. GDB gets half of the speed through a pipe."""
     words = ["gdbserver", "--once", "localhost:0", program]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
-        port = next(
-            match[1] for line in server.stderr if (match := re.search(r"on port (\d+)", line))
-        )
         try:
-            yield port
+            text = ""
+            while not (found := re.search(r"on port (\d+)", text)):
+                line = server.stderr.readline()
+                if not line:
+                    raise SystemExit(text)
+                text += line
+            yield found[1]
         finally:
             server.kill()
 
