@@ -94,7 +94,7 @@ class WaitsTest(ProfileCase):
             self.assertEqual({each["unit"] for each in of_value} - {unit}, set())
 
     def test_no_wait_of_a_program_that_switches_all_the_time_is_lost(self) -> None:
-        """The ring of stacks overruns; the records of switches have another one."""
+        """The ring of stacks overruns. The records of switches are in another ring."""
         path = self.path("out.pb.gz")
         record = ["record", "--clock", "wall", "--stacks", "dwarf", "-o", path, "--"]
         # With a sanitizer, the reader needs several times as long.

@@ -124,7 +124,7 @@ std::string hex(const std::optional<std::string> &bytes) {
   return out + "\n";
 }
 
-// Of a program on another machine, the front end reports the memory, as bytes or in hexadecimal.
+// The front end reports the memory of a remote program, as bytes or in hexadecimal.
 TEST_F(CoverageCommands, ReadMemoryThroughTheFrontEnd) {
   const std::string expected = said("report --by function");
   EXPECT_NE(expected.find("main"), std::string::npos) << expected;

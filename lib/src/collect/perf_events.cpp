@@ -300,7 +300,7 @@ Result<void> PerfEvents::add(std::span<const pid_t> tids) {
 Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
   for (size_t i = 0; i < cpus_.size(); ++i) {
     Result<Opening> step = open_ring(tid, i, too_large);
-    if (step && *step == Opening::done && rings_per_processor() == 2)
+    if (step && *step == Opening::done && has_switch_rings())
       step = open_ring(tid, i + cpus_.size(), too_large);
     TALLY_TRY(opening, std::move(step));
     if (opening == Opening::no_thread)
@@ -469,7 +469,7 @@ perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
   if (std::ranges::any_of(config_.events, &SampledEvent::is_switch)) {
     // The record of a switch follows its sample, and the registers show a system call. SampleSink
     // distinguishes the debugger's stops by both. All events have the same layout.
-    attr.context_switch = rings_per_processor() == 2 ? is_first : sampled->is_switch();
+    attr.context_switch = has_switch_rings() ? is_first : sampled->is_switch();
     attr.sample_type |= PERF_SAMPLE_REGS_USER;
     attr.sample_regs_user |= pc_register_mask() | ax_register_mask();
   }
@@ -484,8 +484,8 @@ int PerfEvents::open_one(pid_t tid, uint32_t event, size_t cpu_index) const {
 // The stacks of switches have rings of their own. A program that switches all the time fills these,
 // and loses stacks, but no record that shows how long a wait took.
 size_t PerfEvents::ring_of(uint32_t event, size_t cpu_index) const {
-  return rings_per_processor() == 2 && config_.events[event].is_switch() ? cpu_index + cpus_.size()
-                                                                         : cpu_index;
+  return has_switch_rings() && config_.events[event].is_switch() ? cpu_index + cpus_.size()
+                                                                 : cpu_index;
 }
 
 bool PerfEvents::map_ring(size_t ring, int fd) {

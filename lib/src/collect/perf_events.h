@@ -145,7 +145,8 @@ private:
   enum class Opening { done, no_thread, no_processor };
   Result<Opening> open_ring(pid_t tid, size_t ring, bool &too_large);
   // With waits, the stacks of switches have rings of their own.
-  size_t rings_per_processor() const { return config_.waits && !only_records_ ? 2 : 1; }
+  bool has_switch_rings() const { return config_.waits && !only_records_; }
+  size_t rings_per_processor() const { return has_switch_rings() ? 2 : 1; }
   size_t descriptors_wanted() const {
     return cpus_.size() * (threads_ * event_count() + rings_per_processor());
   }

@@ -48,7 +48,8 @@ public:
   // The thread is about to give up its processor. If `counts` is false, the interval is not
   // reported.
   void sampled(pid_t tid, std::span<const uint64_t> stack, Call call, bool counts);
-  // The thread has given up its processor. `counts` is used if there was no sample.
+  // The thread has given up its processor. If no sample preceded this, `counts` states whether the
+  // interval is reported.
   void out(pid_t tid, uint64_t at_ns, bool preempted, bool counts = true);
   // Returns the interval that ends, unless the thread was held or its state was unknown.
   std::optional<Interval> in(pid_t tid, uint64_t at_ns);

@@ -82,8 +82,8 @@ void WaitSink::clear(uint64_t at_ns) {
 
 void WaitSink::add(pid_t tid, const WaitClock::Interval &interval, uint64_t end_ns) {
   const bool is_wait = interval.why == WaitClock::Why::waits;
-  // There is no stack if the kernel may not be sampled, if the ring had no room for it, and if the
-  // wait began before sampling did.
+  // The stack is unknown if the kernel may not be sampled, if the ring was full, or if the wait
+  // began before sampling did.
   const bool is_short = unsampled_ && interval.ns < shortest_seen_wait_ns;
   const std::array<uint64_t, 1> mark{is_short ? short_wait_mark : long_wait_mark};
   std::span<const uint64_t> stack = interval.stack;
