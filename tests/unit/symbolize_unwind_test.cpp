@@ -219,6 +219,65 @@ uint64_t limit_of_stack() {
   return here;
 }
 
+Interrupted seen;
+
+// Keeps the registers and the stack of this call.
+KEEP void keep_this_stack() {
+  ucontext_t context;
+  ::getcontext(&context);
+  for (size_t i = 0; i < std::size(order); ++i)
+    seen.registers.value[i] = static_cast<uint64_t>(context.uc_mcontext.gregs[order[i]]);
+  seen.registers.only_sp_and_pc = false;
+  seen.bytes = std::min<uint64_t>(stack_bytes, limit_of_stack() - seen.registers.sp());
+  std::memcpy(seen.stack.data(), reinterpret_cast<const void *>(seen.registers.sp()), seen.bytes);
+}
+
+// As compilers translate without optimization: each function addresses its frame by the frame
+// pointer.
+#if defined(__clang__)
+#define UNOPTIMIZED __attribute__((noinline, optnone))
+#else
+#define UNOPTIMIZED __attribute__((noinline, noclone, optimize("O0", "no-omit-frame-pointer")))
+#endif
+UNOPTIMIZED void plainly() { keep_this_stack(); }
+UNOPTIMIZED int with_many_arguments(int a, int b, int c, int d, int e, int f, int g, int h) {
+  plainly();
+  return a + b + c + d + e + f + g + h;
+}
+UNOPTIMIZED void with_arguments_on_the_stack() {
+  sink = sink + static_cast<uint64_t>(with_many_arguments(1, 2, 3, 4, 5, 6, 7, 8));
+}
+UNOPTIMIZED void with_room(size_t bytes) {
+  auto *room = static_cast<volatile char *>(__builtin_alloca(bytes));
+  room[0] = 1;
+  keep_this_stack();
+}
+UNOPTIMIZED void with_rooms() {
+  volatile uint64_t array[300];
+  array[0] = 1;
+  with_room(700 + array[0]);
+}
+UNOPTIMIZED void recursing(int depth) {
+  if (depth > 0)
+    recursing(depth - 1); // leaves return addresses of calls to itself below
+  else
+    plainly();
+  if (depth == 2)
+    plainly();
+}
+UNOPTIMIZED int comparing(const void *, const void *) {
+  keep_this_stack();
+  return 0;
+}
+UNOPTIMIZED void by_qsort() {
+  uint64_t values[4] = {};
+  ::qsort(values, std::size(values), sizeof values[0], comparing);
+}
+UNOPTIMIZED void by_pointer() {
+  void (*volatile where)(size_t) = with_room;
+  where(100);
+}
+
 class SymbolizeUnwind : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -421,6 +480,7 @@ TEST_F(SymbolizeUnwind, EndsOnRandomStacks) {
           std::memcpy(at.stack.data() + word, &value, sizeof value);
       }
       at.registers.value[next() % 16] ^= next() % 256;
+      at.registers.only_sp_and_pc = next() % 2 == 0;
       unwind(at, stack_bytes, pcs);
       ASSERT_FALSE(pcs.empty());
       for (const uint64_t pc : std::span(pcs).subspan(1))
@@ -438,18 +498,8 @@ TEST_F(SymbolizeUnwind, FollowsFramePointersWithoutRules) {
   ASSERT_NE(room, MAP_FAILED);
   std::memcpy(room, code, sizeof code);
   ASSERT_EQ(::mprotect(room, 4096, PROT_READ | PROT_EXEC), 0);
-  static Interrupted seen;
-  const auto callee = [] {
-    ucontext_t context;
-    ::getcontext(&context);
-    for (size_t i = 0; i < std::size(order); ++i)
-      seen.registers.value[i] = static_cast<uint64_t>(context.uc_mcontext.gregs[order[i]]);
-    seen.bytes = std::min<uint64_t>(stack_bytes, limit_of_stack() - seen.registers.sp());
-    std::memcpy(seen.stack.data(), reinterpret_cast<const void *>(seen.registers.sp()), seen.bytes);
-  };
   using Callee = void (*)();
-  const Callee plain = callee;
-  reinterpret_cast<void (*)(Callee)>(room)(plain);
+  reinterpret_cast<void (*)(Callee)>(room)(keep_this_stack);
   code_ = OwnCode(*unwinder_);
   std::vector<uint64_t> pcs;
   EXPECT_EQ(unwind(seen, stack_bytes, pcs), StackEnd::complete);
@@ -459,6 +509,31 @@ TEST_F(SymbolizeUnwind, FollowsFramePointersWithoutRules) {
   EXPECT_EQ(std::ranges::count_if(pcs, in_room), 1);
   EXPECT_GT(pcs.size(), 5u); // the test's own callers
   ::munmap(room, 4096);
+}
+
+// A thread that is seen from outside shows its stack pointer and its pc only.
+TEST_F(SymbolizeUnwind, FindsFramesWithoutTheFramePointer) {
+  void (*const ways[])() = {plainly,  with_arguments_on_the_stack, with_rooms,
+                            by_qsort, [] { recursing(4); },        by_pointer};
+  for (size_t way = 0; way < std::size(ways); ++way) {
+    ways[way]();
+    std::vector<uint64_t> whole, pcs;
+    ASSERT_EQ(unwind(seen, stack_bytes, whole), StackEnd::complete) << way;
+    const uint64_t sp = seen.registers.sp(), pc = seen.registers.pc();
+    seen.registers = {};
+    seen.registers.value[7] = sp;
+    seen.registers.value[16] = pc;
+    seen.registers.only_sp_and_pc = true;
+    const StackEnd end = unwind(seen, stack_bytes, pcs);
+    // An array of variable size hides where the frame is, and the call by pointer names no
+    // function.
+    if (ways[way] == by_pointer) {
+      EXPECT_EQ(end, StackEnd::guessed);
+      continue;
+    }
+    EXPECT_EQ(pcs, whole) << way << words(pcs) << " of" << words(whole);
+    EXPECT_EQ(end, StackEnd::complete) << way;
+  }
 }
 
 #endif

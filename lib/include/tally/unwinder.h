@@ -20,6 +20,7 @@ namespace tally {
 // Number 16 is the return address, that is, the pc.
 struct Registers {
   std::array<uint64_t, 17> value{};
+  bool only_sp_and_pc = false; // the others are unknown, as of a thread that /proc shows
   uint64_t pc() const { return value[16]; }
   uint64_t sp() const { return value[7]; }
   uint64_t fp() const { return value[6]; }
@@ -47,6 +48,7 @@ enum class StackEnd : uint8_t {
   unreadable,     // the stack dump is smaller than requested, because the memory could not be read
   no_rule,        // there is no unwind data for a pc, and no valid frame pointer
   damaged, // the chain loops, a caller lies below its callee, or a return address is not code
+  guessed, // it reached the frame without a caller, but a caller may be wrong
 };
 
 class TALLY_API Unwinder {

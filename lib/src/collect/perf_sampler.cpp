@@ -207,6 +207,7 @@ void PerfSampler::look_at_waits() {
     Registers registers;
     registers.value[7] = seen->sp;
     registers.value[16] = seen->pc;
+    registers.only_sp_and_pc = true;
     sink_.seen_waiting(tid, now_ns(), registers, seen->stack, WaitLook::stack_bytes);
   }
 }

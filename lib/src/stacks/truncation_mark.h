@@ -30,6 +30,8 @@ constexpr std::string_view truncation_name(uint64_t pc) {
     return "[truncated: the stack could not be read further]";
   case truncation_mark(StackEnd::no_rule):
     return "[truncated: no unwind data]";
+  case truncation_mark(StackEnd::guessed):
+    return "[callers guessed]";
   case truncation_mark(StackEnd::damaged):
     return "[truncated: not a stack]";
   case short_wait_mark:

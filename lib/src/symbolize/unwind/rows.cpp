@@ -119,6 +119,19 @@ UnwindRows::~UnwindRows() {
     dwarf_cfi_end(eh_frame_);
 }
 
+std::optional<uint64_t> UnwindRows::start_of(uint64_t address) {
+  if (!starts_)
+    starts_ = UnwindStarts::read(main_.elf());
+  return starts_->before(address);
+}
+
+std::string_view UnwindRows::code(uint64_t address, size_t size) const {
+  for (const Segment &segment : main_.code_segments())
+    if (address >= segment.address && address - segment.address < segment.size)
+      return main_.code(address, std::min(address + size, segment.address + segment.size));
+  return {};
+}
+
 const UnwindRow *UnwindRows::at(uint64_t address) {
   make_room(addresses_);
   make_room(row_of_);

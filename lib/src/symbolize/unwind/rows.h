@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <elfutils/libdw.h>
 
 #include "support/id_table.h"
 #include "symbolize/elf_file.h"
+#include "symbolize/unwind/starts.h"
 
 namespace tally::symbolize {
 
@@ -64,6 +66,10 @@ public:
   // next call.
   const UnwindRow *at(uint64_t address);
   const GeneralRow &general(const UnwindRow &row) const { return general_[row.general]; }
+  // Returns where the function begins that contains an address, if the unwind data says it.
+  std::optional<uint64_t> start_of(uint64_t address);
+  // Returns the bytes of code from an address on; fewer at the end of the code.
+  std::string_view code(uint64_t address, size_t size) const;
   // Returns the address of the file's entry point, which has no caller, and in some files no row.
   uint64_t entry() const { return entry_; }
 
@@ -86,6 +92,7 @@ private:
   std::unique_ptr<Dwarf, EndDwarf> dwarf_;
   Dwarf_CFI *debug_frame_ = nullptr; // owned by dwarf_
   uint64_t entry_ = 0;
+  std::optional<UnwindStarts> starts_; // read when they are first needed
 
   // Rows are kept by pc, and not by the interval that elfutils returns with a row, which begins too
   // early after DW_CFA_restore_state (0.188).

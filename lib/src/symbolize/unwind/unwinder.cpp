@@ -13,6 +13,7 @@
 
 #include "symbolize/module_file.h"
 #include "symbolize/unwind/expression.h"
+#include "symbolize/unwind/lost_frame.h"
 #include "symbolize/unwind/rows.h"
 
 namespace tally {
@@ -42,9 +43,32 @@ constexpr uint32_t callers_own = bit(3) | bit(6) | bit(12) | bit(13) | bit(14) |
 class Walk {
 public:
   explicit Walk(const UnwindInput &input)
-      : value_(input.registers.value), low_(input.registers.sp()), stack_(input.stack) {}
+      : value_(input.registers.value),
+        known_(input.registers.only_sp_and_pc ? bit(stack_pointer) | bit(return_address)
+                                              : bit(register_count) - 1),
+        low_(input.registers.sp()), stack_(input.stack) {}
 
   uint64_t pc() const { return value_[return_address]; }
+  uint64_t sp() const { return value_[stack_pointer]; }
+  // Returns whether a frame is found by the frame pointer, and no callee has saved it.
+  bool lacks_frame_pointer(const UnwindRow &row) const {
+    return row.general == UnwindRow::not_general && row.cfa_register == frame_pointer &&
+           !known(frame_pointer) && !slot_missing_;
+  }
+  void set_frame_pointer(uint64_t value) {
+    value_[frame_pointer] = value;
+    known_ |= bit(frame_pointer);
+  }
+
+  std::optional<uint64_t> word_at(uint64_t address) const {
+    const uint64_t offset = address - low_;
+    if (address < low_ || stack_.size() < sizeof(uint64_t) ||
+        offset > stack_.size() - sizeof(uint64_t))
+      return std::nullopt;
+    uint64_t word;
+    std::memcpy(&word, stack_.data() + offset, sizeof word);
+    return word;
+  }
 
   // Steps to the caller. Returns `complete`, or the reason why the step is impossible. The row must
   // not be the outermost one.
@@ -71,16 +95,6 @@ public:
 
 private:
   bool known(size_t number) const { return (known_ & bit(number)) != 0; }
-
-  std::optional<uint64_t> word_at(uint64_t address) const {
-    const uint64_t offset = address - low_;
-    if (address < low_ || stack_.size() < sizeof(uint64_t) ||
-        offset > stack_.size() - sizeof(uint64_t))
-      return std::nullopt;
-    uint64_t word;
-    std::memcpy(&word, stack_.data() + offset, sizeof word);
-    return word;
-  }
 
   // Returns why a word is missing.
   StackEnd missing(uint64_t address) const {
@@ -200,7 +214,7 @@ private:
   }
 
   std::array<uint64_t, register_count> value_;
-  uint32_t known_ = bit(register_count) - 1;
+  uint32_t known_;
   uint64_t low_;              // the address of the stack dump's first byte
   bool slot_missing_ = false; // a register was saved outside of the stack dump
   // The number of operations in expressions: a valid chain needs some hundreds of operations, but a
@@ -241,8 +255,11 @@ public:
 
 private:
   using Key = std::tuple<std::string, std::string, uint64_t, uint64_t, int>;
-  struct Found {
-    UnwindRows *rows = nullptr;
+  struct Place {
+    UnwindRows *rows = nullptr; // null if there is no unwind data
+    uint64_t link = 0;          // the link-time address
+  };
+  struct Found : Place {
     const UnwindRow *row = nullptr;
     bool start = false; // the pc is at the file's entry point
   };
@@ -253,23 +270,31 @@ private:
     uint64_t pc = walk.pc();
     auto mapping = input.mapping_of_pc(pc);
     pcs.push_back(pc);
+    bool guessed = false;
     for (size_t depth = 1; depth < most_frames; ++depth) {
       const Found found = mapping ? find(*mapping, pc) : Found{};
       bool interrupted = false;
       if (found.row && found.row->outermost)
-        return StackEnd::complete;
+        return guessed ? StackEnd::guessed : StackEnd::complete;
       if (found.row) {
+        if (walk.lacks_frame_pointer(*found.row)) {
+          if (const auto frame = find_frame(found, pc, walk, input)) {
+            walk.set_frame_pointer(frame->frame_pointer);
+            guessed |= frame->guessed;
+          }
+        }
         if (const StackEnd end = walk.step(*found.row, *found.rows); end != StackEnd::complete)
           return end;
         interrupted = found.row->signal != 0;
       } else if (found.start) {
-        return StackEnd::complete;
+        return guessed ? StackEnd::guessed : StackEnd::complete;
       } else if (!walk.step_by_frame_pointer(is_code)) {
         return StackEnd::no_rule;
       }
       pc = walk.pc();
       if (pc == 0)
-        return StackEnd::complete; // a thread that was started without a return address
+        return guessed ? StackEnd::guessed
+                       : StackEnd::complete; // a thread that was started without a return address
       if (!interrupted)
         --pc; // the call instruction precedes the return address
       mapping = input.mapping_of_pc(pc);
@@ -281,19 +306,51 @@ private:
   }
 
   Found find(const CodeMapping &mapping, uint64_t pc) {
+    Found found{place_in(mapping, pc)};
+    if (found.rows) {
+      found.row = found.rows->at(found.link);
+      found.start = found.link - found.rows->entry() < start_bytes;
+    }
+    return found;
+  }
+
+  Place place_in(const CodeMapping &mapping, uint64_t pc) {
     if (index_of(mapping.module) >= modules_.size())
       return {};
     Module &module = modules_[index_of(mapping.module)];
     if (!module.opened)
       open(module);
-    if (!module.rows)
-      return {};
     const auto link = module.files.link_address(mapping.file_offset + (pc - mapping.start));
-    if (!link)
-      return {};
-    Found found{module.rows.get(), module.rows->at(*link)};
-    found.start = *link - module.rows->entry() < start_bytes;
-    return found;
+    return module.rows && link ? Place{module.rows.get(), *link} : Place{};
+  }
+
+  std::optional<FoundFrame> find_frame(const Found &found, uint64_t pc, const Walk &walk,
+                                       const UnwindInput &input) {
+    const UnwindRow row = *found.row; // which the next look-up may move
+    LostFrame lost;
+    lost.sp = walk.sp();
+    lost.row = &row;
+    if (const auto start = found.rows->start_of(found.link)) {
+      lost.start = pc - (found.link - *start);
+      lost.code = found.rows->code(*start, LostFrame::prologue_bytes);
+    }
+    lost.word_at = [&walk](uint64_t address) { return walk.word_at(address); };
+    lost.code_at = [&](uint64_t address, size_t size) {
+      const Place at = place_of(input, address);
+      return at.rows ? at.rows->code(at.link, size) : std::string_view();
+    };
+    lost.needs_frame_pointer = [&](uint64_t address) {
+      const Place at = place_of(input, address);
+      const UnwindRow *const there = at.rows ? at.rows->at(at.link) : nullptr;
+      return there && there->general == UnwindRow::not_general &&
+             there->cfa_register == frame_pointer;
+    };
+    return find_lost_frame(lost);
+  }
+
+  Place place_of(const UnwindInput &input, uint64_t pc) {
+    const auto mapping = input.mapping_of_pc(pc);
+    return mapping ? place_in(*mapping, pc) : Place{};
   }
 
   static void open(Module &module) {
