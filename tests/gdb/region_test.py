@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+from typing import Dict
 
 sys.path.insert(0, os.path.dirname(__file__))
 from scenario import GdbCase, Play, play_gdb
@@ -66,6 +68,34 @@ class RegionTest(GdbCase):
         play = play_region("worker", calls="worker")
         self.assert_region(play, "worker", 2, 2 * SECONDS)
         self.assertEqual(play.status().count("threads"), 2)
+
+    def test_passes_are_markers_of_firefox_profiler(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.firefox.json")
+            play = play_gdb(
+                [
+                    "profile region worker",
+                    "run",
+                    "profile status",
+                    f"profile dump {path}",
+                ],
+                program("regions"),
+                [str(SECONDS), "3", "worker"],
+            )
+            self.assertEqual(play.stderr, "", play)
+            with open(path, encoding="utf-8") as file:
+                threads = json.load(file)["threads"]
+        spans: Dict[int, float] = {}
+        for thread in threads:
+            marks = thread["markers"]
+            for i, data in enumerate(marks["data"]):
+                if data["type"] == "Region":
+                    self.assertEqual(thread["stringArray"][marks["name"][i]], "worker")
+                    spans[thread["tid"]] = marks["endTime"][i] - marks["startTime"][i]
+        self.assertEqual(play.status().count("passes"), len(spans), play)
+        self.assertEqual(len(spans), 2)  # one in each thread
+        for milliseconds in spans.values():
+            self.assertGreaterEqual(milliseconds, 1000 * SECONDS)
 
     def test_every_pass_is_counted(self) -> None:
         play = play_region("short_call", calls="short", passes=500)

@@ -68,6 +68,28 @@ TEST(Times, AddUpOverAllSlices) {
   }
 }
 
+TEST(Passes, AreSelectedWithTheSamples) {
+  StackProfile profile = waiting_once();
+  const StringId region = profile.strings.intern("parse");
+  profile.passes = {{region, 7, 1'000'000, 3'000'000}, {region, 0, 4'000'000, 11'000'000}};
+  const auto tids = [&](const SampleFilter &wanted) {
+    std::vector<int32_t> out;
+    const auto some = filter_samples(profile, wanted);
+    for (const Pass &pass : some->passes) {
+      EXPECT_EQ(some->strings[pass.region], "parse");
+      out.push_back(pass.tid);
+    }
+    return out;
+  };
+  using Tids = std::vector<int32_t>;
+  EXPECT_EQ(tids({.thread = "main"}), (Tids{7, 0}));
+  EXPECT_EQ(tids({.part = 1}), (Tids{7, 0}));
+  EXPECT_EQ(tids({.from_ns = 3'000'000}), Tids{0});
+  EXPECT_EQ(tids({.to_ns = 4'000'000}), Tids{7});
+  profile.passes.front().end_ns = 0;
+  EXPECT_EQ(validate(profile).error().text(), "not a valid profile: pass 0 ends before it begins");
+}
+
 TEST(Times, AreRequiredToSelectByTime) {
   StackProfileBuilder out;
   out.add_value_type("ticks", "count");
@@ -85,14 +107,19 @@ TEST(Times, FollowTheirValue) {
 }
 
 TEST(Times, AreShiftedWithAProfileThatComesLater) {
-  StackProfileBuilder out(waiting_once());
-  ASSERT_TRUE(append_stacks(out, waiting_once(), 20'000'000));
+  StackProfile profile = waiting_once();
+  profile.passes.push_back({{}, 7, 1'000'000, 3'000'000});
+  StackProfileBuilder out(profile);
+  ASSERT_TRUE(append_stacks(out, profile, 20'000'000));
   const StackProfile both = *out.finish();
+  ASSERT_EQ(both.passes.size(), 2u);
+  EXPECT_EQ(both.passes.back().end_ns, 23'000'000u);
   EXPECT_EQ(both.times().size(), 8u);
   EXPECT_EQ(both.times().back().at_ns, 31'000'000u);
-  StackProfileBuilder merged(waiting_once());
-  ASSERT_TRUE(append_stacks(merged, waiting_once()));
-  EXPECT_TRUE(merged.finish()->times().empty()); // they have no common axis
+  StackProfileBuilder merged(profile);
+  ASSERT_TRUE(append_stacks(merged, profile));
+  const StackProfile sum = *merged.finish();
+  EXPECT_TRUE(sum.times().empty() && sum.passes.empty()); // they have no common axis
 }
 
 } // namespace

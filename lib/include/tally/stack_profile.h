@@ -102,6 +102,14 @@ struct SampleTime {
   int64_t amount = 0;
 };
 
+// A pass of a region of the program, in the units of Part::begin_ns.
+struct Pass {
+  StringId region{}; // the region as the user typed it: "parse", or "a.c:10 to a.c:20"
+  int32_t tid = 0;   // the thread inside; 0 for a region of the whole process
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+};
+
 // The samples and what they refer to, in tables. It has many data members because each column of a
 // table is a data member.
 class TALLY_API StackProfile {
@@ -132,6 +140,7 @@ public:
   // the earliest are missing: all before times_from_ns.
   std::span<const SampleTime> times() const { return times_; }
   uint64_t times_from_ns = 0;
+  std::vector<Pass> passes; // in the order of their ends; only the newest if there are many
   // Returns the end of the time axis, which begins at 0: that of the last part, or the last time.
   uint64_t end_ns() const;
 
@@ -209,7 +218,11 @@ public:
   void add_time(const SampleTime &time) { profile_.times_.push_back(time); }
   void reserve_times(size_t count) { profile_.times_.reserve(count); }
   void set_times_from_ns(uint64_t at_ns) { profile_.times_from_ns = at_ns; }
-  void drop_times() { profile_.times_ = {}; }
+  void drop_times() { // and passes, which are on the same axis
+    profile_.times_ = {};
+    profile_.passes = {};
+  }
+  void add_pass(const Pass &pass) { profile_.passes.push_back(pass); }
 
   // The following functions change rows for symbolization. All ids stay valid.
   void replace_mapping(MappingId id, const Mapping &mapping) { profile_.mappings_[id] = mapping; }

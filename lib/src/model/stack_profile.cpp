@@ -325,6 +325,9 @@ Result<void> validate(const StackProfile &p) {
     if (caller != none<StackId> && index_of(caller) >= i)
       return broken(fmt::format("stack {} has a caller that comes after it", i));
   }
+  for (size_t i = 0; i < p.passes.size(); ++i)
+    if (p.passes[i].end_ns < p.passes[i].begin_ns)
+      return broken(fmt::format("pass {} ends before it begins", i));
   uint32_t number = 0;
   for (const Part &part : p.parts()) {
     if (part.number <= number)

@@ -59,9 +59,26 @@ uint64_t StopTimes::add(uint64_t wall_ns, uint64_t cpu_ns, uint64_t turns, uint6
   return std::max(cpu_ns, wall_ns - std::min(wall_ns, stops * mean_ns()));
 }
 
+void PassList::add(const Stretch &stretch) {
+  if (stretches_.size() == most_kept)
+    stretches_.pop_front();
+  stretches_.push_back(stretch);
+}
+
+std::string Region::name() const {
+  return is_function() ? locations_[0] : fmt::format("{} to {}", locations_[0], locations_[1]);
+}
+
 std::string Region::words() const {
-  return is_function() ? fmt::format("{}, from each call until it returns", locations_[0])
-                       : fmt::format("{} to {}", locations_[0], locations_[1]);
+  return is_function() ? name() + ", from each call until it returns" : name();
+}
+
+void Region::add_passes(StackProfile &profile, uint64_t running_ns) const {
+  const StringId region = profile.strings.intern(name());
+  for (const PassList::Stretch &made : made_.stretches())
+    profile.passes.push_back({region, made.tid, made.begin_ns, made.end_ns});
+  for (const auto &[key, pass] : open_)
+    profile.passes.push_back({region, key, pass.began_ns, std::max(pass.began_ns, running_ns)});
 }
 
 // The frame of the pass is gone when the stack pointer is back where the call began, or above it on
@@ -126,6 +143,7 @@ void Region::finish(pid_t key, const RegionHit &hit, uint64_t at_ns, uint64_t ru
   if (pass.tid != hit.tid) // one thread hit the first location, another one the second
     took += stops_.add(running_ns - std::min(running_ns, pass.at_running_ns), 0, 0, 1);
   passes_.add(took);
+  made_.add({key, pass.began_ns, std::max(pass.began_ns, running_ns)});
   open_.erase(open);
   region_filter_->close(key, at_ns);
 }
@@ -167,7 +185,7 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
   if (!is_function()) {
     constexpr pid_t all = RegionFilter::all_threads;
     if (hit.kind == RegionHit::Kind::first && !open_.contains(all))
-      begin(all, {0, 0, hit.tid, running_ns, ran}, at_ns);
+      begin(all, {0, 0, hit.tid, running_ns, running_ns, ran}, at_ns);
     else if (hit.kind == RegionHit::Kind::second && open_.contains(all))
       finish(all, hit, at_ns, running_ns);
     return 0;
@@ -193,7 +211,8 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
       ++unreturning_;
       return 0;
     }
-    begin(hit.tid, {hit.caller_sp, hit.return_address, hit.tid, running_ns, ran}, at_ns);
+    begin(hit.tid, {hit.caller_sp, hit.return_address, hit.tid, running_ns, running_ns, ran},
+          at_ns);
     return hit.return_address;
   }
   case RegionHit::Kind::returned:
@@ -236,10 +255,11 @@ void Region::close() { threads_.clear(); }
 
 void Region::clear() {
   passes_ = {};
+  made_.clear();
   stops_ = {};
   unfinished_ = inlined_ = unreturning_ = 0;
   for (auto &[tid, pass] : open_)
-    pass.at_running_ns = pass.took_ns = 0; // the running time restarts at zero, too
+    pass.began_ns = pass.at_running_ns = pass.took_ns = 0; // the running time restarts at zero, too
 }
 
 void Region::give_up_closed() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include <sys/types.h>
+
+#include <tally/stack_profile.h>
 
 #include "collect/region_filter.h"
 #include "session/session.h"
@@ -54,6 +57,22 @@ private:
   uint64_t measured_ = 0, measured_ns_ = 0;
 };
 
+// The stretches of a region's passes. Memory is bounded: the oldest are dropped.
+class PassList {
+public:
+  struct Stretch {
+    pid_t tid = 0;                     // RegionFilter::all_threads for a pass of the whole process
+    uint64_t begin_ns = 0, end_ns = 0; // of running time
+  };
+  void add(const Stretch &stretch);
+  const std::deque<Stretch> &stretches() const { return stretches_; }
+  void clear() { stretches_.clear(); }
+
+private:
+  static constexpr size_t most_kept = 65'536;
+  std::deque<Stretch> stretches_;
+};
+
 class Region {
 public:
   // `locations` are two code locations, or one function, as the user typed them.
@@ -63,6 +82,7 @@ public:
   bool is_function() const { return locations_.size() == 1; }
   const std::vector<std::string> &locations() const { return locations_; }
   std::string words() const; // "parse, from each call until it returns"
+  std::string name() const;  // "parse", or "a.c:10 to a.c:20"
   const std::shared_ptr<RegionFilter> &region_filter() const { return region_filter_; }
 
   // Handles a hit; see Session::region_hit(). `pid` is 0 for a remote process. `at_ns` is the time
@@ -78,6 +98,9 @@ public:
 
   const PassTimes &passes() const { return passes_; } // without the time of the stops in them
   const StopTimes &stops() const { return stops_; }
+  // Adds the passes of a sampler's profile. Those that are not finished end at `running_ns`.
+  void add_passes(StackProfile &profile, uint64_t running_ns) const;
+  void forget_passes() { made_.clear(); }             // but not their statistics
   size_t inside() const { return open_.size(); }      // threads inside; 1 for a pass of all
   uint64_t unfinished() const { return unfinished_; } // passes whose end was not observed
   uint64_t inlined() const { return inlined_; } // entries to inlined copies, which do not return
@@ -88,6 +111,7 @@ private:
     uint64_t caller_sp = 0; // the caller's stack pointer, the same before the call and after it
     uint64_t return_address = 0;
     pid_t tid = 0;              // the thread that began the pass
+    uint64_t began_ns = 0;      // the running time when it began
     uint64_t at_running_ns = 0; // the running time at the thread's last stop
     HeldThread::Ran ran = {};   // the thread's scheduling statistics at that stop
     uint64_t took_ns = 0;       // the duration up to that stop
@@ -110,6 +134,7 @@ private:
   std::unordered_map<pid_t, HeldThread> threads_;
   std::unordered_set<uint64_t> return_addresses_; // accepted by is_return_address()
   PassTimes passes_;
+  PassList made_; // with the newest sampler
   StopTimes stops_;
   uint64_t unfinished_ = 0;
   uint64_t inlined_ = 0;

@@ -65,7 +65,9 @@ Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
   sampler_->stop();
   ended_ = sums();
   ended_.threads = ended_.parts = 0; // the profile holds them once it is kept
-  auto raw = sampler_->snapshot(trigger, time_.ran_ns(), time_.ran_ns());
+  auto raw = snapshot(trigger, time_.ran_ns(), time_.ran_ns());
+  if (options_.region)
+    options_.region->forget_passes();
   ended_agent_ = agent_facts();
   tick_asks_.clear();
   sampler_.reset();
@@ -133,6 +135,14 @@ AgentFacts Sampling::agent_facts() const {
 
 // --- names
 
+Result<StackProfile> Sampling::snapshot(std::string_view trigger, uint64_t begin_ns,
+                                        uint64_t end_ns) {
+  TALLY_TRY(profile, sampler_->snapshot(trigger, begin_ns, end_ns));
+  if (options_.region)
+    options_.region->add_passes(profile, end_ns);
+  return profile;
+}
+
 Result<Reply> Sampling::with_names(Then then) {
   if (!sampler_)
     profiles_.name_from_kept();
@@ -143,7 +153,7 @@ Result<Reply> Sampling::with_names(Then then) {
   const ProfilePtr &frozen = profiles_.frozen();
   // The frozen profile is copied, because the look-up may be cancelled.
   TALLY_TRY(raw, frozen ? Result<StackProfile>(*frozen)
-                        : sampler_->snapshot("running", time_.ran_ns(), time_.ran_ns(now_ns())));
+                        : snapshot("running", time_.ran_ns(), time_.ran_ns(now_ns())));
   const auto can_ask = [this] { return sampler_ && !time_.is_running() && target_.pid != 0; };
   return names_.begin(std::move(raw), can_ask,
                       [this, then = std::move(then)](StackProfile profile) -> Result<Reply> {

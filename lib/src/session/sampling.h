@@ -76,6 +76,9 @@ public:
   Result<Reply> tick(std::span<const ThreadStack> stacks);
 
 private:
+  // Returns the newest sampler's profile, with the passes of the region.
+  Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
+
   const DebugEvent &target_;
   ProfileStore &profiles_;
   NameLookup &names_;

@@ -75,6 +75,11 @@ Result<void> append_stacks(StackProfileBuilder &to, const StackProfile &from, ui
     to.drop_times();
     return {};
   }
+  for (Pass pass : from.passes) {
+    pass.begin_ns += shift_ns;
+    pass.end_ns += shift_ns;
+    to.add_pass(copy.pass(pass));
+  }
   for (SampleTime time : from.times()) {
     time.at_ns += shift_ns;
     time.row = rows[time.row];

@@ -67,6 +67,8 @@ Result<StackProfile> under_owners(const StackProfile &profile, SampleOwner owner
     out.add_time(time);
   }
   out.set_times_from_ns(profile.times_from_ns);
+  for (const Pass &pass : profile.passes)
+    out.add_pass(copy.pass(pass));
   return out.finish();
 }
 

@@ -113,6 +113,24 @@ Slice slice_of(const StackProfile &profile, uint64_t from, uint64_t to) {
   return out;
 }
 
+bool overlaps(const Pass &pass, uint64_t from, uint64_t to) {
+  return pass.begin_ns < to && pass.end_ns > from;
+}
+
+bool is_wanted(const StackProfile &profile, const Pass &pass, const SampleFilter &wanted) {
+  const auto is_of_thread = [&](const Thread &thread) {
+    return thread.tid == pass.tid && (wanted.thread == profile.strings[thread.name] ||
+                                      wanted.thread == std::to_string(thread.tid));
+  };
+  const auto is_in_part = [&](const Part &part) {
+    return part.number == wanted.part && overlaps(pass, part.begin_ns, part.end_ns);
+  };
+  return overlaps(pass, wanted.from_ns.value_or(0), wanted.to_ns.value_or(UINT64_MAX)) &&
+         (wanted.thread.empty() || pass.tid == 0 ||
+          std::ranges::any_of(profile.threads(), is_of_thread)) &&
+         (!wanted.part || std::ranges::any_of(profile.parts(), is_in_part));
+}
+
 Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &wanted) {
   std::vector<bool> threads, parts;
   for (const Thread &thread : profile.threads())
@@ -178,6 +196,9 @@ Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &
       out.add_time(time);
     }
   out.set_times_from_ns(profile.times_from_ns);
+  for (const Pass &pass : profile.passes)
+    if (is_wanted(profile, pass, wanted))
+      out.add_pass(copy.pass(pass));
   return out.finish();
 }
 

@@ -20,6 +20,10 @@ public:
   LocationId location(LocationId id);
   StackId stack(StackId id);
   ThreadId thread(ThreadId id);
+  Pass pass(Pass of) {
+    of.region = text(of.region);
+    return of;
+  }
 
   // Makes `root` the caller of the outermost frame in stacks that are copied from now on; none adds
   // nothing.

@@ -2,6 +2,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -45,7 +46,7 @@ struct Marker {
   std::string_view trigger{};
 };
 
-constexpr std::string_view wait_schema = "Wait", part_schema = "Part";
+constexpr std::string_view wait_schema = "Wait", part_schema = "Part", region_schema = "Region";
 
 class Writer {
 public:
@@ -55,6 +56,9 @@ public:
 
   void write(const std::vector<Track> &tracks, int64_t time) {
     number_objects(tracks);
+    for (const Track &track : tracks)
+      if (!track.value && track.thread != none<ThreadId>)
+        tids_.insert(profile_.threads()[track.thread].tid);
     const std::string_view command = profile_.strings[profile_.command];
     product_ = base_name(command.substr(0, command.find(' ')));
     if (product_.empty())
@@ -164,7 +168,10 @@ private:
     to_.put("],\n\"markerSchema\":[{\"name\":\"Wait\",\"display\":[\"marker-chart\","
             "\"marker-table\"],\"data\":[]},{\"name\":\"Part\",\"display\":[\"marker-chart\","
             "\"marker-table\",\"timeline-overview\"],\"chartLabel\":\"{marker.name}\",\"data\":[{"
-            "\"key\":\"trigger\",\"label\":\"Ended by\",\"format\":\"string\"}]}],\n");
+            "\"key\":\"trigger\",\"label\":\"Ended "
+            "by\",\"format\":\"string\"}]},{\"name\":\"Region\",\"display\":["
+            "\"marker-chart\",\"marker-table\",\"timeline-overview\"],\"chartLabel\":"
+            "\"{marker.name}\",\"data\":[]}],\n");
     shown_tracks(tracks);
     own_meta();
     to_.put("},\n");
@@ -285,6 +292,8 @@ private:
                          other,
                          {},
                          profile_.strings[part.trigger]});
+    if (!track.value)
+      add_passes(track, is_first, marks);
     std::vector<uint32_t> stacks;
     for (const TimedValue &sample : track.samples) {
       const Measure measure = roles_[sample.value].measure;
@@ -328,6 +337,23 @@ private:
     to_.put(",\n");
     std::ranges::stable_sort(marks, {}, &Marker::begin_ns);
     return marks;
+  }
+
+  // A pass of the whole process is shown in the first track, and so is one of a thread without
+  // samples.
+  void add_passes(const Track &track, bool is_first, std::vector<Marker> &marks) const {
+    for (const Pass &pass : profile_.passes) {
+      const bool is_its_own =
+          track.thread != none<ThreadId> && profile_.threads()[track.thread].tid == pass.tid;
+      if (is_its_own || (is_first && !tids_.contains(pass.tid)))
+        marks.push_back({pass.begin_ns,
+                         pass.end_ns,
+                         std::string(profile_.strings[pass.region]),
+                         region_schema,
+                         other,
+                         {},
+                         {}});
+    }
   }
 
   void markers(const std::vector<Marker> &marks, ThreadTables &tables) {
@@ -441,6 +467,7 @@ private:
   TextSink to_;
   std::string_view product_;
   std::vector<std::string_view> objects_; // sorted
+  std::unordered_set<int32_t> tids_;      // of the tracks of time
   bool changed_ = false;
 };
 
