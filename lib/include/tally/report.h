@@ -63,8 +63,8 @@ struct FlatTable {
   // number of calls in its place.
   bool has_inclusive = true;
   SortBy sort = SortBy::self;
-  // The unit of each event: "count", "nanoseconds", … Empty for a CostProfile, whose events are
-  // counts.
+  // The unit of each event: "count", "nanoseconds", … Empty for a CostProfile, unless the long name
+  // of an event says that it is a time.
   std::vector<std::string> units{};
 };
 

@@ -8,6 +8,7 @@
 #include "support/hash.h"
 #include "support/overflow.h"
 #include "transform/call_graph.h"
+#include "transform/event_units.h"
 
 namespace tally {
 
@@ -193,6 +194,15 @@ void add_derived_events(const CostProfile &profile, FlatTable &table) {
   }
 }
 
+// Adds the units if any event is a time. Events that count share one column, with totals above.
+void add_units(const CostProfile &profile, FlatTable &table) {
+  std::vector<std::string> units;
+  for (const CostEvent &event : profile.events())
+    units.emplace_back(unit_in(profile.strings[event.long_name]));
+  if (profile.derived_events().empty() && std::ranges::find(units, unit_of_times) != units.end())
+    table.units = std::move(units);
+}
+
 } // namespace
 
 Result<FlatTable> flat_table(const CostProfile &profile, By by, SortBy sort) {
@@ -201,6 +211,7 @@ Result<FlatTable> flat_table(const CostProfile &profile, By by, SortBy sort) {
   table.has_inclusive = profile.has_call_costs;
   for (const CostEvent &event : profile.events())
     table.events.emplace_back(profile.strings[event.name]);
+  add_units(profile, table);
   table.totals = copy(profile.totals());
   add_derived_events(profile, table);
   switch (by) {

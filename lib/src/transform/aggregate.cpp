@@ -9,6 +9,7 @@
 
 #include "support/hash.h"
 #include "support/id_table.h"
+#include "transform/event_units.h"
 #include "transform/stack_walk.h"
 
 namespace tally {
@@ -343,7 +344,7 @@ Result<CostProfile> Aggregator::run() {
     return fail(ErrorCode::no_data, "the profile has no events");
   const auto text = [&](StringId string) { return stacks_.strings[string]; };
   for (const ValueType &type : stacks_.value_types())
-    out_.add_event(text(type.type));
+    out_.add_event(text(type.type), long_event_name(text(type.type), text(type.unit)));
   inclusive_.assign(functions_.size() * width_, 0);
 
   CostPart part;
