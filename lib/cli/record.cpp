@@ -378,12 +378,9 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   EndSignals signals;
   SamplerOptions sampling;
   sampling.frequency_hz = static_cast<uint32_t>(given.number("frequency"));
-  TALLY_TRY(events, sampled_events(given));
-  sampling.events = events;
   sampling.waits = given.value("clock") == "wall";
-  if (sampling.waits && !events.empty())
-    return fail(ErrorCode::invalid_argument, "cannot be measured together with --event",
-                "--clock wall");
+  TALLY_TRY(events, sampled_events(given, sampling.waits));
+  sampling.events = events;
   sampling.stacks = *stack_mode_by_name(given.value("stacks"));
   if (sampling.stacks == StackMode::dwarf)
     sampling.unwinder = make_unwinder();

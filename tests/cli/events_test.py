@@ -37,6 +37,22 @@ class EventsTest(ProfileCase):
             self.assertNotIn("by_read", counts)
             self.assertIn("page-faults that the kernel's code caused were not sampled", said)
 
+    def test_events_beside_waits(self) -> None:
+        need_kernel_samples()
+        path = self.path("both.pb.gz")
+        done = self.tally(
+            *("record", "-o", path, "--event", "page-faults", "--clock", "wall", "--"),
+            *(program("faults"), "50"),
+        )
+        self.assertRegex(done.stderr, r" of CPU time and \d+ page-faults, \d+ waits of ")
+        report = self.report(path)
+        self.assertEqual(report["events"], ["cpu", "wait", "queued", "waits", "page-faults"])
+        rows = {row["name"]: row["inclusive"] for row in report["functions"]}
+        self.assertEqual((rows["touch"][4], rows["touch"][3]), (300, 0))
+        self.assertEqual(rows["sleeps"][3], 50)
+        self.assertLess(rows["sleeps"][4], 5)  # the pages of the code
+        self.assertGreater(rows["sleeps"][1], 50e6)
+
     def test_other_names_and_no_events(self) -> None:
         self.assertEqual(self.inclusive(self.record("faults")[0], "page-faults")["touch"], 300)
         done = run_tally(

@@ -69,7 +69,7 @@ class EventsTest(GdbCase):
                 "profile start --event nonsense",
                 "profile start --event page-faults --backend interrupt",
                 "profile start --event page-faults --backend agent",
-                "profile start --event page-faults --clock wall",
+                "profile start --event context-switches --clock wall",
                 "profile status",
             ],
             program("faults"),
@@ -79,7 +79,7 @@ class EventsTest(GdbCase):
             "^--event: expected one of page-faults, .* found 'nonsense'",
             "^--backend interrupt: samples the clock only: other events need the perf backend",
             "^--backend agent: samples the clock only: other events need the perf backend",
-            "^--event page-faults: cannot be sampled together with waits",
+            "^--event: context-switches cannot be sampled with --clock wall",
         )
         self.assertEqual(play.status()["state"], "idle")
 

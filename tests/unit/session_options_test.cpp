@@ -42,13 +42,23 @@ std::string refusal(std::string_view line) {
 }
 
 TEST(SampledEvents, OnlyTheClockHasAFrequency) {
-  const auto events_of = [](std::string_view line) { return sampled_events(*parse_command(line)); };
+  const auto events_of = [](std::string_view line, bool waits = false) {
+    return sampled_events(*parse_command(line), waits);
+  };
   EXPECT_EQ(events_of("start --event page-faults")->front().name, "page-faults");
   for (const char *line : {"start --event clock --frequency 10", "start --frequency 10", "start"})
     EXPECT_TRUE(events_of(line)->empty()) << line;
   EXPECT_EQ(events_of("start --event page-faults,clock --frequency 10")->size(), 2u);
   EXPECT_EQ(events_of("start --event page-faults --frequency 10").error().text(),
             "--frequency: cannot be used with --event: only the clock has a frequency");
+  // With waits, the clock is always sampled.
+  const auto with_waits = events_of("start --event page-faults --frequency 10", true);
+  ASSERT_EQ(with_waits->size(), 2u);
+  EXPECT_TRUE(with_waits->front().is_clock());
+  EXPECT_TRUE(events_of("start", true)->empty());
+  EXPECT_EQ(events_of("start --event page-faults,cs", true).error().text(),
+            "--event: context-switches cannot be sampled with --clock wall, which measures each of "
+            "them");
 }
 
 TEST(SplitWords, SplitsAtBlanksOutsideQuotes) {

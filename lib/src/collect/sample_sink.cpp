@@ -11,16 +11,18 @@ namespace tally {
 namespace {
 
 StackCollector::Counted counted_by(const SamplerOptions &options, uint64_t period_ns) {
-  if (options.waits)
-    return {0, WaitSink::values(static_cast<int64_t>(period_ns))};
-  if (options.events.empty())
+  if (options.events.empty() && !options.waits)
     return {period_ns};
   StackCollector::Counted out{0, {}};
+  if (options.waits)
+    out.values = WaitSink::values(static_cast<int64_t>(period_ns));
   for (const SampledEvent &event : options.events) {
-    out.values.push_back({event.is_clock() ? "ticks" : event.name, "count",
-                          event.is_clock() ? 1 : static_cast<int64_t>(event.period)});
-    if (event.is_clock())
+    if (!event.is_clock()) {
+      out.values.push_back({event.name, "count", static_cast<int64_t>(event.period)});
+    } else if (!options.waits) {
+      out.values.push_back({"ticks", "count", 1});
       out.period_ns = period_ns;
+    }
   }
   return out;
 }
@@ -173,10 +175,15 @@ void SampleSink::count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel,
   if (in_kernel)
     ++counters_.kernel_samples;
   const bool is_tick = event >= events_.size() || events_[event].is_clock();
-  if (waits_)
+  if (waits_ && is_tick)
     waits_->ticked(tid);
   collector_.add(tid, pcs, is_tick ? tick_ : static_cast<int64_t>(events_[event].period), at_ns,
-                 event);
+                 value_of(event));
+}
+
+uint32_t SampleSink::value_of(uint32_t event) const {
+  // The clock is the first event, and the values of waits stand in its place.
+  return waits_ && event != 0 ? WaitSink::waits + event : event;
 }
 
 void SampleSink::seen_waiting(pid_t tid, uint64_t at_ns, const Registers &registers,

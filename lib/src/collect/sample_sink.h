@@ -76,6 +76,8 @@ private:
   void count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event,
              uint64_t at_ns);
   void begin_interval(const PerfSample &sample);
+  // Returns the value that the samples of an event have.
+  uint32_t value_of(uint32_t event) const;
 
   // A sample of a switch, of which only the switch's own record shows who caused it.
   struct Switch {

@@ -29,8 +29,6 @@ std::string_view why_unfit(Backend backend, const StartOptions &options, TargetK
                : "a remote target cannot be sampled: the agent shares memory with the debugger";
   if (options.wall && backend == Backend::agent)
     return "counts CPU time, not wall time";
-  if (options.wall && !options.events.empty())
-    return "cannot be sampled together with waits: leave out --clock wall";
   return {};
 }
 
@@ -97,12 +95,12 @@ std::string Backends::sampling_words() const {
   const std::string what =
       !options_.events.empty()
           ? event_words(options_)
-          : fmt::format("{} Hz of {} time{}", options_.frequency_hz,
-                        options_.backend == Backend::interrupt ? "wall" : "CPU",
-                        options_.backend != Backend::perf || !options_.wall ? ""
-                        : user_code_only_ ? ", each wait (with a stack from 1 ms on)"
-                                          : ", each wait");
-  return fmt::format("{}{}, {}{}, {}", name_of(options_.backend), why, what,
+          : fmt::format("{} Hz of {} time", options_.frequency_hz,
+                        options_.backend == Backend::interrupt ? "wall" : "CPU");
+  const std::string_view waits = options_.backend != Backend::perf || !options_.wall ? ""
+                                 : user_code_only_ ? ", each wait (with a stack from 1 ms on)"
+                                                   : ", each wait";
+  return fmt::format("{}{}, {}{}{}, {}", name_of(options_.backend), why, what, waits,
                      user_code ? " in user code only" : "", stack_words(options_));
 }
 

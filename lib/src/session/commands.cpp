@@ -70,7 +70,7 @@ Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command) {
     return fail(ErrorCode::bad_state, std::move(message), "profile start");
   }
   StartOptions wanted = start_options(group.settings, command);
-  TALLY_TRY(events, sampled_events(command));
+  TALLY_TRY(events, sampled_events(command, wanted.wall));
   wanted.events = std::move(events);
   return group.backends.begin(wanted);
 }

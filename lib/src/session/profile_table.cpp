@@ -118,7 +118,7 @@ constexpr CommandSpec commands[] = {
      "minor-faults, major-faults, context-switches or cpu-migrations; and, where the\n"
      "processor counts them for perf, one in many cycles, instructions, ref-cycles,\n"
      "bus-cycles, branches, branch-misses, cache-references, cache-misses, or rHEX for\n"
-     "a raw event.",
+     "a raw event. With --clock wall, events are sampled beside the waits.",
      "profile start --frequency 4000"},
     {"stop", "", {}, "end sampling and keep the samples", "", "profile stop"},
     {"status", "", status_options, "show what is sampled, how, and the counts so far",

@@ -30,8 +30,8 @@ struct StartOptions {
 
 struct ParsedCommand;
 // Returns the events that the command's --event names, as events_by_names() does; none without the
-// option. Fails with invalid_argument if a frequency is given and the clock is not among the
-// events.
-Result<std::vector<SampledEvent>> sampled_events(const ParsedCommand &command);
+// option. With waits, the clock is always among them. Fails with invalid_argument if a frequency is
+// given and the clock is not among the events, or if waits and context-switches are.
+Result<std::vector<SampledEvent>> sampled_events(const ParsedCommand &command, bool waits);
 
 } // namespace tally

@@ -101,7 +101,7 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
     clock_of.wall_clock |= shown.backend == Backend::interrupt;
     if (!shown.events.empty())
       noted("event", event_words(shown));
-    else
+    if (shown.events.empty() || shown.wall)
       noted("clock", clock_words(clock_of, facts, shown));
     noted("stacks", shown.stacks == StackMode::none       ? "none"
                     : shown.backend == Backend::interrupt ? "unwound by the debugger"
