@@ -464,11 +464,11 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
                     status.truncated_stacks, status.samples));
   if (status.waits_unsampled)
     say(fmt::format("tally: {}", short_waits_note));
-  else if (!status.kernel_included && !of_clock)
+  if (!status.kernel_included && has_others(events))
     say(fmt::format("tally: user code only: {} that the kernel's code caused were not sampled "
                     "(unprivileged)",
-                    events.front().name));
-  else if (!status.kernel_included)
+                    names_of_others(events)));
+  if (!status.kernel_included && of_clock && !status.waits_unsampled)
     say(fmt::format("tally: user code only: the kernel's part, {}, was not sampled "
                     "(unprivileged)",
                     seconds_text(status.unsampled_ns)));

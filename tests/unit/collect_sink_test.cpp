@@ -207,6 +207,83 @@ TEST(EventsTest, CountSeveralEventsByTheirIds) {
   EXPECT_EQ(p->period_ns, 1'000'000u);
 }
 
+TEST(WaitsTest, HaveEventsBesideThem) {
+  PerfLayout with_ids = layout;
+  with_ids.sample_type |= PERF_SAMPLE_IDENTIFIER;
+  SamplerOptions options;
+  options.waits = true;
+  options.events = *events_by_names("clock,page-faults,cycles");
+  SampleSink sink(pid, 1'000'000, options, with_ids);
+  EventIds ids;
+  for (uint32_t event = 0; event < 3; ++event)
+    ids.add(70 + event, event);
+  for (const uint64_t id : {70U, 71U, 71U, 72U}) {
+    RecordBytes b;
+    b.add(id).add(uint64_t{0x1010}).add(int32_t{pid}).add(int32_t{pid}).add(uint64_t{1});
+    b.add(uint64_t{2}).add(uint64_t{PERF_CONTEXT_USER}).add(uint64_t{0x1010});
+    const auto bytes = b.record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    PerfRecord record;
+    ASSERT_TRUE(first_perf_record(bytes, record));
+    sink.handle(record, ids);
+  }
+  const auto p = sink.collector().snapshot("now", 0, 1);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->strings[p->value_types()[4].type], "page-faults");
+  EXPECT_EQ(p->totals(), (std::vector<int64_t>{1'000'000, 0, 0, 0, 2, 1'000'003}));
+}
+
+// Where the kernel may not be sampled, the records of switches show how long threads ran.
+class UnsampledTest : public testing::Test {
+protected:
+  static constexpr int64_t ms = 1'000'000;
+  UnsampledTest() { sink_.set_unsampled(); }
+  int64_t kernel_ms() { // so far
+    const auto p = collector_.snapshot("now", 0, 1);
+    return p ? p->totals().front() / ms : -1;
+  }
+  StackCollector collector_{pid, {0, WaitSink::values(ms)}};
+  WaitSink sink_{pid, ms, collector_};
+};
+
+TEST_F(UnsampledTest, CountsTheFirstAndTheLastSlice) {
+  sink_.clock().runs_from(pid, 10 * ms);                     // it ran when sampling began
+  sink_.switched(pid, 14 * ms, PERF_RECORD_MISC_SWITCH_OUT); // 4 ms
+  sink_.switched(pid, 20 * ms, 0);
+  sink_.ticked(pid);
+  sink_.ended(pid, 23 * ms); // 3 ms, one of which is a tick
+  EXPECT_EQ(kernel_ms(), 6);
+  sink_.switched(pid + 1, 30 * ms, 0);
+  sink_.finish(32 * ms);
+  EXPECT_EQ(kernel_ms(), 8);
+}
+
+TEST_F(UnsampledTest, CountsWhatRanBeforeAnExec) {
+  sink_.clock().runs_from(pid, 0 * ms + 1);
+  for (int i = 0; i < 4; ++i)
+    sink_.ticked(pid);
+  sink_.exec(pid, 5 * ms + 1);
+  EXPECT_EQ(kernel_ms(), 1);
+  sink_.ticked(pid);
+  sink_.finish(8 * ms + 1);
+  EXPECT_EQ(kernel_ms(), 3);
+}
+
+TEST_F(UnsampledTest, ForgetsWhatWasBeforeAClear) {
+  sink_.clock().runs_from(pid, 1 * ms);
+  sink_.clear(9 * ms);
+  sink_.switched(pid, 11 * ms, PERF_RECORD_MISC_SWITCH_OUT);
+  sink_.count_unsampled();
+  EXPECT_EQ(kernel_ms(), 2);
+}
+
+TEST_F(UnsampledTest, CountsNoneWithARegion) {
+  collector_.set_region_filter(std::make_shared<RegionFilter>());
+  sink_.clock().runs_from(pid, 1 * ms);
+  sink_.switched(pid, 11 * ms, PERF_RECORD_MISC_SWITCH_OUT);
+  sink_.finish(12 * ms);
+  EXPECT_EQ(kernel_ms(), 0);
+}
+
 TEST(WaitsTest, HaveTheirTimeAndStack) {
   PerfLayout with_registers = layout;
   with_registers.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_REGS_USER;

@@ -152,7 +152,7 @@ TEST(Region, CountsAnUnseenExitAtTheNextCall) {
 TEST(Region, CountsUnfinishedPassesWhenTheProcessEnds) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
-  region.end_open(30);
+  region.end_open(30, 30);
   EXPECT_EQ(region.unfinished(), 1u);
   EXPECT_EQ(region.inside(), 0u);
   EXPECT_FALSE(region.region_filter()->holds(7, 30));

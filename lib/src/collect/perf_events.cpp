@@ -300,7 +300,7 @@ Result<void> PerfEvents::add(std::span<const pid_t> tids) {
 Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
   for (size_t i = 0; i < cpus_.size(); ++i) {
     Result<Opening> step = open_ring(tid, i, too_large);
-    if (step && *step == Opening::done && has_switch_rings())
+    if (step && *step == Opening::done && has_stack_rings())
       step = open_ring(tid, i + cpus_.size(), too_large);
     TALLY_TRY(opening, std::move(step));
     if (opening == Opening::no_thread)
@@ -356,8 +356,9 @@ Result<bool> PerfEvents::open_event(pid_t tid, uint32_t event, size_t cpu_index)
   // never happens.
   const SampledEvent *const sampled = config_.events.empty() ? nullptr : &config_.events[event];
   // The records of switches are for everyone, though their samples are not.
-  const bool needs_kernel =
-      !config_.waits && std::ranges::any_of(config_.events, &SampledEvent::in_kernel);
+  const bool needs_kernel = std::ranges::any_of(config_.events, [this](const SampledEvent &each) {
+    return each.in_kernel && !(config_.waits && each.is_switch());
+  });
   if (fd.get() < 0 && errno == EACCES && !exclude_kernel_ && !needs_kernel) {
     exclude_kernel_ = true; // the kernel's code may not be sampled; the program's own code may
     only_records_ = config_.waits;
@@ -469,7 +470,7 @@ perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
   if (std::ranges::any_of(config_.events, &SampledEvent::is_switch)) {
     // The record of a switch follows its sample, and the registers show a system call. SampleSink
     // distinguishes the debugger's stops by both. All events have the same layout.
-    attr.context_switch = has_switch_rings() ? is_first : sampled->is_switch();
+    attr.context_switch = has_stack_rings() ? is_first : sampled->is_switch();
     attr.sample_type |= PERF_SAMPLE_REGS_USER;
     attr.sample_regs_user |= pc_register_mask() | ax_register_mask();
   }
@@ -481,11 +482,12 @@ int PerfEvents::open_one(pid_t tid, uint32_t event, size_t cpu_index) const {
   return perf_event_open(attr, tid, cpus_[cpu_index], feeds_[ring_of(event, cpu_index)].fds[0]);
 }
 
-// The stacks of switches have rings of their own. A program that switches all the time fills these,
-// and loses stacks, but no record that shows how long a wait took.
+// The stacks of switches, and of page faults and other events that come in bursts, have rings of
+// their own. A program that fills these loses stacks, but no record that shows how long a wait
+// took.
 size_t PerfEvents::ring_of(uint32_t event, size_t cpu_index) const {
-  return has_switch_rings() && config_.events[event].is_switch() ? cpu_index + cpus_.size()
-                                                                 : cpu_index;
+  return has_stack_rings() && !config_.events[event].is_clock() ? cpu_index + cpus_.size()
+                                                                : cpu_index;
 }
 
 bool PerfEvents::map_ring(size_t ring, int fd) {

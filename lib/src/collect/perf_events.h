@@ -144,9 +144,12 @@ private:
   Result<void> open_thread(pid_t tid, bool &too_large);
   enum class Opening { done, no_thread, no_processor };
   Result<Opening> open_ring(pid_t tid, size_t ring, bool &too_large);
-  // With waits, the stacks of switches have rings of their own.
-  bool has_switch_rings() const { return config_.waits && !only_records_; }
-  size_t rings_per_processor() const { return has_switch_rings() ? 2 : 1; }
+  // With waits, the stacks of all events but the clock have rings of their own.
+  bool has_stack_rings() const {
+    constexpr size_t clock_and_switches = 2;
+    return config_.waits && (!only_records_ || config_.events.size() > clock_and_switches);
+  }
+  size_t rings_per_processor() const { return has_stack_rings() ? 2 : 1; }
   size_t descriptors_wanted() const {
     return cpus_.size() * (threads_ * event_count() + rings_per_processor());
   }

@@ -83,6 +83,7 @@ struct DumpSize {
   SampleSink::Counters at_last_stop{};
 };
 
+// It has many data members, because it owns all that sampling a process takes.
 class PerfSampler final : public Sampler {
 public:
   PerfSampler(pid_t pid, const SamplerOptions &options, PerfEvents events, bool may_reopen)
@@ -134,6 +135,7 @@ private:
   SampleSink sink_;
   PerfMerge merge_;
   ProcessEnd process_end_;
+  WaitLook look_{pid_};
   CpuTime cpu_time_;
   bool ended_ = false;
   bool stopping_ = false;
@@ -176,7 +178,10 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
 void PerfSampler::begin_waits(std::span<const pid_t> tids) {
   const uint64_t now = now_ns();
   for (const pid_t tid : tids)
-    if (const auto status = process_status(fmt::format("{}/task/{}", pid_, tid)))
+    if (const auto status = process_status(fmt::format("{}/task/{}", pid_, tid));
+        status && status->state == 'R')
+      sink_.waits()->clock().runs_from(tid, now);
+    else if (status)
       sink_.waits()->clock().begin(tid,
                                    status->state == 'S' || status->state == 'D'
                                        ? WaitClock::Why::waits
@@ -190,14 +195,14 @@ void PerfSampler::count_unsampled() {
     sink_.waits()->count_unsampled();
 }
 
-// Looks at the threads that have begun to wait, once each, where switches have no stacks.
+// Looks at the threads that have begun to wait, until their stacks were seen, where switches have
+// no stacks.
 void PerfSampler::look_at_waits() {
-  if (!looks_at_waits())
+  if (!looks_at_waits() || look_.is_refused())
     return;
   WaitClock &waits = sink_.waits()->clock();
-  WaitLook look(pid_);
   for (const pid_t tid : waits.unseen(now_ns() - shortest_look_ns)) {
-    const auto seen = look.at(tid, process_end_.is_traced());
+    const auto seen = look_.at(tid, process_end_.is_traced());
     if (!seen)
       continue;
     if (seen->is_held) {
@@ -510,6 +515,11 @@ Result<void> check_options(pid_t pid, const SamplerOptions &options) {
   TALLY_CHECK(check_sampler_options(options));
   if (options.waits && unwind_register_mask() == 0)
     return fail(ErrorCode::unsupported, "waits are measured on x86-64 only");
+  if (options.waits && !has_clock(options.events))
+    return fail(ErrorCode::invalid_argument, "waits are measured beside the clock");
+  if (options.waits && std::ranges::any_of(options.events, &SampledEvent::is_switch))
+    return fail(ErrorCode::invalid_argument,
+                "waits are measured by the context switches, which cannot be sampled, too");
   const std::string sysctl = "/proc/sys/kernel/perf_event_max_sample_rate";
   if (const auto most = read_sysctl(sysctl); most && options.frequency_hz > *most)
     return fail(

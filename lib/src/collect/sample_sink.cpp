@@ -68,7 +68,7 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
           collector_.region_filter()->close_all(at_ns);
         collector_.forget_mappings();
         if (waits_)
-          waits_->exec();
+          waits_->exec(comm.tid, perf_time(layout_, record, at_ns) ? at_ns : 0);
         exec_seen_ = true;
       }
       collector_.name_thread(comm.tid, comm.name);
@@ -82,7 +82,7 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
       // The thread has its parent's name until a COMM record changes it.
       collector_.name_thread(task.tid, std::string(collector_.thread_name(task.parent_tid)));
       if (waits_)
-        waits_->clock().begin(task.tid, WaitClock::Why::queued, task.time);
+        waits_->began(task.tid, task.time);
     }
     break;
   }
@@ -94,7 +94,7 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
       if (collector_.region_filter() && perf_time(layout_, record, at_ns))
         collector_.region_filter()->close(task.tid, at_ns);
       if (waits_)
-        waits_->ended(task.tid);
+        waits_->ended(task.tid, task.time);
       collector_.forget_thread(task.tid);
     }
     break;
@@ -135,10 +135,13 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
                          sample.in_kernel ? StackCollector::TickOrigin::kernel
                                           : StackCollector::TickOrigin::user,
                          user_pc(layout_, sample))) {
-    if (begins_interval)
+    if (begins_interval) {
       waits_->leaves_uncounted(sample.tid);
-    else
-      ++counters_.outside;
+      return;
+    }
+    if (waits_ && (event >= events_.size() || events_[event].is_clock()))
+      waits_->ticked(sample.tid); // the time of this tick is not that of the kernel
+    ++counters_.outside;
     return;
   }
   if (begins_interval) {

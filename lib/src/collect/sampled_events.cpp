@@ -119,6 +119,18 @@ bool has_clock(std::span<const SampledEvent> events) {
   return events.empty() || events.front().is_clock();
 }
 
+bool has_others(std::span<const SampledEvent> events) {
+  return std::ranges::any_of(events, [](const SampledEvent &each) { return !each.is_clock(); });
+}
+
+std::string names_of_others(std::span<const SampledEvent> events) {
+  std::string out;
+  for (const SampledEvent &each : events)
+    if (!each.is_clock())
+      out += (out.empty() ? "" : ", ") + each.name;
+  return out;
+}
+
 std::string counts_text(std::span<const SampledEvent> events, std::span<const uint64_t> counts) {
   std::string out;
   for (size_t i = 0; i < std::min(events.size(), counts.size()); ++i)

@@ -83,7 +83,8 @@ void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count
 // Returns the time in running time. It is unknown after half a day.
 StackTime StackCollector::time_of(uint64_t at_ns, uint64_t length_ns) const {
   const auto units = [](uint64_t ns) { return (ns + StackTime::unit_ns / 2) / StackTime::unit_ns; };
-  const uint64_t at = units(resumed_.ran_ns + (at_ns - std::min(at_ns, resumed_.at_ns)));
+  const uint64_t at = units(
+      std::min(resumed_.ran_ns + (at_ns - std::min(at_ns, resumed_.at_ns)), resumed_.most_ns));
   if (at_ns == 0 || at >= StackTime::unknown)
     return {};
   return {static_cast<uint32_t>(at), static_cast<uint32_t>(std::min(at, units(length_ns)))};
@@ -115,6 +116,7 @@ void StackCollector::close_open_part(std::string_view trigger, uint64_t begin_ns
 }
 
 void StackCollector::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) {
+  resumed_.most_ns = end_ns;
   if (!part_has_samples_)
     return;
   close_open_part(trigger, begin_ns, end_ns);

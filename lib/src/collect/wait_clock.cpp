@@ -5,12 +5,23 @@
 
 namespace tally {
 
-void WaitClock::begin(pid_t tid, Why why, uint64_t at_ns) {
+void WaitClock::begin(pid_t tid, Why why, uint64_t at_ns, bool counts) {
   Thread thread;
   thread.why = why;
   thread.is_out = why != Why::unknown;
   thread.since_ns = at_ns;
+  thread.counts = counts;
   threads_.insert_or_assign(tid, std::move(thread));
+}
+
+void WaitClock::runs_from(pid_t tid, uint64_t at_ns) { threads_[tid].in_ns = at_ns; }
+
+void WaitClock::runs_until(pid_t tid, uint64_t at_ns) {
+  const auto at = threads_.find(tid);
+  if (at == threads_.end() || at->second.in_ns == 0 || at_ns <= at->second.in_ns)
+    return;
+  at->second.cpu_ns += at_ns - at->second.in_ns;
+  at->second.in_ns = at_ns;
 }
 
 void WaitClock::sampled(pid_t tid, std::span<const uint64_t> stack, Call call, bool counts) {
@@ -100,6 +111,8 @@ void WaitClock::restart(uint64_t at_ns) {
   for (auto &[tid, thread] : threads_)
     if (thread.is_out)
       thread.since_ns = std::max(thread.since_ns, at_ns);
+    else if (thread.in_ns != 0)
+      thread.in_ns = std::max(thread.in_ns, at_ns);
 }
 
 std::vector<pid_t> WaitClock::threads() const {

@@ -44,7 +44,11 @@ public:
   void set_unsampled() { unsampled_ = true; }
 
   // The thread exists, and has been in this state since `at_ns` at least.
-  void begin(pid_t tid, Why why, uint64_t at_ns);
+  // `counts` states whether the interval is reported.
+  void begin(pid_t tid, Why why, uint64_t at_ns, bool counts = true);
+  // The thread runs, and has its processor since `at_ns`; or it has run until then, and goes on.
+  void runs_from(pid_t tid, uint64_t at_ns);
+  void runs_until(pid_t tid, uint64_t at_ns);
   // The thread is about to give up its processor. If `counts` is false, the interval is not
   // reported.
   void sampled(pid_t tid, std::span<const uint64_t> stack, Call call, bool counts);
@@ -55,7 +59,8 @@ public:
   std::optional<Interval> in(pid_t tid, uint64_t at_ns);
   // The thread is held by a debugger, since its last switch.
   void hold(pid_t tid);
-  // Returns the threads that wait since `before_ns` at least, and whose stack nobody saw.
+  // Returns the threads that have waited since `before_ns` or earlier, and whose stack has not been
+  // seen.
   std::vector<pid_t> unseen(uint64_t before_ns) const;
   // The stack of a thread that waits was seen from outside, at `at_ns`. If it turns out that the
   // wait ended before, the stack is forgotten.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <string>
 
@@ -35,9 +36,12 @@ std::optional<WaitLook::Seen> WaitLook::parse(std::string_view text) {
 
 std::optional<WaitLook::Seen> WaitLook::at(pid_t tid, bool traced) {
   const std::string folder = fmt::format("/proc/{}/task/{}", pid_, tid);
+  errno = 0;
   const auto before = read_small_file(folder + "/syscall");
-  if (!before)
+  if (!before) {
+    is_refused_ |= errno == EACCES || errno == EPERM;
     return std::nullopt;
+  }
   std::optional<Seen> seen = parse(*before);
   if (!seen)
     return std::nullopt;

@@ -26,6 +26,7 @@ public:
   // at, which takes the rights that ptrace needs.
   // `traced` says whether a debugger may hold the thread.
   std::optional<Seen> at(pid_t tid, bool traced);
+  bool is_refused() const { return is_refused_; } // for want of these rights
 
   // Parses /proc/PID/task/TID/syscall, as proc_pid_syscall(5) describes it: the number of the call
   // (-1 outside of calls), its arguments, sp and pc. Returns nothing for "running".
@@ -34,6 +35,7 @@ public:
 private:
   pid_t pid_;
   std::vector<std::byte> stack_;
+  bool is_refused_ = false;
 };
 
 } // namespace tally

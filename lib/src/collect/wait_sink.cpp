@@ -36,14 +36,24 @@ void WaitSink::ticked(pid_t tid) {
     unsampled_ns_[tid] -= tick_ns_;
 }
 
-void WaitSink::ended(pid_t tid) {
+void WaitSink::began(pid_t tid, uint64_t at_ns) {
+  RegionFilter *const region = collector_.region_filter();
+  clock_.begin(tid, WaitClock::Why::queued, at_ns, !region || region->holds(tid, at_ns));
+}
+
+void WaitSink::ended(pid_t tid, uint64_t at_ns) {
+  clock_.runs_until(tid, at_ns);
   count_unsampled(tid);
   unsampled_ns_.erase(tid);
   clock_.ended(tid);
 }
 
-void WaitSink::exec() {
+void WaitSink::exec(pid_t tid, uint64_t at_ns) {
+  clock_.runs_until(tid, at_ns);
+  count_unsampled();
+  unsampled_ns_.clear();
   clock_.clear();
+  clock_.runs_from(tid, at_ns);
   creating_calls_.clear();
 }
 
@@ -51,6 +61,8 @@ void WaitSink::finish(uint64_t at_ns) {
   for (const pid_t tid : clock_.open())
     if (const auto interval = clock_.in(tid, at_ns))
       add(tid, *interval, at_ns);
+  for (const pid_t tid : clock_.threads())
+    clock_.runs_until(tid, at_ns);
   count_unsampled();
 }
 
@@ -65,6 +77,11 @@ void WaitSink::count_unsampled(pid_t tid) {
     return;
   int64_t &ns = unsampled_ns_[tid];
   ns += static_cast<int64_t>(clock_.take_cpu_ns(tid));
+  // Where in a region the time was spent is not known.
+  if (collector_.region_filter()) {
+    ns = 0;
+    return;
+  }
   if (ns <= 0)
     return;
   const std::array<uint64_t, 1> mark{unsampled_mark};

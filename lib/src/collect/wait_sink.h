@@ -46,8 +46,9 @@ public:
   void leaves_uncounted(pid_t tid) { clock_.sampled(tid, {}, WaitClock::Call::none, false); }
   void switched(pid_t tid, uint64_t at_ns, uint16_t misc); // of PERF_RECORD_SWITCH
   void ticked(pid_t tid);                                  // a sample of the clock was counted
-  void ended(pid_t tid);
-  void exec();
+  void began(pid_t tid, uint64_t at_ns);                   // another thread created it
+  void ended(pid_t tid, uint64_t at_ns);
+  void exec(pid_t tid, uint64_t at_ns); // which goes on as the only thread
   // Counts the intervals of threads that do not run at `at_ns`.
   void finish(uint64_t at_ns);
   // Counts the CPU time that the records of switches show and the samples do not.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "report/render.h"
+#include "support/checked.h"
 #include "support/text.h"
 
 namespace tally {
@@ -105,11 +106,11 @@ void Builder::note(Activity &activity, const SampleTime &time) const {
   const Stretch stretch{time.at_ns - std::min(time.at_ns, length), time.at_ns};
   activity.begin_ns = std::min(activity.begin_ns, stretch.begin);
   if (is_interval(time))
-    activity.waited += on_axis(stretch);
+    activity.waited = saturated_sum(activity.waited, on_axis(stretch));
   else if (values_.has_durations)
-    activity.ran += on_axis(stretch);
+    activity.ran = saturated_sum(activity.ran, on_axis(stretch));
   else if (is_sample_here(time))
-    activity.ran += static_cast<uint64_t>(time.amount);
+    activity.ran = saturated_sum(activity.ran, static_cast<uint64_t>(time.amount));
 }
 
 void Builder::add_threads(uint32_t limit) {
@@ -149,7 +150,7 @@ void Builder::add(std::vector<uint64_t> &cells, Stretch stretch) const {
   stretch = {std::max(stretch.begin, out_.from_ns), std::min(stretch.end, out_.to_ns)};
   for (size_t i = out_.cell_at(stretch.begin); stretch.begin < stretch.end; ++i) {
     const uint64_t end = std::min(stretch.end, out_.edges[i + 1]);
-    cells[i] += end - stretch.begin;
+    cells[i] = saturated_sum(cells[i], end - stretch.begin);
     stretch.begin = end;
   }
 }
@@ -162,7 +163,7 @@ void Builder::add_sample(Timeline::Thread &thread, std::span<const Stretch> away
     if (!is_sample_here(time))
       return;
     uint64_t &cell = thread.running[out_.cell_at(std::max(time.at_ns, out_.from_ns + 1) - 1)];
-    cell += static_cast<uint64_t>(time.amount);
+    cell = saturated_sum(cell, static_cast<uint64_t>(time.amount));
     out_.most_samples = std::max(out_.most_samples, cell);
     return;
   }

@@ -165,9 +165,11 @@ void Region::count_stop(const RegionHit &hit, const HeldThread::Ran &ran, uint64
   }
 }
 
-void Region::give_up(pid_t tid, uint64_t at_ns) {
+void Region::give_up(pid_t tid, uint64_t at_ns, uint64_t running_ns) {
   ++unfinished_;
-  open_.erase(tid);
+  const auto open = open_.find(tid);
+  made_.add({tid, open->second.began_ns, std::max(open->second.began_ns, running_ns)});
+  open_.erase(open);
   region_filter_->close(tid, at_ns);
 }
 
@@ -206,7 +208,7 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
         open->second.return_address == hit.return_address)
       return hit.return_address;
     if (inside) // the function was left in a way that is not reported
-      give_up(hit.tid, at_ns);
+      give_up(hit.tid, at_ns, running_ns);
     if (!returns_to(hit.return_address, pid)) {
       ++unreturning_;
       return 0;
@@ -243,12 +245,12 @@ bool Region::is_awaited(uint64_t return_address) const {
       open_, [&](const auto &each) { return each.second.return_address == return_address; });
 }
 
-void Region::end_open(uint64_t at_ns) {
+void Region::end_open(uint64_t at_ns, uint64_t running_ns) {
   threads_.clear();
   return_addresses_.clear();
   known_pid_ = 0;
   while (!open_.empty())
-    give_up(open_.begin()->first, at_ns);
+    give_up(open_.begin()->first, at_ns, running_ns);
 }
 
 void Region::close() { threads_.clear(); }

@@ -89,7 +89,7 @@ public:
   // by CLOCK_MONOTONIC; `running_ns` is how long the program had run until then.
   uint64_t hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_ns);
   // Ends all open passes as unfinished, because the process or its program is gone.
-  void end_open(uint64_t at_ns);
+  void end_open(uint64_t at_ns, uint64_t running_ns);
   void close(); // closes the files of threads in /proc
   // Resets the statistics. Threads stay inside the region; their passes restart at zero.
   void clear();
@@ -98,7 +98,7 @@ public:
 
   const PassTimes &passes() const { return passes_; } // without the time of the stops in them
   const StopTimes &stops() const { return stops_; }
-  // Adds the passes of a sampler's profile. Those that are not finished end at `running_ns`.
+  // Adds the passes of a sampler's profile. Those that go on end at `running_ns`.
   void add_passes(StackProfile &profile, uint64_t running_ns) const;
   void forget_passes() { made_.clear(); }             // but not their statistics
   size_t inside() const { return open_.size(); }      // threads inside; 1 for a pass of all
@@ -120,7 +120,7 @@ private:
   void count_stop(const RegionHit &hit, const HeldThread::Ran &ran, uint64_t running_ns);
   void begin(pid_t tid, const Pass &pass, uint64_t at_ns);
   void finish(pid_t key, const RegionHit &hit, uint64_t at_ns, uint64_t running_ns);
-  void give_up(pid_t tid, uint64_t at_ns);
+  void give_up(pid_t tid, uint64_t at_ns, uint64_t running_ns);
   bool returns_to(uint64_t address, pid_t pid);
   bool complete(RegionHit &hit, HeldThread *thread, pid_t pid);
   HeldThread *thread_of(pid_t pid, pid_t tid);    // null for a remote process

@@ -60,7 +60,7 @@ Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
     return Reply{};
   end_part(trigger);
   if (options_.region)
-    options_.region->end_open(time_.event_time());
+    options_.region->end_open(time_.event_time(), time_.ran_ns());
   time_.close();
   sampler_->stop();
   ended_ = sums();

@@ -54,13 +54,17 @@ std::string why_no_samples(ProfileGroup &group) {
                      seconds_text(ran), seconds_text(now.cpu_ns));
 }
 
-std::string user_code_footer(const SamplerStatus &now, bool of_clock) {
+std::string user_code_footer(const SamplerStatus &now, std::span<const SampledEvent> events) {
   if (now.kernel_included)
     return {};
+  std::string others;
+  if (has_others(events))
+    others = fmt::format("(user code only: {} that the kernel's code caused were not sampled)",
+                         names_of_others(events));
   if (now.waits_unsampled)
-    return fmt::format("({})", short_waits_note);
-  if (!of_clock)
-    return "(user code only: what the kernel's code caused was not sampled)";
+    return fmt::format("({}){}{}", short_waits_note, others.empty() ? "" : "\n", others);
+  if (!has_clock(events))
+    return others;
   return fmt::format("(user code only: the kernel's part, {} of {} of CPU time, was not sampled)",
                      seconds_text(now.unsampled_ns), seconds_text(now.cpu_ns));
 }
@@ -128,7 +132,7 @@ std::string footer(ProfileGroup &group) {
     add_line(region_footer(*region));
   const SamplerStatus now = group.sampling.sums();
   const StartOptions &options = group.sampling.options();
-  add_line(user_code_footer(now, has_clock(options.events)));
+  add_line(user_code_footer(now, options.events));
   for (const std::string &remark :
        {lost_remark(now), options.events.empty() ? share_remark(now) : ""})
     if (!remark.empty())

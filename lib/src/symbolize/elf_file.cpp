@@ -232,6 +232,14 @@ std::vector<Segment> ElfFile::code_segments() const {
 }
 
 bool ElfFile::read_at(uint64_t offset, std::span<std::byte> to) const {
+  if (fd_.get() < 0) { // spare_descriptors() has read the whole file
+    size_t size = 0;
+    const char *const bytes = elf_rawfile(elf(), &size);
+    if (!bytes || offset > size || to.size() > size - offset)
+      return false;
+    std::memcpy(to.data(), bytes + offset, to.size());
+    return true;
+  }
   while (!to.empty()) {
     const ssize_t got = offset > INT64_MAX ? 0
                                            : ::pread64(fd_.get(), to.data(), to.size(),

@@ -293,7 +293,8 @@ private:
       stamp.value = static_cast<uint32_t>(value);
       stamp.amount = amount;
       const int64_t length = measures_intervals(builder_.so_far(), value) ? amount : 0;
-      stamp.at_ns = static_cast<uint64_t>(std::max<int64_t>(0, *begin - zero_ns_)) +
+      const int64_t after_zero = *begin <= zero_ns_ ? 0 : *begin - std::max<int64_t>(0, zero_ns_);
+      stamp.at_ns = static_cast<uint64_t>(std::max<int64_t>(0, after_zero)) +
                     static_cast<uint64_t>(std::max<int64_t>(0, length));
       const bool is_timed = i >= track.untimed;
       std::ranges::fill(values, 0);

@@ -63,13 +63,14 @@ enum class Call : uint8_t { none, maybe, to_the_start };
 // Says whether the instruction before a return address may have called the function.
 Call call_before(const LostFrame &lost, uint64_t returns) {
   constexpr size_t direct = 5, longest = 7;
-  const std::string_view code = lost.code_at(returns - longest, longest);
+  const std::string code = lost.code_at(returns - longest, longest);
   if (code.size() == longest && byte_at(code, code.size() - direct) == 0xe8) {
     const uint64_t target = returns + static_cast<uint64_t>(offset_at(code, code.size() - 4));
     if (target == lost.start)
       return Call::to_the_start;
     // An entry of the procedure linkage table jumps by a word in memory.
-    std::string_view stub = lost.code_at(target, endbr64.size() + 3);
+    const std::string at_target = lost.code_at(target, endbr64.size() + 3);
+    std::string_view stub = at_target;
     take(stub, endbr64);
     take(stub, "\xf2"sv);
     if (stub.starts_with("\xff\x25"sv))
@@ -140,7 +141,7 @@ std::optional<FoundFrame> find_lost_frame(const LostFrame &lost) {
   for (uint64_t slot = first; lost.word_at(slot); slot += sizeof(uint64_t)) {
     const Call call = search.at(slot);
     if (call == Call::to_the_start)
-      return FoundFrame{search.frame_pointer_of(slot), false};
+      return FoundFrame{search.frame_pointer_of(slot), guess.has_value()};
     if (call == Call::maybe && !guess)
       guess = FoundFrame{search.frame_pointer_of(slot), true};
   }

@@ -109,6 +109,7 @@ UnwindRows::UnwindRows(ElfFile main, std::optional<ElfFile> debug)
   GElf_Ehdr header;
   if (gelf_getehdr(main_.elf(), &header))
     entry_ = header.e_entry;
+  code_.segments = main_.code_segments();
   main_.spare_descriptors();
   if (debug_)
     debug_->spare_descriptors();
@@ -120,15 +121,21 @@ UnwindRows::~UnwindRows() {
 }
 
 std::optional<uint64_t> UnwindRows::start_of(uint64_t address) {
-  if (!starts_)
-    starts_ = UnwindStarts::read(main_.elf());
-  return starts_->before(address);
+  if (!code_.starts)
+    code_.starts = UnwindStarts::read(main_.elf());
+  return code_.starts->before(address);
 }
 
-std::string_view UnwindRows::code(uint64_t address, size_t size) const {
-  for (const Segment &segment : main_.code_segments())
-    if (address >= segment.address && address - segment.address < segment.size)
-      return main_.code(address, std::min(address + size, segment.address + segment.size));
+// libelf would keep each piece for ever, and search them all.
+std::string UnwindRows::code(uint64_t address, size_t size) const {
+  for (const Segment &segment : code_.segments) {
+    const uint64_t at = address - segment.address;
+    if (address < segment.address || at >= segment.size)
+      continue;
+    std::string out(std::min<uint64_t>(size, segment.size - at), '\0');
+    if (main_.read_at(segment.offset + at, std::as_writable_bytes(std::span(out))))
+      return out;
+  }
   return {};
 }
 

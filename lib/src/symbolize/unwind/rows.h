@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include <elfutils/libdw.h>
@@ -50,6 +50,9 @@ struct UnwindRow {
   int16_t saved[6] = {};          // for each of kept_registers: it is at CFA + 8 * saved
   uint32_t general = not_general; // the general row, if the fields above do not suffice
   uint32_t signal = 0;            // the caller was interrupted by a signal and made no call
+  bool needs_frame_pointer() const {
+    return general == not_general && cfa_register == frame_pointer;
+  }
   friend bool operator==(const UnwindRow &, const UnwindRow &) = default;
 };
 
@@ -66,10 +69,10 @@ public:
   // next call.
   const UnwindRow *at(uint64_t address);
   const GeneralRow &general(const UnwindRow &row) const { return general_[row.general]; }
-  // Returns where the function begins that contains an address, if the unwind data says it.
+  // Returns the start of the last function in .eh_frame that begins at or before an address.
   std::optional<uint64_t> start_of(uint64_t address);
   // Returns the bytes of code from an address on; fewer at the end of the code.
-  std::string_view code(uint64_t address, size_t size) const;
+  std::string code(uint64_t address, size_t size) const;
   // Returns the address of the file's entry point, which has no caller, and in some files no row.
   uint64_t entry() const { return entry_; }
 
@@ -92,7 +95,10 @@ private:
   std::unique_ptr<Dwarf, EndDwarf> dwarf_;
   Dwarf_CFI *debug_frame_ = nullptr; // owned by dwarf_
   uint64_t entry_ = 0;
-  std::optional<UnwindStarts> starts_; // read when they are first needed
+  struct {
+    std::optional<UnwindStarts> starts; // read when they are first needed
+    std::vector<Segment> segments;
+  } code_;
 
   // Rows are kept by pc, and not by the interval that elfutils returns with a row, which begins too
   // early after DW_CFA_restore_state (0.188).

@@ -52,8 +52,7 @@ public:
   uint64_t sp() const { return value_[stack_pointer]; }
   // Returns whether a frame is found by the frame pointer, and no callee has saved it.
   bool lacks_frame_pointer(const UnwindRow &row) const {
-    return row.general == UnwindRow::not_general && row.cfa_register == frame_pointer &&
-           !known(frame_pointer) && !slot_missing_;
+    return row.needs_frame_pointer() && !known(frame_pointer) && !slot_missing_;
   }
   void set_frame_pointer(uint64_t value) {
     value_[frame_pointer] = value;
@@ -260,8 +259,8 @@ private:
     uint64_t link = 0;          // the link-time address
   };
   struct Found : Place {
-    const UnwindRow *row = nullptr;
-    bool start = false; // the pc is at the file's entry point
+    std::optional<UnwindRow> row; // a copy, because the next look-up may move the rows
+    bool start = false;           // the pc is at the file's entry point
   };
 
   StackEnd walk(const UnwindInput &input, std::vector<uint64_t> &pcs) {
@@ -271,11 +270,13 @@ private:
     auto mapping = input.mapping_of_pc(pc);
     pcs.push_back(pc);
     bool guessed = false;
+    // Whatever the reason, what follows a wrong guess means nothing.
+    const auto ended = [&guessed](StackEnd why) { return guessed ? StackEnd::guessed : why; };
     for (size_t depth = 1; depth < most_frames; ++depth) {
       const Found found = mapping ? find(*mapping, pc) : Found{};
       bool interrupted = false;
       if (found.row && found.row->outermost)
-        return guessed ? StackEnd::guessed : StackEnd::complete;
+        return ended(StackEnd::complete);
       if (found.row) {
         if (walk.lacks_frame_pointer(*found.row)) {
           if (const auto frame = find_frame(found, pc, walk, input)) {
@@ -284,31 +285,31 @@ private:
           }
         }
         if (const StackEnd end = walk.step(*found.row, *found.rows); end != StackEnd::complete)
-          return end;
+          return ended(end);
         interrupted = found.row->signal != 0;
       } else if (found.start) {
-        return guessed ? StackEnd::guessed : StackEnd::complete;
+        return ended(StackEnd::complete);
       } else if (!walk.step_by_frame_pointer(is_code)) {
-        return StackEnd::no_rule;
+        return ended(StackEnd::no_rule);
       }
       pc = walk.pc();
       if (pc == 0)
-        return guessed ? StackEnd::guessed
-                       : StackEnd::complete; // a thread that was started without a return address
+        return ended(StackEnd::complete); // a thread that was started without a return address
       if (!interrupted)
         --pc; // the call instruction precedes the return address
       mapping = input.mapping_of_pc(pc);
       if (!mapping)
-        return StackEnd::damaged;
+        return ended(StackEnd::damaged);
       pcs.push_back(pc);
     }
-    return StackEnd::damaged;
+    return ended(StackEnd::damaged);
   }
 
   Found find(const CodeMapping &mapping, uint64_t pc) {
     Found found{place_in(mapping, pc)};
     if (found.rows) {
-      found.row = found.rows->at(found.link);
+      if (const UnwindRow *const row = found.rows->at(found.link))
+        found.row = *row;
       found.start = found.link - found.rows->entry() < start_bytes;
     }
     return found;
@@ -326,10 +327,9 @@ private:
 
   std::optional<FoundFrame> find_frame(const Found &found, uint64_t pc, const Walk &walk,
                                        const UnwindInput &input) {
-    const UnwindRow row = *found.row; // which the next look-up may move
     LostFrame lost;
     lost.sp = walk.sp();
-    lost.row = &row;
+    lost.row = &*found.row;
     if (const auto start = found.rows->start_of(found.link)) {
       lost.start = pc - (found.link - *start);
       lost.code = found.rows->code(*start, LostFrame::prologue_bytes);
@@ -337,13 +337,12 @@ private:
     lost.word_at = [&walk](uint64_t address) { return walk.word_at(address); };
     lost.code_at = [&](uint64_t address, size_t size) {
       const Place at = place_of(input, address);
-      return at.rows ? at.rows->code(at.link, size) : std::string_view();
+      return at.rows ? at.rows->code(at.link, size) : std::string();
     };
     lost.needs_frame_pointer = [&](uint64_t address) {
       const Place at = place_of(input, address);
       const UnwindRow *const there = at.rows ? at.rows->at(at.link) : nullptr;
-      return there && there->general == UnwindRow::not_general &&
-             there->cfa_register == frame_pointer;
+      return there && there->needs_frame_pointer();
     };
     return find_lost_frame(lost);
   }
