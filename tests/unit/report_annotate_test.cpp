@@ -145,7 +145,7 @@ TEST_F(Annotate, SaysThatNoLineIsKnown) {
   AnnotatedFile file;
   file.self = {3};
   file.lines.push_back({0, "", {3}, {3}, {}});
-  Annotation annotation{{"ticks"}, {3}, {file}, {}};
+  Annotation annotation{{"ticks"}, {3}, {file}, {}, {}};
   EXPECT_NE(to_text(annotation).find("no line is known"), std::string::npos);
   annotation.files[0].lines.push_back({7, "", {1}, {1}, {}});
   EXPECT_EQ(to_text(annotation).find("no line is known"), std::string::npos);

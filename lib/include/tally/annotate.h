@@ -59,6 +59,7 @@ struct Annotation {
       files; // files of the functions' definitions first; by falling self cost
   // The functions that the name matches, sorted; empty unless there are several.
   std::vector<std::string> functions;
+  std::vector<std::string> units; // of each event: "count" or "nanoseconds"; empty means counts
 };
 
 struct AnnotateOptions {

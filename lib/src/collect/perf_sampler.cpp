@@ -41,7 +41,7 @@ constexpr uint32_t largest_copy = (64 << 10) - 8;
 // measurable. Above 1 kHz, dumps are enlarged only if many stacks are truncated.
 constexpr uint32_t first_stack_bytes(const SamplerOptions &options) {
   if (options.waits)
-    return 8 << 10;
+    return 16 << 10;
   if (!options.events.empty()) // which come in bursts, so that more of them fit into a ring
     return 4 << 10;
   return options.frequency_hz <= 1000 ? 16 << 10 : least_stack_bytes;

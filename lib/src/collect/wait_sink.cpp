@@ -1,6 +1,7 @@
 #include "collect/wait_sink.h"
 
 #include <array>
+#include <utility>
 
 #include <linux/perf_event.h>
 
@@ -17,7 +18,9 @@ std::vector<StackCollector::Value> WaitSink::values(int64_t tick_ns) {
 
 void WaitSink::leaves(pid_t tid, uint64_t pc, std::span<const uint64_t> stack,
                       WaitClock::Call call) {
-  if (traced_ && call == WaitClock::Call::inside && creating_calls_.are_before(pc))
+  // A debugger holds a thread inside of a call that creates another one, and of exec.
+  if (traced_ && call == WaitClock::Call::inside &&
+      (creating_calls_.are_before(pc) || std::exchange(executed_, 0) == tid))
     call = WaitClock::Call::none;
   clock_.sampled(tid, stack, call, true);
 }
@@ -55,6 +58,7 @@ void WaitSink::exec(pid_t tid, uint64_t at_ns) {
   clock_.clear();
   clock_.runs_from(tid, at_ns);
   creating_calls_.clear();
+  executed_ = tid;
 }
 
 void WaitSink::finish(uint64_t at_ns) {

@@ -67,6 +67,7 @@ private:
   CreatingCalls creating_calls_;
   Counters counters_;
   bool traced_ = false;
+  pid_t executed_ = 0; // the thread that is about to begin another program
   bool unsampled_ = false;
   std::unordered_map<pid_t, int64_t> unsampled_ns_; // by thread; below 0 if the samples are ahead
 };

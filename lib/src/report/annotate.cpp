@@ -12,11 +12,13 @@
 
 #include "report/names.h"
 #include "report/render.h"
+#include "report/value_text.h"
 #include "support/checked.h"
 #include "support/line_blocks.h"
 #include "support/overflow.h"
 #include "support/text.h"
 #include "transform/call_graph.h"
+#include "transform/event_units.h"
 
 namespace tally {
 
@@ -273,6 +275,8 @@ Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
     out.functions.assign(functions.begin(), functions.end());
   for (const CostEvent &event : profile.events())
     out.events.emplace_back(profile.strings[event.name]);
+  for (const CostEvent &event : profile.events())
+    out.units.emplace_back(unit_in(profile.strings[event.long_name]));
   out.totals.assign(profile.totals().begin(), profile.totals().end());
   for (auto &[id, file] : files) {
     TALLY_TRY(annotated,
@@ -293,20 +297,30 @@ Result<Annotation> annotate(const StackProfile &profile, std::string_view what,
   return annotate(costs, what, options);
 }
 
+// Returns "(3x, recursive)" behind the name of a callee. A time says nothing of how often it was
+// called.
+static std::string call_text(const AnnotatedCall &call, std::string_view unit) {
+  if (unit != unit_of_times)
+    return fmt::format(" ({}x{})", call.calls, call.recursive ? ", recursive" : "");
+  return call.recursive ? " (recursive)" : "";
+}
+
 std::string to_text(const Annotation &annotation, const TextOptions &options,
                     std::string_view how_to_locate) {
+  const std::string_view unit =
+      annotation.units.empty() ? std::string_view("count") : annotation.units[0];
   std::string out;
   const uint64_t total = annotation.totals[0];
   for (const AnnotatedFile &file : annotation.files) {
     const std::string_view name =
         file.file.empty() ? "[unknown file]" : std::string_view(file.file);
     out +=
-        fmt::format("{}{}: {:.2f}% of {} {}\n", out.empty() ? "" : "\n",
+        fmt::format("{}{}: {:.2f}% of {}\n", out.empty() ? "" : "\n",
                     options.style.paint(Role::filename,
                                         printable(file.source.empty() || file.source == name
                                                       ? std::string(name)
                                                       : fmt::format("{} ({})", name, file.source))),
-                    percent(file.self[0], total), total, annotation.events[0]);
+                    percent(file.self[0], total), total_text(total, annotation.events[0], unit));
     if (!file.problem.empty())
       out += fmt::format("the source cannot be read: {}\n", file.problem);
     else if (file.source.empty() && !file.file.empty())
@@ -332,7 +346,7 @@ std::string to_text(const Annotation &annotation, const TextOptions &options,
         if (!costs || values[0] == 0)
           return std::string();
         return as_percent ? fmt::format("{:.2f}%", percent(values[0], total))
-                          : fmt::format("{}", values[0]);
+                          : value_text(values[0], unit);
       };
       text.add_row({cell(line.self, true), cell(line.self, false), cell(line.inclusive, true),
                     cell(line.inclusive, false),
@@ -342,9 +356,8 @@ std::string to_text(const Annotation &annotation, const TextOptions &options,
         text.add_row({"", "",
                       call.recursive ? std::string()
                                      : fmt::format("{:.2f}%", percent(call.inclusive[0], total)),
-                      fmt::format("{}", call.inclusive[0]), "",
-                      fmt::format("  -> {} ({}x{})", call.name, call.calls,
-                                  call.recursive ? ", recursive" : "")});
+                      value_text(call.inclusive[0], unit), "",
+                      fmt::format("  -> {}{}", call.name, call_text(call, unit))});
     }
     out += text.render(options.limit, options.width, options.style);
     if (file.source_lines > 0 && last > file.source_lines)

@@ -7,7 +7,7 @@ namespace tally {
 
 // Returns whether the text of the table has a column for each event.
 bool has_value_columns(const FlatTable &table);
-inline constexpr size_t most_value_columns = 4;
+inline constexpr size_t most_value_columns = 6;
 
 // Gives each row a value for each event, and sorts the rows.
 void finish_rows(FlatTable &table, SortBy sort);

@@ -171,7 +171,9 @@ namespace {
 std::string other_events(const FlatTable &table, uint32_t width) {
   std::vector<std::string> words;
   for (size_t e = 1; e < table.events.size(); ++e)
-    words.push_back(fmt::format("{} {}", table.totals[e], table.events[e]));
+    words.push_back(fmt::format(
+        "{} {}", value_text(table.totals[e], table.units.empty() ? std::string() : table.units[e]),
+        table.events[e]));
   for (const FlatTable::DerivedEvent &event : table.derived)
     words.push_back(fmt::format("{} {} = {}", event.total, event.name, event.formula));
   if (words.empty())

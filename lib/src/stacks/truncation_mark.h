@@ -39,7 +39,7 @@ constexpr std::string_view truncation_name(uint64_t pc) {
   case long_wait_mark:
     return "[waits without a stack]";
   case unsampled_mark:
-    return "[kernel, not sampled]";
+    return "[not sampled]";
   default:
     return {};
   }

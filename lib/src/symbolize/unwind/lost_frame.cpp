@@ -36,10 +36,12 @@ bool take(std::string_view &code, std::string_view instruction) {
 struct Prologue {
   uint64_t bytes = 0; // the least distance from the stack pointer to the frame pointer
   bool whole = false; // the instructions are all that an unoptimized function begins with
+  size_t end = 0;     // their length
 };
 
 // Reads `push %rbp; mov %rsp,%rbp`, pushes, and `sub $size,%rsp`.
 Prologue read_prologue(std::string_view code) {
+  const size_t all = code.size();
   Prologue out;
   take(code, endbr64);
   if (!take(code, "\x55"sv) || (!take(code, "\x48\x89\xe5"sv) && !take(code, "\x48\x8b\xec"sv)))
@@ -51,11 +53,33 @@ Prologue read_prologue(std::string_view code) {
       break;
     code.remove_prefix(high ? 2 : 1);
   }
-  if (code.starts_with("\x48\x83\xec"sv))
+  constexpr size_t with_byte = 4, with_word = 7;
+  out.end = all - code.size();
+  if (code.starts_with("\x48\x83\xec"sv)) {
     out.bytes += static_cast<uint64_t>(std::max<int64_t>(static_cast<int8_t>(byte_at(code, 3)), 0));
-  else if (code.starts_with("\x48\x81\xec"sv))
+    out.end += with_byte;
+  } else if (code.starts_with("\x48\x81\xec"sv)) {
     out.bytes += static_cast<uint64_t>(std::max<int64_t>(offset_at(code, 3), 0));
+    out.end += with_word;
+  }
   return out;
+}
+
+// Returns whether code may change the stack pointer otherwise than by pushes and calls: `sub`,
+// `mov`, `and` or `lea` to %rsp. Other bytes may look the same.
+bool may_move_stack_pointer(std::string_view code) {
+  for (size_t at = 0; at + 2 < code.size(); ++at) {
+    const uint8_t prefix = byte_at(code, at), opcode = byte_at(code, at + 1),
+                  operand = byte_at(code, at + 2);
+    if ((prefix & 0xf0) != 0x40) // REX
+      continue;
+    const bool writes_rm = (operand & 0xc7) == 0xc4, writes_reg = (operand & 0x38) == 0x20;
+    if (((opcode == 0x29 || opcode == 0x89) && writes_rm) ||
+        ((opcode == 0x2b || opcode == 0x8b || opcode == 0x8d) && writes_reg && (prefix & 4) == 0) ||
+        ((opcode == 0x81 || opcode == 0x83) && (operand & 0xc7) == 0xc4))
+      return true;
+  }
+  return false;
 }
 
 enum class Call : uint8_t { none, maybe, to_the_start };
@@ -133,15 +157,16 @@ std::optional<FoundFrame> find_lost_frame(const LostFrame &lost) {
   const Search search(lost);
   const Prologue prologue = read_prologue(lost.code);
   const uint64_t first = search.slot_of(lost.sp + prologue.bytes);
-  if (prologue.whole && search.at(first) != Call::none)
+  const bool is_fixed = prologue.whole && prologue.end <= lost.code.size() &&
+                        lost.code.size() < LostFrame::most_code_bytes &&
+                        !may_move_stack_pointer(std::string_view(lost.code).substr(prologue.end));
+  if (is_fixed && search.at(first) != Call::none)
     return FoundFrame{search.frame_pointer_of(first), false};
-  // Above the first instructions' frame there are the arguments of the call and arrays of variable
-  // size, which may hold return addresses of earlier calls.
   std::optional<FoundFrame> guess;
   for (uint64_t slot = first; lost.word_at(slot); slot += sizeof(uint64_t)) {
     const Call call = search.at(slot);
     if (call == Call::to_the_start)
-      return FoundFrame{search.frame_pointer_of(slot), guess.has_value()};
+      return FoundFrame{search.frame_pointer_of(slot), true};
     if (call == Call::maybe && !guess)
       guess = FoundFrame{search.frame_pointer_of(slot), true};
   }

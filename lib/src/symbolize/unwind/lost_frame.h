@@ -16,7 +16,7 @@ namespace tally::symbolize {
 struct LostFrame {
   uint64_t sp = 0;                // the function's stack pointer at its call
   uint64_t start = 0;             // the function's first address, 0 if it is unknown
-  std::string code;               // the function's first bytes, at most prologue_bytes
+  std::string code;               // the function's code up to the call, at most most_code_bytes
   const UnwindRow *row = nullptr; // at the call; the CFA is an offset from the frame pointer
 
   std::function<std::optional<uint64_t>(uint64_t address)> word_at;
@@ -25,7 +25,7 @@ struct LostFrame {
   // Returns whether the code at an address needs the frame pointer to find its frame.
   std::function<bool(uint64_t pc)> needs_frame_pointer;
 
-  static constexpr size_t prologue_bytes = 64;
+  static constexpr size_t most_code_bytes = size_t{64} << 10;
 };
 
 struct FoundFrame {
@@ -34,10 +34,11 @@ struct FoundFrame {
 };
 
 // Looks for the function's return address. It is where the function's first instructions imply, if
-// the word there is a return address. Otherwise it is above, where an array of variable size ends:
-// at the return address of a call to the function's start. Otherwise it may be that of an indirect
-// call, or of one through the procedure linkage table, which is a guess. So is a call to the start
-// if such a place lies below it. Returns nothing if there is none.
+// the word there is a return address, and if the function changes its stack pointer nowhere else.
+// Otherwise, because of an array of variable size, for example, it is further up: at the return
+// address of a call of the function's start, or else at that of an indirect call or of one through
+// the procedure linkage table. That is a guess, because the stack also has the return addresses of
+// earlier calls. Returns nothing if there is none.
 std::optional<FoundFrame> find_lost_frame(const LostFrame &lost);
 
 } // namespace tally::symbolize

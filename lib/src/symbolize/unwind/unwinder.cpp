@@ -164,7 +164,9 @@ private:
       return StackEnd::damaged;
     if (!input.cfa)
       return why;
-    if (*input.cfa <= value_[stack_pointer] && !signal)
+    // The return address of vfork() is in a register, so that its frame takes no room.
+    const bool has_no_frame = row.registers[return_address].kind == GeneralRule::Kind::value;
+    if (*input.cfa < value_[stack_pointer] + (has_no_frame ? 0 : 1) && !signal)
       return StackEnd::damaged;
 
     auto next = value_;
@@ -306,7 +308,7 @@ private:
   }
 
   Found find(const CodeMapping &mapping, uint64_t pc) {
-    Found found{place_in(mapping, pc)};
+    Found found{place_in(mapping, pc), {}, false};
     if (found.rows) {
       if (const UnwindRow *const row = found.rows->at(found.link))
         found.row = *row;
@@ -332,7 +334,8 @@ private:
     lost.row = &*found.row;
     if (const auto start = found.rows->start_of(found.link)) {
       lost.start = pc - (found.link - *start);
-      lost.code = found.rows->code(*start, LostFrame::prologue_bytes);
+      lost.code = found.rows->code(
+          *start, std::min<uint64_t>(found.link - *start, LostFrame::most_code_bytes));
     }
     lost.word_at = [&walk](uint64_t address) { return walk.word_at(address); };
     lost.code_at = [&](uint64_t address, size_t size) {
