@@ -228,6 +228,7 @@ Result<CollectOptions> collecting(const ParsedCommand &given) {
     out.paths = given.arguments;
   else if (!out.build.empty())
     out.paths = {out.build};
+  out.mapped = given.values("object");
   if (given.has("per-test")) {
     TALLY_TRY(runs, runs_of_tests(std::string(given.value("per-test"))));
     out.runs = std::move(runs);

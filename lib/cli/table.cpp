@@ -244,7 +244,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 25> coverage_specs{{
+constexpr std::array<OptionSpec, 26> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -273,6 +273,12 @@ constexpr std::array<OptionSpec, 25> coverage_specs{{
      .summary = "leave out objects whose path matches RE; the path is\n"
                 "relative to the build directory with --build, and as\n"
                 "given otherwise",
+     .repeats = true},
+    {.name = "object",
+     .values = "FILE",
+     .summary = "a program or library with Clang's source-based\n"
+                "coverage, for profiles (*.profraw, *.profdata);\n"
+                "default: those below PATH",
      .repeats = true},
     {.name = "substitute",
      .values = "FROM=TO",

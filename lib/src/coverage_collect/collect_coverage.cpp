@@ -73,6 +73,7 @@ private:
     replaced_.insert(resolver.replaced().begin(), resolver.replaced().end());
   }
   Result<void> add_reports();
+  Result<void> add_source_based();
   void apply_markers(Coverage &coverage);
   SourceRules source_rules() const {
     return {options_.filter, out_.root, options_.substitutes, inputs_.maps};
@@ -276,6 +277,22 @@ Result<void> Collect::add_reports() {
   return {};
 }
 
+// Adds the coverage of profiles. All are added at once, because objects share functions.
+Result<void> Collect::add_source_based() {
+  if (inputs_.source_based.profiles.empty())
+    return {};
+  SourceResolver resolver(source_rules());
+  resolver.begin_object("");
+  TALLY_TRY(collected,
+            collect_source_based(
+                inputs_.source_based,
+                [&](const std::string &name) { return resolver.resolve(name, ""); }, diagnostics_));
+  out_.counted += collected.objects.size();
+  TALLY_CHECK(sum_.add(std::move(collected.coverage)));
+  keep(resolver);
+  return {};
+}
+
 // Counts the lines of a text. The last one need not end with a newline.
 size_t line_count(std::string_view text) {
   return static_cast<size_t>(std::ranges::count(text, '\n')) +
@@ -377,16 +394,16 @@ Result<CollectedCoverage> Collect::run() {
   if (fault)
     return fail_errno(fault.value(), "cannot open the root", options_.root);
   if (options_.given.empty()) {
-    TALLY_TRY(inputs, find_inputs(options_.paths, options_.build, diagnostics_));
+    TALLY_TRY(inputs, find_inputs(options_.paths, options_.build, options_.mapped, diagnostics_));
     inputs_ = std::move(inputs);
   } else {
     inputs_.objects = options_.given;
   }
-  if (inputs_.objects.empty() && inputs_.reports.empty())
+  if (inputs_.objects.empty() && inputs_.reports.empty() && inputs_.source_based.profiles.empty())
     return fail(
         ErrorCode::no_data,
-        "there are no counters (*.gcda, *.da) and no notes (*.gcno, *.bbg): was it compiled "
-        "with --coverage?",
+        "there are no counters (*.gcda, *.da, *.profraw) and no notes (*.gcno, *.bbg): was it "
+        "compiled with --coverage?",
         fmt::format("{}", options_.paths.front()));
   leave_out_objects();
   TALLY_CHECK(options_.objects.check());
@@ -401,6 +418,8 @@ Result<CollectedCoverage> Collect::run() {
           [&](size_t done) { report_progress(done, inputs_.objects.size()); });
   if (!failed_)
     keep_first(add_reports());
+  if (!failed_)
+    keep_first(add_source_based());
   keep_first(options_.filter.check());
   if (failed_)
     return fail(std::move(*failed_));

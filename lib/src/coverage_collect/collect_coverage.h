@@ -24,10 +24,13 @@ struct TestRun {
 
 struct CollectOptions {
   // Directories, which are searched recursively for counters and notes; single files of counters or
-  // notes; or reports to read back (lcov's tracefile, gcovr's JSON), where "-" is standard input.
+  // notes; profiles of source-based coverage (.profraw, .profdata) and the objects that they belong
+  // to; or reports to read back (lcov's tracefile, gcovr's JSON), where "-" is standard input.
   std::vector<std::string> paths{"."};
   // Objects to count in place of those in `paths`, if there are any.
   std::vector<ObjectFiles> given{};
+  // Objects with a mapping of source-based coverage, beside those that `paths` names.
+  std::vector<std::string> mapped{};
   // A build directory, or empty. If given, only objects that its compile_commands.json names
   // (notes_of_build()) are used, with the counters beside them; all others are remains of earlier
   // builds and runs.

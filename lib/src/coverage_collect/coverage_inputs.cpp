@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -40,9 +41,13 @@ class FindInputs {
 public:
   explicit FindInputs(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
 
-  Result<CoverageInputs> run(const std::vector<std::string> &paths, const std::string &build) {
+  Result<CoverageInputs> run(const std::vector<std::string> &paths, const std::string &build,
+                             const std::vector<std::string> &mapped) {
+    inputs_.source_based.objects = mapped;
     for (const std::string &path : paths)
       TALLY_CHECK(add(path));
+    if (!inputs_.source_based.objects.empty())
+      inputs_.source_based.folders.clear();
     if (build.empty()) {
       bring_together();
       return std::move(inputs_);
@@ -65,6 +70,7 @@ public:
 private:
   Result<void> add(const std::string &path);
   void add_object(const std::string &path);
+  std::vector<std::string> &list_of(const std::string &path);
   void bring_together();
   std::string notes_of(const ObjectFiles &files) const;
 
@@ -89,16 +95,31 @@ Result<void> FindInputs::add(const std::string &path) {
     if (is_counters_name(path) || is_notes_name(path) || path.ends_with(".bb"))
       add_object(path);
     else if (seen_.insert(real_paths_.of(path)).second)
-      inputs_.reports.push_back(path);
+      list_of(path).push_back(path);
     return {};
   }
+  constexpr std::string_view raw_profile = ".profraw";
   const auto wanted = [](std::string_view name) {
-    return is_counters_name(name) || is_notes_name(name);
+    return is_counters_name(name) || is_notes_name(name) || name.ends_with(raw_profile);
   };
   TALLY_TRY(files, files_below(path, wanted, diagnostics_));
   for (const std::string &file : files)
-    add_object(file);
+    if (!file.ends_with(raw_profile))
+      add_object(file);
+    else if (seen_.insert(real_paths_.of(file)).second)
+      inputs_.source_based.profiles.push_back(file);
+  inputs_.source_based.folders.push_back(path);
   return {};
+}
+
+// Returns the list that a file belongs to, by its first bytes.
+std::vector<std::string> &FindInputs::list_of(const std::string &path) {
+  std::string head(8, '\0');
+  std::ifstream(path, std::ios::binary)
+      .read(head.data(), static_cast<std::streamsize>(head.size()));
+  return is_source_profile(head) ? inputs_.source_based.profiles
+         : is_object_file(head)  ? inputs_.source_based.objects
+                                 : inputs_.reports;
 }
 
 // Adds an object once, even if it is named in two ways, or by its notes and by its counters.
@@ -161,8 +182,9 @@ void FindInputs::bring_together() {
 } // namespace
 
 Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, const std::string &build,
+                                   const std::vector<std::string> &mapped,
                                    Diagnostics &diagnostics) {
-  return FindInputs(diagnostics).run(paths, build);
+  return FindInputs(diagnostics).run(paths, build, mapped);
 }
 
 } // namespace tally

@@ -40,6 +40,30 @@ public:
     const uint64_t first = u32(), second = u32();
     return big_endian_ ? first << 32 | second : second << 32 | first;
   }
+  uint16_t u16() {
+    uint16_t value = 0;
+    if (const std::string_view bytes = take(sizeof value); !bytes.empty())
+      std::memcpy(&value, bytes.data(), sizeof value);
+    return big_endian_ == (std::endian::native == std::endian::big) ? value
+                                                                    : __builtin_bswap16(value);
+  }
+  uint64_t uleb128() { // fails if the number does not fit
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const std::string_view byte = take(1);
+      if (byte.empty())
+        return 0;
+      const auto bits = static_cast<uint64_t>(static_cast<unsigned char>(byte[0]) & 0x7f);
+      if (shift == 63 && bits > 1)
+        break;
+      value |= bits << shift;
+      if ((static_cast<unsigned char>(byte[0]) & 0x80) == 0)
+        return value;
+    }
+    failed_ = true;
+    return 0;
+  }
+  void align(size_t unit) { take((unit - at_ % unit) % unit); }
   std::string_view take(size_t size) {
     before_ = at_;
     if (failed_ || size > left()) {

@@ -37,4 +37,19 @@ Result<std::string> gzip_packed(std::string_view bytes) {
   return out;
 }
 
+std::optional<std::string> zlib_unpacked(std::string_view bytes, size_t size) {
+  // zlib packs at most about a thousand bytes into one, so that a larger size is a lie.
+  constexpr size_t most_per_byte = 1040;
+  if (bytes.size() > std::numeric_limits<uLong>::max() || size / most_per_byte > bytes.size() + 1)
+    return std::nullopt;
+  std::string out(size, '\0');
+  uLongf unpacked = size;
+  uLong used = bytes.size();
+  if (uncompress2(reinterpret_cast<Bytef *>(out.data()), &unpacked,
+                  reinterpret_cast<const Bytef *>(bytes.data()), &used) != Z_OK ||
+      unpacked != size)
+    return std::nullopt;
+  return out;
+}
+
 } // namespace tally

@@ -1,0 +1,311 @@
+#include "coverage/llvm_counts.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "support/checked.h"
+#include "support/hash.h"
+
+namespace tally::llvm {
+
+std::vector<const CountedRegion *> CountedFunction::expansions() const {
+  std::vector<const CountedRegion *> out(files.size());
+  for (const CountedRegion &each : regions)
+    if (each.region.kind == MappingRegion::Kind::expansion)
+      out[each.region.expanded] = &each;
+  return out;
+}
+
+namespace {
+
+struct Counts {
+  std::vector<uint64_t> values;
+  std::string bitmap;
+
+  void add(const CounterRecord &more) {
+    values.resize(std::max(values.size(), more.counts.size()));
+    for (size_t i = 0; i < more.counts.size(); ++i)
+      values[i] = saturated_sum(values[i], more.counts[i]);
+    bitmap.resize(std::max(bitmap.size(), more.bitmap.size()));
+    for (size_t i = 0; i < more.bitmap.size(); ++i)
+      bitmap[i] = static_cast<char>(bitmap[i] | more.bitmap[i]);
+  }
+};
+
+// The sum of all images with the same build ids.
+class Pool {
+public:
+  void add(const CounterRecord &record) {
+    counts_[record.name_hash][record.function_hash].add(record);
+  }
+  // Returns the counts of the versions of a function; null if it is unknown.
+  const std::map<uint64_t, Counts> *of(uint64_t name_hash) const {
+    const auto at = counts_.find(name_hash);
+    return at == counts_.end() ? nullptr : &at->second;
+  }
+
+private:
+  std::unordered_map<uint64_t, std::map<uint64_t, Counts>> counts_;
+};
+
+// Evaluates the counters of one function.
+class Evaluation {
+public:
+  // `counts` is null if the function is unknown: then all counts are 0.
+  Evaluation(const MappedFunction &function, const std::vector<uint64_t> *counts)
+      : function_(function), counts_(counts), values_(function.expressions.size()),
+        states_(function.expressions.size()) {}
+
+  // Returns nothing if a counter does not exist, or if an expression refers to itself.
+  std::optional<uint64_t> value(Counter counter) {
+    if (counter.kind != Counter::Kind::expression)
+      return simple(counter);
+    // Expressions may be nested deeply, so that this does not recurse.
+    stack_ = {counter.index};
+    while (!stack_.empty()) {
+      const uint32_t at = stack_.back();
+      if (states_[at] == State::known) {
+        stack_.pop_back();
+        continue;
+      }
+      const Expression &expression = function_.expressions[at];
+      const bool is_second_visit = states_[at] == State::open;
+      states_[at] = State::open;
+      const auto left = operand(expression.left, is_second_visit);
+      const auto right = operand(expression.right, is_second_visit);
+      if (failed_)
+        return std::nullopt;
+      if (!left || !right)
+        continue;
+      values_[at] = expression.is_sum ? *left + *right : *left - *right; // modulo 2^64
+      states_[at] = State::known;
+      stack_.pop_back();
+    }
+    return values_[counter.index];
+  }
+
+private:
+  enum class State : uint8_t { unknown, open, known };
+
+  std::optional<uint64_t> simple(Counter counter) const {
+    if (counter.kind == Counter::Kind::zero || !counts_)
+      return 0;
+    return counter.index < counts_->size() ? std::optional((*counts_)[counter.index])
+                                           : std::nullopt;
+  }
+  // Returns nothing if the operand must be evaluated before, and puts it on the stack.
+  std::optional<uint64_t> operand(Counter counter, bool is_second_visit) {
+    if (counter.kind != Counter::Kind::expression) {
+      const auto value = simple(counter);
+      failed_ |= !value;
+      return value;
+    }
+    if (states_[counter.index] == State::known)
+      return values_[counter.index];
+    failed_ |= is_second_visit || states_[counter.index] == State::open;
+    stack_.push_back(counter.index);
+    return std::nullopt;
+  }
+
+  const MappedFunction &function_;
+  const std::vector<uint64_t> *counts_;
+  std::vector<uint64_t> values_;
+  std::vector<State> states_;
+  std::vector<uint32_t> stack_;
+  bool failed_ = false;
+};
+
+// Returns the name without "<file>:", which local functions begin with.
+std::string own_name(std::string name, const std::string &file) {
+  if (!file.empty() && name.size() > file.size() && name.starts_with(file))
+    name.erase(0, file.size() + 1);
+  return name;
+}
+
+// A record that is equal in some objects.
+struct SharedRecord {
+  const CoverageObject *object;
+  const MappingRecord *record;
+  std::set<size_t> pools; // whose counts belong to it
+};
+
+class CountFunctions {
+public:
+  CountFunctions(std::span<const CoverageObject> objects, std::span<const ReadProfile> profiles,
+                 Diagnostics &diagnostics)
+      : objects_(objects), diagnostics_(diagnostics) {
+    for (const ReadProfile &each : profiles)
+      for (const ProfileImage &image : each.profile.images)
+        add_image(image, each);
+  }
+
+  std::vector<CountedFunction> run() {
+    for (const CoverageObject &object : objects_)
+      collect(object);
+    std::vector<CountedFunction> out;
+    for (const SharedRecord &each : records_)
+      if (auto function = count(each))
+        out.push_back(std::move(*function));
+    for (const auto &[name, count] : mismatched_)
+      diagnostics_.add(Severity::warning,
+                       fmt::format("{} function{} changed since the profile was written: left out",
+                                   count, count == 1 ? " has" : "s have"),
+                       name);
+    return out;
+  }
+
+private:
+  void add_image(const ProfileImage &image, const ReadProfile &from) {
+    const std::vector<std::string> ids =
+        from.is_indexed ? std::vector<std::string>() : image.build_ids;
+    const auto [at, added] = pool_of_.try_emplace(ids, pools_.size());
+    if (added)
+      pools_.emplace_back();
+    Pool &pool = pools_[at->second];
+    for (const CounterRecord &record : image.records)
+      pool.add(record);
+    if (!image.is_correlated)
+      return;
+    bool is_matched = false;
+    for (const CoverageObject &object : objects_) {
+      if (!object.correlates() || !belongs(ids, object))
+        continue;
+      auto records = object.correlate(image);
+      if (!records) {
+        const Error &error = records.error();
+        diagnostics_.add(Severity::warning, error.message + ": the object is left out",
+                         error.source, error.where);
+        continue;
+      }
+      is_matched = true;
+      for (const CounterRecord &record : *records)
+        pool.add(record);
+    }
+    if (!is_matched)
+      diagnostics_.add(Severity::warning,
+                       "has counters without names, and no object has their names", from.path);
+  }
+
+  static bool belongs(const std::vector<std::string> &ids, const CoverageObject &object) {
+    return ids.empty() || object.build_id().empty() ||
+           std::ranges::find(ids, object.build_id()) != ids.end();
+  }
+
+  // Adds the records of an object. The first one of a name wins, but one of a function that is used
+  // replaces a dummy.
+  void collect(const CoverageObject &object) {
+    std::set<size_t> pools;
+    for (const auto &[ids, pool] : pool_of_)
+      if (belongs(ids, object))
+        pools.insert(pool);
+    std::unordered_map<uint64_t, size_t> chosen; // by the name's hash: the index in `order`
+    std::vector<const MappingRecord *> order;
+    for (const MappingRecord &record : object.records()) {
+      const auto [at, added] = chosen.try_emplace(record.name_hash, order.size());
+      if (added)
+        order.push_back(&record);
+      else if (is_dummy(object, *order[at->second]) && !is_dummy(object, record))
+        order[at->second] = &record;
+    }
+    for (const MappingRecord *record : order) {
+      const auto key =
+          std::tuple(record->name_hash, record->function_hash, record->files_key, record->mapping);
+      const auto [at, added] = known_.try_emplace(key, records_.size());
+      if (added)
+        records_.push_back({&object, record, {}});
+      records_[at->second].pools.insert(pools.begin(), pools.end());
+    }
+  }
+
+  static bool is_dummy(const CoverageObject &object, const MappingRecord &record) {
+    if (record.function_hash != 0)
+      return false;
+    const auto function = object.decode(record);
+    return function && function->is_dummy();
+  }
+
+  std::optional<CountedFunction> count(const SharedRecord &shared) {
+    const MappingRecord &record = *shared.record;
+    auto decoded = shared.object->decode(record);
+    if (!decoded) {
+      const Error &error = decoded.error();
+      diagnostics_.add(Severity::warning, error.message + ": left out", error.source, error.where);
+      return std::nullopt;
+    }
+    MappedFunction &function = *decoded;
+    Counts counts;
+    bool is_known = false, has_others = false;
+    for (const size_t pool : shared.pools)
+      if (const auto *versions = pools_[pool].of(record.name_hash)) {
+        const auto at = versions->find(record.function_hash);
+        is_known |= at != versions->end();
+        has_others |= at == versions->end();
+        if (at != versions->end())
+          counts.add({0, 0, at->second.values, at->second.bitmap});
+      }
+    if (!is_known && has_others) {
+      if (record.function_hash != 0) // a dummy's function runs in another unit
+        ++mismatched_[shared.object->name()];
+      return std::nullopt;
+    }
+    if (function.regions.size() == 1 && function.regions[0].count.kind == Counter::Kind::zero &&
+        !counts.values.empty() && counts.values[0] > 0)
+      return std::nullopt;
+    return evaluated(function, is_known ? &counts : nullptr);
+  }
+
+  std::optional<CountedFunction> evaluated(MappedFunction &function, const Counts *counts) {
+    CountedFunction out;
+    Evaluation evaluation(function, counts ? &counts->values : nullptr);
+    bool is_first = true;
+    for (const MappingRegion &region : function.regions) {
+      const auto count = evaluation.value(region.count);
+      const auto false_count = evaluation.value(region.false_count);
+      if (!count || !false_count)
+        return std::nullopt;
+      const bool is_counted = region.kind != MappingRegion::Kind::branch &&
+                              region.kind != MappingRegion::Kind::decision;
+      if (is_first && is_counted) {
+        out.count = *count;
+        is_first = false;
+      }
+      out.regions.push_back({region, *count, *false_count});
+    }
+    if (is_first || function.files.empty())
+      return std::nullopt;
+    out.name = own_name(std::move(function.name), function.files[0]);
+    out.files = std::move(function.files);
+    if (counts)
+      out.bitmap = counts->bitmap;
+    // Other units of the program have the same function.
+    if (!seen_.emplace(out.name, out.files).second)
+      return std::nullopt;
+    return out;
+  }
+
+  std::span<const CoverageObject> objects_;
+  Diagnostics &diagnostics_;
+  std::vector<Pool> pools_;
+  std::map<std::vector<std::string>, size_t> pool_of_; // by build ids
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t, std::string_view>;
+  std::map<Key, size_t> known_;
+  std::vector<SharedRecord> records_;
+  std::map<std::string, uint64_t> mismatched_; // by object
+  std::set<std::pair<std::string, std::vector<std::string>>> seen_;
+};
+
+} // namespace
+
+std::vector<CountedFunction> count_functions(std::span<const CoverageObject> objects,
+                                             std::span<const ReadProfile> profiles,
+                                             Diagnostics &diagnostics) {
+  return CountFunctions(objects, profiles, diagnostics).run();
+}
+
+} // namespace tally::llvm

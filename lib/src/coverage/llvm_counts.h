@@ -1,0 +1,47 @@
+// Counts the regions of functions with Clang's source-based coverage.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tally/diagnostics.h>
+
+#include "formats/llvm/coverage_mapping.h"
+#include "formats/llvm/source_profile.h"
+
+namespace tally::llvm {
+
+struct CountedRegion {
+  MappingRegion region;
+  uint64_t count = 0;
+  uint64_t false_count = 0; // of a branch
+};
+
+struct CountedFunction {
+  std::string name;
+  std::vector<std::string> files;
+  uint64_t count = 0;                 // how often it was entered
+  std::vector<CountedRegion> regions; // in the order of the mapping; at least one is code
+  std::string bitmap;                 // of MC/DC
+
+  // Returns for each file the region that it is expanded in, none for a file that is not expanded.
+  std::vector<const CountedRegion *> expansions() const;
+};
+
+// A profile, and the file that it was read from.
+struct ReadProfile {
+  SourceProfile profile;
+  bool is_indexed = false;
+  std::string path;
+};
+
+// Counts the functions of all objects with all profiles. A raw profile that names the build ids of
+// its image belongs to the objects with these ids only; any other belongs to all objects. A
+// function that several objects share occurs once. Reports what does not fit together.
+std::vector<CountedFunction> count_functions(std::span<const CoverageObject> objects,
+                                             std::span<const ReadProfile> profiles,
+                                             Diagnostics &diagnostics);
+
+} // namespace tally::llvm

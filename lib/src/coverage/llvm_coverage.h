@@ -1,0 +1,21 @@
+// Converts counted functions to the coverage of their sources.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <tally/coverage.h>
+
+#include "coverage/llvm_counts.h"
+
+namespace tally::llvm {
+
+// Returns the coverage of all sources for which `path_of` returns a path. A source's lines and
+// branches add up those of all functions in it, of files that are included into functions, and of
+// the bodies of macros. A branch in the body of a macro counts there, and where the macro stands.
+Coverage coverage_of(std::span<const CountedFunction> functions,
+                     const std::function<std::optional<std::string>(const std::string &)> &path_of);
+
+} // namespace tally::llvm

@@ -1,0 +1,159 @@
+#include "coverage/llvm_segments.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <span>
+#include <tuple>
+
+namespace tally::llvm {
+
+namespace {
+
+using Kind = MappingRegion::Kind;
+
+void unite_equal_places(std::vector<CountedRegion> &regions) {
+  const auto order = [](const CountedRegion &each) {
+    const MappingRegion &r = each.region;
+    // Of regions with the same start, the outer one comes first.
+    return std::tuple(r.start, ~r.end.line, ~r.end.column, r.kind);
+  };
+  std::ranges::stable_sort(regions, {}, order);
+  size_t kept = 0;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    const MappingRegion &region = regions[i].region;
+    if (kept > 0 && regions[kept - 1].region.start == region.start &&
+        regions[kept - 1].region.end == region.end) {
+      if (regions[kept - 1].region.kind == region.kind)
+        regions[kept - 1].count += regions[i].count;
+      continue;
+    }
+    regions[kept++] = regions[i];
+  }
+  regions.resize(kept);
+}
+
+class Sweep {
+public:
+  explicit Sweep(std::span<const CountedRegion> regions) : regions_(regions) {}
+
+  std::vector<Segment> run() {
+    for (size_t i = 0; i < regions_.size(); ++i)
+      begin(regions_[i], i + 1 < regions_.size() ? &regions_[i + 1] : nullptr);
+    if (!active_.empty())
+      end(0, std::nullopt);
+    return std::move(out_);
+  }
+
+private:
+  void begin(const CountedRegion &region, const CountedRegion *next) {
+    const SourcePlace start = region.region.start;
+    const auto ended =
+        std::stable_partition(active_.begin(), active_.end(),
+                              [&](const CountedRegion *each) { return each->region.end > start; });
+    if (ended != active_.end())
+      end(static_cast<size_t>(ended - active_.begin()), start);
+    const bool is_gap = region.region.kind == Kind::gap;
+    const bool is_skipped = region.region.kind == Kind::skipped;
+    if (start == region.region.end) {
+      const bool has_no_count = is_skipped || !next;
+      add(active_.empty() ? region : *active_.back(), start, !is_gap, has_no_count);
+      if (has_no_count && !active_.empty())
+        add(*active_.back(), start, false);
+      return;
+    }
+    if (!next || next->region.start != start)
+      add(region, start, !is_gap);
+    active_.push_back(&region);
+  }
+
+  // Ends the active regions from an index on, before `until`; all if it is none.
+  void end(size_t first, std::optional<SourcePlace> until) {
+    const auto end_of = [](const CountedRegion *each) { return each->region.end; };
+    std::stable_sort(
+        active_.begin() + static_cast<ptrdiff_t>(first), active_.end(),
+        [&](const CountedRegion *a, const CountedRegion *b) { return end_of(a) < end_of(b); });
+    for (size_t i = first + 1; i < active_.size(); ++i) {
+      const SourcePlace place = end_of(active_[i - 1]);
+      if (until && place == *until)
+        break;
+      if (place == end_of(active_[i]))
+        continue;
+      // After one region has ended, the count is that of the one that ends next; of several, that
+      // of the last.
+      size_t last = i;
+      while (last + 1 < active_.size() && end_of(active_[last + 1]) == end_of(active_[i]))
+        ++last;
+      add(*active_[last], place, false);
+    }
+    const CountedRegion &last = *active_.back();
+    const SourcePlace place = last.region.end;
+    if (first > 0 && place != *until)
+      add(*active_[first - 1], place, false);
+    else if (first == 0 && (!until || place != *until))
+      add(last, place, false, true);
+    active_.resize(first);
+  }
+
+  void add(const CountedRegion &region, SourcePlace start, bool is_entry,
+           bool has_no_count = false) {
+    const bool has_count = !has_no_count && region.region.kind != Kind::skipped;
+    if (!out_.empty() && !is_entry && !has_no_count) {
+      const Segment &before = out_.back();
+      if (before.has_count == has_count && before.count == region.count && !before.is_entry)
+        return;
+    }
+    out_.push_back({start, has_count ? region.count : 0, has_count, is_entry,
+                    has_count && region.region.kind == Kind::gap});
+  }
+
+  std::span<const CountedRegion> regions_;
+  std::vector<const CountedRegion *> active_; // the innermost last
+  std::vector<Segment> out_;
+};
+
+} // namespace
+
+std::vector<Segment> segments_of(std::vector<CountedRegion> regions) {
+  unite_equal_places(regions);
+  return Sweep(regions).run();
+}
+
+std::vector<LineCoverage> lines_of(const std::vector<Segment> &segments) {
+  std::vector<LineCoverage> out;
+  if (segments.empty())
+    return out;
+  const auto is_start = [](const Segment &each) {
+    return !each.is_gap && each.has_count && each.is_entry;
+  };
+  const Segment *wrapped = nullptr; // the last one of an earlier line
+  size_t at = 0;
+  // A line in which no segment begins is like the one before it.
+  for (uint32_t line = segments.front().start.line; line <= segments.back().start.line; ++line) {
+    const size_t first = at;
+    while (at < segments.size() && segments[at].start.line == line)
+      ++at;
+    const auto here = std::span(segments).subspan(first, at - first);
+    const bool has_start = std::ranges::any_of(here, is_start);
+    const bool begins_skipped = !here.empty() && !here.front().has_count && here.front().is_entry;
+    bool is_code = !begins_skipped && ((wrapped && wrapped->has_count) || has_start);
+    is_code |= std::ranges::any_of(
+        here, [](const Segment &each) { return each.is_entry && each.has_count; });
+    if (is_code) {
+      uint64_t count = wrapped ? wrapped->count : 0;
+      for (const Segment &each : here)
+        if (is_start(each))
+          count = std::max(count, each.count);
+      LineCoverage covered;
+      covered.line = line;
+      constexpr uint64_t most = std::numeric_limits<int64_t>::max();
+      covered.count = static_cast<int64_t>(std::min(count, most));
+      out.push_back(covered);
+    }
+    if (!here.empty())
+      wrapped = &here.back();
+  }
+  return out;
+}
+
+} // namespace tally::llvm

@@ -1,0 +1,102 @@
+// The mapping from counters to the regions of sources, which Clang stores in objects. FORMAT.md
+// describes it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <tally/diagnostics.h>
+#include <tally/result.h>
+
+#include "formats/llvm/source_profile.h"
+#include "support/mapped_file.h"
+
+namespace tally::llvm {
+
+// A count: none, that of a counter, or that of an expression.
+struct Counter {
+  enum class Kind : uint8_t { zero, counter, expression };
+  Kind kind = Kind::zero;
+  uint32_t index = 0;
+};
+
+// The sum, or the difference, of two counts.
+struct Expression {
+  Counter left, right;
+  bool is_sum = false;
+};
+
+struct SourcePlace {
+  uint32_t line = 0, column = 0;
+  friend auto operator<=>(const SourcePlace &, const SourcePlace &) = default;
+};
+
+struct MappingRegion {
+  // The order is that of regions with the same place.
+  enum class Kind : uint8_t { code, expansion, skipped, gap, branch, decision };
+  Kind kind = Kind::code;
+  uint32_t file = 0;     // the index of its file in MappedFunction::files
+  uint32_t expanded = 0; // of an expansion: the file that stands there
+  SourcePlace start, end;
+  Counter count;       // of a branch: how often the condition was true
+  Counter false_count; // of a branch
+  // MC/DC. A decision has the index of its first bit and the number of its conditions; a condition
+  // has its number, and those that are evaluated next if it is true, or false: -1 for none.
+  uint32_t bitmap_index = 0, conditions = 0;
+  bool is_condition = false;
+  int32_t id = -1, next_if_true = -1, next_if_false = -1;
+};
+
+struct MappedFunction {
+  uint64_t name_hash = 0, function_hash = 0;
+  std::string name;               // empty if the object does not have it
+  std::vector<std::string> files; // index 0 is the function's own, others are expanded in it
+  std::vector<Expression> expressions;
+  std::vector<MappingRegion> regions;
+
+  // Returns whether it stands for a function that its unit does not use: other units may.
+  bool is_dummy() const;
+};
+
+// One mapping of a function, not decoded yet.
+struct MappingRecord {
+  uint64_t name_hash = 0, function_hash = 0, files_key = 0;
+  std::string_view mapping;
+};
+
+// An object with mappings: an executable, a shared library, a relocatable file, or a member of an
+// archive.
+class CoverageObject {
+public:
+  // Reads all objects of a file; none if it is not an ELF file or has no mappings. What is damaged
+  // in it is reported and left out.
+  static std::vector<CoverageObject> read(const std::string &path, Diagnostics &diagnostics);
+
+  const std::string &name() const { return name_; } // the path, and the member in parentheses
+  const std::string &build_id() const { return build_id_; } // lower-case hex; may be empty
+  const std::vector<MappingRecord> &records() const { return records_; }
+  // Decodes the mapping of a record. Fails with invalid_input if it is damaged.
+  Result<MappedFunction> decode(const MappingRecord &record) const;
+  // Returns the records of functions for counters of a profile that has none, because it was made
+  // with -profile-correlate=binary. Fails with invalid_input if they do not fit together.
+  Result<std::vector<CounterRecord>> correlate(const ProfileImage &image) const;
+  bool correlates() const { return !correlated_.empty(); }
+
+private:
+  friend class ObjectReader;
+
+  std::string name_, build_id_;
+  std::shared_ptr<MappedFile> file_; // which the views are of
+  RecordLayout layout_;
+  std::string_view correlated_; // __llvm_covdata
+  uint64_t counters_address_ = 0, bitmaps_address_ = 0;
+  std::unordered_map<uint64_t, std::vector<std::string>> file_names_; // by their key
+  std::unordered_map<uint64_t, std::string> names_;                   // by their hash
+  std::vector<MappingRecord> records_;
+};
+
+} // namespace tally::llvm

@@ -1,0 +1,228 @@
+// Reads the sections of objects that hold mappings.
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gelf.h>
+#include <libelf.h>
+
+#include "formats/llvm/coverage_mapping.h"
+#include "formats/llvm/names.h"
+#include "support/byte_cursor.h"
+#include "support/md5.h"
+
+namespace tally::llvm {
+
+namespace {
+
+constexpr uint32_t newest_mapping = 7;
+
+struct EndElf {
+  void operator()(Elf *elf) const { elf_end(elf); }
+};
+using ElfHandle = std::unique_ptr<Elf, EndElf>;
+
+// Returns the path of a source. From version 6 on, the first name is the compiler's working
+// directory.
+std::string source_path(const std::string &name, std::string_view folder) {
+  namespace fs = std::filesystem;
+  return fs::path(name).is_absolute() || folder.empty()
+             ? fs::path(name).lexically_normal().string()
+             : (fs::path(folder) / name).lexically_normal().string();
+}
+
+} // namespace
+
+class ObjectReader {
+public:
+  ObjectReader(CoverageObject &out, Diagnostics &diagnostics)
+      : out_(out), diagnostics_(diagnostics) {}
+
+  // Returns false if the object has no mappings.
+  bool read(Elf *elf, std::string_view image) {
+    GElf_Ehdr header;
+    if (!gelf_getehdr(elf, &header))
+      return false;
+    out_.layout_.big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
+    out_.layout_.pointer_size = gelf_getclass(elf) == ELFCLASS32 ? 4 : 8;
+    out_.layout_.version = RecordLayout::in_objects;
+    out_.layout_.value_kinds = 3;
+    size_t names = 0;
+    if (elf_getshdrstrndx(elf, &names) != 0)
+      return false;
+    std::vector<std::string_view> functions, units;
+    for (Elf_Scn *scn = nullptr; (scn = elf_nextscn(elf, scn)) != nullptr;) {
+      GElf_Shdr section;
+      const char *name = nullptr;
+      if (!gelf_getshdr(scn, &section) || !(name = elf_strptr(elf, names, section.sh_name)))
+        continue;
+      const std::string_view word(name);
+      if (section.sh_type == SHT_NOTE && word == ".note.gnu.build-id")
+        read_build_id(content(section, image));
+      if (word == "__llvm_prf_cnts")
+        out_.counters_address_ = section.sh_addr;
+      else if (word == "__llvm_prf_bits")
+        out_.bitmaps_address_ = section.sh_addr;
+      else if (word == "__llvm_covmap")
+        units.push_back(content(section, image));
+      else if (word == "__llvm_covfun")
+        functions.push_back(content(section, image));
+      else if (word == "__llvm_prf_names" || word == "__llvm_covnames")
+        read_names_of(content(section, image));
+      else if (word == "__llvm_covdata")
+        out_.correlated_ = content(section, image);
+    }
+    if (units.empty() || functions.empty())
+      return false;
+    for (const std::string_view unit : units)
+      read_units(unit);
+    for (const std::string_view function : functions)
+      read_functions(function);
+    return true;
+  }
+
+private:
+  void damaged(std::string_view what) {
+    diagnostics_.add(Severity::warning, fmt::format("{} are damaged: left out", what), out_.name_);
+  }
+
+  // Returns nothing for a section without content, or one beyond the end of the file.
+  static std::string_view content(const GElf_Shdr &section, std::string_view image) {
+    if (section.sh_type == SHT_NOBITS || section.sh_offset > image.size() ||
+        section.sh_size > image.size() - section.sh_offset)
+      return {};
+    return image.substr(section.sh_offset, section.sh_size);
+  }
+
+  void read_build_id(std::string_view note) {
+    ByteCursor from(note, out_.layout_.big_endian);
+    const uint32_t name_size = from.u32(), size = from.u32();
+    from.u32();
+    from.take(name_size);
+    from.align(sizeof(uint32_t));
+    for (const char byte : from.take(size))
+      out_.build_id_ += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  }
+
+  void read_names_of(std::string_view section) {
+    auto names = read_names(section);
+    if (!names)
+      return damaged("the names of functions");
+    for (std::string &name : *names) {
+      const uint64_t hash = md5_low(name);
+      out_.names_.emplace(hash, std::move(name));
+    }
+  }
+
+  // Each unit has a header, and the names of its files.
+  void read_units(std::string_view section) {
+    ByteCursor from(section, out_.layout_.big_endian);
+    while (from.left() > 0) {
+      from.u32();
+      const uint32_t size = from.u32();
+      from.u32();
+      const uint32_t version = from.u32() + 1;
+      const std::string_view names = from.take(size);
+      if (from.failed())
+        return damaged("the names of files");
+      if (version < 4 || version > newest_mapping) {
+        diagnostics_.add(Severity::warning,
+                         fmt::format("has mappings of version {}: versions 4 to {} are read; "
+                                     "left out",
+                                     version, newest_mapping),
+                         out_.name_);
+      } else if (!read_files(names, version)) {
+        damaged("the names of files");
+      }
+      from.take(std::min<size_t>((8 - from.offset() % 8) % 8, from.left()));
+    }
+  }
+
+  bool read_files(std::string_view blob, uint32_t version) {
+    ByteCursor from(blob);
+    const uint64_t count = from.uleb128(), size = from.uleb128(), packed = from.uleb128();
+    const auto text = read_packed(from, size, packed);
+    if (!text || count > text->size())
+      return false;
+    ByteCursor names(*text);
+    std::vector<std::string> files;
+    for (uint64_t i = 0; i < count; ++i)
+      files.emplace_back(names.take(names.uleb128()));
+    if (names.failed())
+      return false;
+    if (version >= 6 && !files.empty())
+      for (size_t i = 1; i < files.size(); ++i)
+        files[i] = source_path(files[i], files[0]);
+    out_.file_names_.emplace(md5_low(blob), std::move(files));
+    return true;
+  }
+
+  void read_functions(std::string_view section) {
+    ByteCursor from(section, out_.layout_.big_endian);
+    while (from.left() > 0) {
+      MappingRecord record;
+      record.name_hash = from.u64_whole();
+      const uint32_t size = from.u32();
+      record.function_hash = from.u64_whole();
+      record.files_key = from.u64_whole();
+      record.mapping = from.take(size);
+      if (from.failed())
+        return damaged("the mappings of functions");
+      from.take(std::min<size_t>((8 - from.offset() % 8) % 8, from.left()));
+      out_.records_.push_back(record);
+    }
+  }
+
+  CoverageObject &out_;
+  Diagnostics &diagnostics_;
+};
+
+std::vector<CoverageObject> CoverageObject::read(const std::string &path,
+                                                 Diagnostics &diagnostics) {
+  std::vector<CoverageObject> out;
+  const auto file = std::make_shared<MappedFile>(MappedFile::open(path));
+  const std::string_view bytes = file->bytes();
+  if (elf_version(EV_CURRENT) == EV_NONE || (!bytes.starts_with("\x7f"
+                                                                "ELF") &&
+                                             !bytes.starts_with("!<arch>\n")))
+    return out;
+  const auto add = [&](Elf *elf, std::string name, std::string_view image) {
+    CoverageObject object;
+    object.name_ = std::move(name);
+    object.file_ = file;
+    if (ObjectReader(object, diagnostics).read(elf, image))
+      out.push_back(std::move(object));
+  };
+  // elf_memory() does not write to the file's bytes.
+  const ElfHandle whole(elf_memory(const_cast<char *>(bytes.data()), bytes.size()));
+  if (!whole)
+    return out;
+  if (elf_kind(whole.get()) != ELF_K_AR) {
+    add(whole.get(), path, bytes);
+    return out;
+  }
+  Elf_Cmd command = ELF_C_READ;
+  for (ElfHandle member(elf_begin(-1, command, whole.get())); member;
+       member.reset(elf_begin(-1, command, whole.get()))) {
+    const Elf_Arhdr *const header = elf_getarhdr(member.get());
+    const int64_t base = elf_getbase(member.get());
+    if (header && base >= 0 && header->ar_size >= 0 && static_cast<size_t>(base) <= bytes.size())
+      add(member.get(), fmt::format("{}({})", path, header->ar_name ? header->ar_name : ""),
+          bytes.substr(static_cast<size_t>(base), static_cast<size_t>(header->ar_size)));
+    command = elf_next(member.get());
+  }
+  return out;
+}
+
+Result<std::vector<CounterRecord>> CoverageObject::correlate(const ProfileImage &image) const {
+  RecordLayout layout = layout_;
+  layout.has_byte_counters = image.has_byte_counters;
+  CounterSections sections;
+  sections.counters = image.counters;
+  sections.bitmaps = image.bitmaps;
+  sections.counters_delta = counters_address_;
+  sections.bitmaps_delta = bitmaps_address_;
+  return read_records(correlated_, layout, sections, name_, 0);
+}
+
+} // namespace tally::llvm

@@ -1,0 +1,24 @@
+// The names of functions and files, as Clang's source-based coverage stores them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/byte_cursor.h"
+
+namespace tally::llvm {
+
+// The most bytes that all chunks of one section may have when they are unpacked.
+inline constexpr size_t most_unpacked = size_t{1} << 30;
+
+// Reads `size` bytes that may be packed by zlib: packed_size of 0 means that they are stored.
+// Returns nothing if they are missing or damaged.
+std::optional<std::string> read_packed(ByteCursor &from, uint64_t size, uint64_t packed_size);
+
+// Returns the names in __llvm_prf_names, or in a raw profile: chunks of names, each of which may be
+// packed. Returns nothing if a chunk is damaged.
+std::optional<std::vector<std::string>> read_names(std::string_view section);
+
+} // namespace tally::llvm

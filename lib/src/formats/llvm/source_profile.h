@@ -1,0 +1,75 @@
+// The counters of a program with Clang's source-based coverage, from a raw or an indexed profile.
+// FORMAT.md describes both.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/result.h>
+
+namespace tally::llvm {
+
+struct CounterRecord {
+  uint64_t name_hash = 0;     // of the function's name
+  uint64_t function_hash = 0; // of its structure, by which other versions of it are recognized
+  std::vector<uint64_t> counts;
+  std::string bitmap; // the test vectors of MC/DC that ran, a bit for each
+};
+
+// The counters of one executable or shared library, or those of all that a profile was merged from.
+struct ProfileImage {
+  std::vector<std::string> build_ids; // lower-case hex; empty if it does not say
+  std::vector<CounterRecord> records;
+  // With -profile-correlate=binary, the records are in the object, and only the counters are here.
+  bool is_correlated = false;
+  bool has_byte_counters = false;
+  std::string counters; // the sections of counters and bitmaps, if it is correlated
+  std::string bitmaps;
+};
+
+struct SourceProfile {
+  uint64_t version = 0;
+  std::vector<ProfileImage> images;
+};
+
+bool is_raw_profile(std::string_view head);
+bool is_indexed_profile(std::string_view head);
+
+// Read the profile in `bytes`. `name` is its file, for errors. Errors: invalid_input with the
+// offset at which the bytes are wrong or missing; unsupported for other versions, and for profiles
+// of optimizers (-fprofile-generate), which no mapping to sources belongs to.
+Result<SourceProfile> read_raw_profile(std::string_view bytes, const std::string &name);
+Result<SourceProfile> read_indexed_profile(std::string_view bytes, const std::string &name);
+
+// The layout of records of functions, which is that of a version and of the program's processor.
+struct RecordLayout {
+  uint64_t version = 0;
+  size_t pointer_size = 8;
+  bool big_endian = false;
+  bool has_byte_counters = false;
+  size_t value_kinds = 2;
+  size_t size() const; // of a record, in bytes
+
+  // The version of the records of an object, which does not say it: those of the oldest compiler
+  // that can leave them in the object are 9.
+  static constexpr uint64_t in_objects = 10;
+};
+
+// Where counters, and those of bitmaps, are: the numbers from which a record's pointer is an
+// offset into the section.
+struct CounterSections {
+  std::string_view counters, bitmaps;
+  uint64_t counters_delta = 0, bitmaps_delta = 0;
+  bool is_relative = false; // the pointers are relative to their records
+};
+
+// Reads records of functions. `offset` is where they begin, for errors.
+Result<std::vector<CounterRecord>> read_records(std::string_view records,
+                                                const RecordLayout &layout,
+                                                const CounterSections &sections,
+                                                const std::string &name, uint64_t offset);
+
+} // namespace tally::llvm

@@ -1,0 +1,154 @@
+"""Compares `tally coverage` of Clang's source-based coverage with llvm-cov.
+
+The corpus holds programs of Clang 13 to 22 and of Rust, their profiles, and what llvm-cov printed.
+TALLY_CORPUS names the corpus; without it, the directory shared/corpus beside the sources is used.
+The oracle is LLVM 22's llvm-cov, for all versions.
+"""
+from __future__ import annotations
+
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.programs import SOURCE_ROOT, command_line
+from support.skips import run_unittests, skip_script
+
+CORPUS = Path(os.environ.get("TALLY_CORPUS") or SOURCE_ROOT.parent / "shared" / "corpus") / "llvm"
+BUILT_IN = "/build/llvm"  # where the programs were compiled
+
+
+class File(NamedTuple):
+    lines: dict[int, int]
+    functions: Counter[tuple[int, str, int]]  # line, name, count
+    branches: Counter[tuple[int, int]]  # line, count
+
+
+def files_of(tracefile: str) -> dict[str, File]:
+    out: dict[str, File] = {}
+    starts: dict[str, list[int]] = {}
+    for text in tracefile.splitlines():
+        word, _, rest = text.partition(":")
+        if word == "SF":
+            now = out.setdefault(rest, File({}, Counter(), Counter()))
+            starts = {}
+        elif word == "FN":
+            fields = rest.split(",")
+            # Between the first line and the name, the last line may be.
+            name = ",".join(fields[2:] if len(fields) > 2 and fields[1].isdigit() else fields[1:])
+            starts.setdefault(name, []).append(int(fields[0]))
+        elif word == "FNDA":
+            count, _, name = rest.partition(",")
+            now.functions[starts[name].pop(0), name, int(count)] += 1
+        elif word == "DA":
+            line, count = rest.split(",")[:2]
+            now.lines[int(line)] = int(count)
+        elif word == "BRDA":
+            fields = rest.split(",")
+            now.branches[int(fields[0]), 0 if fields[3] == "-" else int(fields[3])] += 1
+    return out
+
+
+class LlvmCorpusTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def unpacked(self, case: Path) -> Path:
+        """Copies a program's folder, and unpacks its objects."""
+        to = self.folder / case.relative_to(CORPUS)
+        to.mkdir(parents=True)
+        for path in case.iterdir():
+            if path.suffix == ".xz":
+                if path.name != "export.json.xz":
+                    (to / path.stem).write_bytes(lzma.decompress(path.read_bytes()))
+            else:
+                shutil.copy(path, to)
+        return to
+
+    def measured(
+        self, folder: Path, paths: list[str], expected: dict[str, File]
+    ) -> dict[str, File]:
+        """Returns what Tally writes. The sources exist, but are empty."""
+        sources = self.folder / "sources"
+        for name in expected:
+            path = sources / os.path.relpath(os.path.normpath(name), BUILT_IN)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        objects = (folder / "objects").read_text().split()
+        done = subprocess.run(
+            [
+                *(command_line(), "coverage", *paths, "--report", "lcov:-", "--no-markers"),
+                *("--root", str(sources), "--substitute", f"{BUILT_IN}={sources}"),
+                *(word for name in objects for word in ("--object", str(folder / name))),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out: dict[str, File] = {}
+        for name, file in files_of(done.stdout).items():
+            out[
+                os.path.normpath(os.path.join(BUILT_IN, os.path.relpath(sources / name, sources)))
+            ] = file
+        return out
+
+    def compare(self, case: Path, paths: list[str]) -> None:
+        folder = self.unpacked(case)
+        oracle = folder / "llvm22.lcov"
+        if not oracle.exists():
+            oracle = folder / "export.lcov"
+        expected: dict[str, File] = {}
+        for name, file in files_of(oracle.read_text()).items():
+            expected[os.path.normpath(name)] = file
+        found = self.measured(folder, paths, expected)
+        self.assertEqual(
+            sorted(found), sorted(name for name, file in expected.items() if file.lines)
+        )
+        impossible = 0
+        for name, file in found.items():
+            self.assertEqual(file.lines, expected[name].lines, name)
+            self.assertEqual(file.functions, expected[name].functions, name)
+            # llvm-cov's tracefiles, but not its totals, also list outcomes that cannot happen.
+            self.assertFalse(file.branches - expected[name].branches, name)
+            more = expected[name].branches - file.branches
+            self.assertEqual({count for _, count in more} - {0}, set(), name)
+            impossible += sum(more.values())
+        if case.parent.name != "clang22":
+            self.assertEqual(impossible, 0)
+        else:
+            self.assertLessEqual(impossible, 8)
+
+
+def add_tests() -> None:
+    for case in sorted(path.parent for path in CORPUS.rglob("objects")):
+        name = "_".join(case.relative_to(CORPUS).parts).replace("-", "_")
+        profiles = sorted(path.name for path in case.glob("*.profraw"))
+
+        def indexed(self: LlvmCorpusTest, case: Path = case) -> None:
+            self.compare(case, ["all.profdata"])
+
+        def raw(self: LlvmCorpusTest, case: Path = case, profiles: list[str] = profiles) -> None:
+            self.compare(case, profiles)
+
+        setattr(LlvmCorpusTest, f"test_indexed_{name}", indexed)
+        # In `mains`, the executables get their own counts, and not the sum. In `stale`, the profile is
+        # that of another executable, which its build id says.
+        if case.name not in ("mains", "stale"):
+            setattr(LlvmCorpusTest, f"test_raw_{name}", raw)
+
+
+if __name__ == "__main__":
+    if not CORPUS.is_dir():
+        skip_script(f"there is no corpus in {CORPUS} (TALLY_CORPUS can name another)")
+    add_tests()
+    run_unittests()
