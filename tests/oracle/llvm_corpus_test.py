@@ -74,15 +74,16 @@ class LlvmCorpusTest(unittest.TestCase):
         return to
 
     def measured(
-        self, folder: Path, paths: list[str], expected: dict[str, File]
+        self, folder: Path, paths: list[str], expected: dict[str, File], search: bool = False
     ) -> dict[str, File]:
-        """Returns what Tally writes. The sources exist, but are empty."""
+        """Returns what Tally writes. The sources exist, but are empty. With `search`, Tally looks
+        for the objects."""
         sources = self.folder / "sources"
         for name in expected:
             path = sources / os.path.relpath(os.path.normpath(name), BUILT_IN)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-        objects = (folder / "objects").read_text().split()
+        objects = [] if search else (folder / "objects").read_text().split()
         done = subprocess.run(
             [
                 *(command_line(), "coverage", *paths, "--report", "lcov:-", "--no-markers"),
@@ -127,6 +128,35 @@ class LlvmCorpusTest(unittest.TestCase):
             self.assertEqual(impossible, 0)
         else:
             self.assertLessEqual(impossible, 8)
+
+    def test_each_executable_has_its_own_counts(self) -> None:
+        """llvm-cov shows both executables with the sum."""
+        for case in sorted(CORPUS.glob("clang*/mains")):
+            with self.subTest(case.parent.name):
+                folder = self.unpacked(case)
+                expected = files_of((folder / "export.lcov").read_text())
+                found = self.measured(folder, ["."], expected, search=True)
+                # Of Clang 13, the profiles of these executables have no build ids.
+                first, second = (3, 3) if case.parent.name == "clang13" else (1, 2)
+                sources = [f"{BUILT_IN}/mains/{name}.c" for name in ("m1", "m2", "lib")]
+                counts = [sorted(found[source].functions.elements()) for source in sources]
+                self.assertEqual(counts[0], [(2, "main", first)])
+                self.assertEqual(counts[1], [(4, "main", second)])
+                self.assertEqual(counts[2], sorted(expected[sources[2]].functions.elements()))
+
+    def test_the_profile_of_another_executable(self) -> None:
+        folder = self.unpacked(CORPUS / "clang22" / "stale")
+        done = subprocess.run(
+            [command_line(), "coverage", "1.profraw", "--object", "stale", "--filter", "."],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+        )
+        self.assertRegex(
+            done.stderr,
+            "1.profraw: warning: the object with the build id [0-9a-f]{40} is missing: name it by",
+        )
 
 
 def add_tests() -> None:

@@ -122,7 +122,7 @@ private:
 };
 
 // Returns the name without "<file>:", which local functions begin with.
-std::string own_name(std::string name, const std::string &file) {
+std::string own_name(std::string name, std::string_view file) {
   if (!file.empty() && name.size() > file.size() && name.starts_with(file))
     name.erase(0, file.size() + 1);
   return name;
@@ -297,7 +297,7 @@ private:
   std::map<Key, size_t> known_;
   std::vector<SharedRecord> records_;
   std::map<std::string, uint64_t> mismatched_; // by object
-  std::set<std::pair<std::string, std::vector<std::string>>> seen_;
+  std::set<std::pair<std::string, std::vector<std::string_view>>> seen_;
 };
 
 } // namespace

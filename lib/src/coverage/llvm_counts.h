@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tally/diagnostics.h>
@@ -21,10 +22,10 @@ struct CountedRegion {
 
 struct CountedFunction {
   std::string name;
-  std::vector<std::string> files;
-  uint64_t count = 0;                 // how often it was entered
-  std::vector<CountedRegion> regions; // in the order of the mapping; at least one is code
-  std::string bitmap;                 // of MC/DC
+  std::vector<std::string_view> files; // as in MappedFunction
+  uint64_t count = 0;                  // how often it was entered
+  std::vector<CountedRegion> regions;  // in the order of the mapping; at least one is code
+  std::string bitmap;                  // of MC/DC
 
   // Returns for each file the region that it is expanded in, none for a file that is not expanded.
   std::vector<const CountedRegion *> expansions() const;
@@ -39,7 +40,8 @@ struct ReadProfile {
 
 // Counts the functions of all objects with all profiles. A raw profile that names the build ids of
 // its image belongs to the objects with these ids only; any other belongs to all objects. A
-// function that several objects share occurs once. Reports what does not fit together.
+// function that several objects share occurs once. Reports what does not fit together. The objects
+// must outlive the result.
 std::vector<CountedFunction> count_functions(std::span<const CoverageObject> objects,
                                              std::span<const ReadProfile> profiles,
                                              Diagnostics &diagnostics);

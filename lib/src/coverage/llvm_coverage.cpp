@@ -15,6 +15,9 @@ namespace {
 
 using Kind = MappingRegion::Kind;
 
+constexpr size_t most_lines = size_t{1} << 26; // of all sources together
+constexpr size_t most_nested = 256;            // expansions, one within the other
+
 int64_t signed_count(uint64_t count) {
   constexpr uint64_t most = std::numeric_limits<int64_t>::max();
   return static_cast<int64_t>(std::min(count, most));
@@ -51,8 +54,8 @@ public:
 
   void add(const CountedFunction &function) {
     std::vector<FileRegions *> files;
-    for (const std::string &name : function.files)
-      files.push_back(file(name));
+    for (const std::string_view name : function.files)
+      files.push_back(file(std::string(name)));
     const std::vector<const CountedRegion *> expansions = function.expansions();
     uint32_t last_line = 0;
     for (const CountedRegion &each : function.regions) {
@@ -77,12 +80,20 @@ public:
     files[0]->functions.push_back(std::move(covered));
   }
 
-  Coverage finish() {
+  Coverage finish(Diagnostics &diagnostics) {
     Coverage out;
+    size_t lines = 0;
     for (auto &[path, file] : files_) {
       FileCoverage covered;
       covered.path = path;
-      covered.lines = lines_of(segments_of(std::move(file.regions)));
+      const auto segments = segments_of(std::move(file.regions));
+      if (segments && !segments->empty())
+        lines += segments->back().start.line - segments->front().start.line;
+      if (!segments || lines > most_lines) {
+        diagnostics.add(Severity::warning, "its mapping is not that of a source: left out", path);
+        continue;
+      }
+      covered.lines = lines_of(*segments);
       add_branches(file.branches, covered);
       add_functions(std::move(file.functions), covered);
       if (!covered.lines.empty())
@@ -110,7 +121,7 @@ private:
       files[region.file]->branches[{region.start}].add(branch);
     BranchPath path;
     uint32_t at = region.file;
-    for (size_t steps = 0; expansions[at] && steps < files.size(); ++steps) {
+    for (size_t steps = 0; expansions[at] && steps < most_nested; ++steps) {
       path.push_back(expansions[at]->region.start);
       at = expansions[at]->region.file;
     }
@@ -165,13 +176,13 @@ private:
 
 } // namespace
 
-Coverage
-coverage_of(std::span<const CountedFunction> functions,
-            const std::function<std::optional<std::string>(const std::string &)> &path_of) {
+Coverage coverage_of(std::span<const CountedFunction> functions,
+                     const std::function<std::optional<std::string>(const std::string &)> &path_of,
+                     Diagnostics &diagnostics) {
   CollectFiles files(path_of);
   for (const CountedFunction &function : functions)
     files.add(function);
-  return files.finish();
+  return files.finish(diagnostics);
 }
 
 } // namespace tally::llvm

@@ -12,6 +12,8 @@ namespace {
 
 using Kind = MappingRegion::Kind;
 
+constexpr size_t most_active = size_t{1} << 14; // regions, one within the other
+
 void unite_equal_places(std::vector<CountedRegion> &regions) {
   const auto order = [](const CountedRegion &each) {
     const MappingRegion &r = each.region;
@@ -37,9 +39,12 @@ class Sweep {
 public:
   explicit Sweep(std::span<const CountedRegion> regions) : regions_(regions) {}
 
-  std::vector<Segment> run() {
-    for (size_t i = 0; i < regions_.size(); ++i)
+  std::optional<std::vector<Segment>> run() {
+    for (size_t i = 0; i < regions_.size(); ++i) {
       begin(regions_[i], i + 1 < regions_.size() ? &regions_[i + 1] : nullptr);
+      if (active_.size() > most_active)
+        return std::nullopt;
+    }
     if (!active_.empty())
       end(0, std::nullopt);
     return std::move(out_);
@@ -114,7 +119,7 @@ private:
 
 } // namespace
 
-std::vector<Segment> segments_of(std::vector<CountedRegion> regions) {
+std::optional<std::vector<Segment>> segments_of(std::vector<CountedRegion> regions) {
   unite_equal_places(regions);
   return Sweep(regions).run();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <tally/coverage.h>
@@ -21,7 +22,8 @@ struct Segment {
 
 // Returns the segments of a source, given all its regions except branches and decisions, in any
 // order. Regions with the same place are instantiations of one source, and their counts add up.
-std::vector<Segment> segments_of(std::vector<CountedRegion> regions);
+// Returns nothing if thousands of regions lie one within the other, which no compiler writes.
+std::optional<std::vector<Segment>> segments_of(std::vector<CountedRegion> regions);
 
 // Returns the lines that have a count: the largest of the regions that begin in a line, and of the
 // one that continues from earlier lines.

@@ -19,6 +19,9 @@ bool MappedFunction::is_dummy() const {
 namespace {
 
 constexpr uint32_t whole_line = UINT32_MAX; // the last column
+// No source has more lines, and no macro expands this many others, one within the other.
+constexpr uint64_t most_lines = uint64_t{1} << 24;
+constexpr size_t most_nested = 256;
 
 class Decoder {
 public:
@@ -49,9 +52,8 @@ public:
     for (uint32_t file = 0; file < files; ++file)
       if (!read_regions(file))
         return std::nullopt;
-    if (from_.failed() || is_wrong_)
+    if (from_.failed() || is_wrong_ || !count_expansions())
       return std::nullopt;
-    count_expansions();
     return std::move(out_);
   }
 
@@ -93,7 +95,7 @@ private:
       if ((end_column & gap) != 0 && region.kind == MappingRegion::Kind::code)
         region.kind = MappingRegion::Kind::gap;
       const uint64_t last_column = end_column & ~gap;
-      if (line + lines > most)
+      if (line + lines > most_lines)
         return false;
       region.start = {static_cast<uint32_t>(line), static_cast<uint32_t>(start_column)};
       region.end = {static_cast<uint32_t>(line + lines), static_cast<uint32_t>(last_column)};
@@ -154,7 +156,8 @@ private:
   }
 
   // An expansion has the count of the first region of its file, which may be an expansion, too.
-  void count_expansions() {
+  // Returns false if they are nested without end.
+  bool count_expansions() {
     std::vector<const MappingRegion *> first(out_.files.size());
     for (const MappingRegion &region : out_.regions)
       if (!first[region.file])
@@ -163,11 +166,15 @@ private:
       if (region.kind != MappingRegion::Kind::expansion)
         continue;
       const MappingRegion *at = first[region.expanded];
-      for (size_t steps = 0; at && at->kind == MappingRegion::Kind::expansion; ++steps)
-        at = steps > out_.files.size() ? nullptr : first[at->expanded];
+      for (size_t steps = 0; at && at->kind == MappingRegion::Kind::expansion; ++steps) {
+        if (steps == most_nested)
+          return false;
+        at = first[at->expanded];
+      }
       if (at)
         region.count = at->count;
     }
+    return true;
   }
 
   const std::vector<std::string> &names_;
@@ -184,9 +191,8 @@ Result<MappedFunction> CoverageObject::decode(const MappingRecord &record) const
     return fail(ErrorCode::invalid_input, "the names of a function's files are missing", name_);
   auto function = Decoder(record, files->second).run();
   if (!function)
-    return fail(
-        ErrorCode::invalid_input, "the mapping of a function is damaged", name_,
-        Position::at_offset(static_cast<uint64_t>(record.mapping.data() - file_->bytes().data())));
+    return fail(ErrorCode::invalid_input, "the mapping of a function is damaged", name_,
+                Position::at_offset(static_cast<uint64_t>(record.mapping.data() - bytes_.data())));
   if (const auto name = names_.find(record.name_hash); name != names_.end())
     function->name = name->second;
   return std::move(*function);

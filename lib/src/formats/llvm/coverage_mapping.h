@@ -53,8 +53,9 @@ struct MappingRegion {
 
 struct MappedFunction {
   uint64_t name_hash = 0, function_hash = 0;
-  std::string name;               // empty if the object does not have it
-  std::vector<std::string> files; // index 0 is the function's own, others are expanded in it
+  std::string name; // empty if the object does not have it
+  // Index 0 is the function's own file, the others are expanded in it. The object has the names.
+  std::vector<std::string_view> files;
   std::vector<Expression> expressions;
   std::vector<MappingRegion> regions;
 
@@ -75,6 +76,9 @@ public:
   // Reads all objects of a file; none if it is not an ELF file or has no mappings. What is damaged
   // in it is reported and left out.
   static std::vector<CoverageObject> read(const std::string &path, Diagnostics &diagnostics);
+  // Does the same for the content of a file, which the objects refer to.
+  static std::vector<CoverageObject> read(std::string_view bytes, const std::string &name,
+                                          Diagnostics &diagnostics);
 
   const std::string &name() const { return name_; } // the path, and the member in parentheses
   const std::string &build_id() const { return build_id_; } // lower-case hex; may be empty
@@ -90,7 +94,8 @@ private:
   friend class ObjectReader;
 
   std::string name_, build_id_;
-  std::shared_ptr<MappedFile> file_; // which the views are of
+  std::shared_ptr<MappedFile> file_; // whose bytes the views are of; null if the caller has them
+  std::string_view bytes_;           // of the whole file
   RecordLayout layout_;
   std::string_view correlated_; // __llvm_covdata
   uint64_t counters_address_ = 0, bitmaps_address_ = 0;

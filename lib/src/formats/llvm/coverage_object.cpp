@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <ar.h>
 #include <fmt/format.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -142,8 +143,9 @@ private:
     ByteCursor from(blob);
     const uint64_t count = from.uleb128(), size = from.uleb128(), packed = from.uleb128();
     const auto text = read_packed(from, size, packed);
-    if (!text || count > text->size())
+    if (!text || count > text->size() || text->size() > most_unpacked - unpacked_)
       return false;
+    unpacked_ += text->size();
     ByteCursor names(*text);
     std::vector<std::string> files;
     for (uint64_t i = 0; i < count; ++i)
@@ -175,21 +177,28 @@ private:
 
   CoverageObject &out_;
   Diagnostics &diagnostics_;
+  size_t unpacked_ = 0; // bytes of the names of files
 };
 
 std::vector<CoverageObject> CoverageObject::read(const std::string &path,
                                                  Diagnostics &diagnostics) {
-  std::vector<CoverageObject> out;
   const auto file = std::make_shared<MappedFile>(MappedFile::open(path));
-  const std::string_view bytes = file->bytes();
-  if (elf_version(EV_CURRENT) == EV_NONE || (!bytes.starts_with("\x7f"
-                                                                "ELF") &&
-                                             !bytes.starts_with("!<arch>\n")))
+  std::vector<CoverageObject> out = read(file->bytes(), path, diagnostics);
+  for (CoverageObject &object : out)
+    object.file_ = file;
+  return out;
+}
+
+std::vector<CoverageObject> CoverageObject::read(std::string_view bytes, const std::string &path,
+                                                 Diagnostics &diagnostics) {
+  std::vector<CoverageObject> out;
+  if (elf_version(EV_CURRENT) == EV_NONE ||
+      (!bytes.starts_with(ELFMAG) && !bytes.starts_with(ARMAG)))
     return out;
   const auto add = [&](Elf *elf, std::string name, std::string_view image) {
     CoverageObject object;
     object.name_ = std::move(name);
-    object.file_ = file;
+    object.bytes_ = bytes;
     if (ObjectReader(object, diagnostics).read(elf, image))
       out.push_back(std::move(object));
   };

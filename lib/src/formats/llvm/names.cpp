@@ -1,5 +1,7 @@
 #include "formats/llvm/names.h"
 
+#include <algorithm>
+
 #include "support/gzip.h"
 
 namespace tally::llvm {

@@ -10,8 +10,9 @@
 
 namespace tally::llvm {
 
-// The most bytes that all chunks of one section may have when they are unpacked.
-inline constexpr size_t most_unpacked = size_t{1} << 30;
+// The most bytes that the names of functions, or those of files, of an object may have when they
+// are unpacked.
+inline constexpr size_t most_unpacked = size_t{1} << 28;
 
 // Reads `size` bytes that may be packed by zlib: packed_size of 0 means that they are stored.
 // Returns nothing if they are missing or damaged.

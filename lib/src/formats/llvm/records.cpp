@@ -106,8 +106,14 @@ Result<std::vector<CounterRecord>> read_records(std::string_view records,
                                                 const std::string &name, uint64_t offset) {
   std::vector<CounterRecord> out;
   const RecordReader reader(layout, sections, name);
+  size_t counters = 0, bitmaps = 0; // of all records
   for (uint64_t before = 0; before < records.size(); before += layout.size()) {
     TALLY_TRY(record, reader.read(records.substr(before, layout.size()), before, offset + before));
+    counters += record.counts.size() * (layout.has_byte_counters ? 1 : sizeof(uint64_t));
+    bitmaps += record.bitmap.size();
+    if (counters > sections.counters.size() || bitmaps > sections.bitmaps.size())
+      return fail(ErrorCode::invalid_input, "functions share their counters", name,
+                  Position::at_offset(offset + before));
     out.push_back(std::move(record));
   }
   return out;

@@ -1,0 +1,42 @@
+// Reads arbitrary bytes as an object with a mapping of source-based coverage, and counts its
+// functions with counters that fit.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coverage/llvm_coverage.h"
+#include "require.h"
+
+using namespace tally;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char *>(data), size);
+  Diagnostics findings;
+  const auto objects = llvm::CoverageObject::read(bytes, "x", findings);
+  llvm::ReadProfile profile;
+  llvm::ProfileImage &image = profile.profile.images.emplace_back();
+  for (const llvm::CoverageObject &object : objects)
+    for (const llvm::MappingRecord &record : object.records()) {
+      if (const auto function = object.decode(record); !function)
+        require_clear(function.error(), size);
+      llvm::CounterRecord counts;
+      counts.name_hash = record.name_hash;
+      counts.function_hash = record.function_hash;
+      for (uint64_t i = 0; i < record.mapping.size(); ++i)
+        counts.counts.push_back(i * record.name_hash);
+      image.records.push_back(std::move(counts));
+    }
+  const auto functions = llvm::count_functions(objects, {&profile, 1}, findings);
+  const Coverage coverage = llvm::coverage_of(
+      functions, [](const std::string &name) { return std::optional("/" + name); }, findings);
+  for (const FileCoverage &file : coverage.files) {
+    uint32_t before = 0;
+    for (const LineCoverage &line : file.lines) {
+      require(line.line > before || (line.line == 0 && &line == file.lines.data()));
+      require(line.count >= 0 && line.first_branch <= line.last_branch &&
+              line.last_branch <= file.branches.size());
+      before = line.line;
+    }
+  }
+  return 0;
+}

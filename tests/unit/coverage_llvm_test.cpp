@@ -1,0 +1,192 @@
+// Tests how regions of source-based coverage become counts of lines. Whole programs are compared
+// with llvm-cov elsewhere.
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include "coverage/llvm_counts.h"
+#include "coverage/llvm_segments.h"
+#include "formats/llvm/names.h"
+#include "support/md5.h"
+
+namespace tally::coverage_llvm_test {
+namespace {
+
+using llvm::CountedRegion;
+using Kind = llvm::MappingRegion::Kind;
+
+CountedRegion region(Kind kind, llvm::SourcePlace start, llvm::SourcePlace end, uint64_t count) {
+  CountedRegion out;
+  out.region.kind = kind;
+  out.region.start = start;
+  out.region.end = end;
+  out.count = count;
+  return out;
+}
+
+std::vector<std::pair<uint32_t, int64_t>> lines(std::vector<CountedRegion> regions) {
+  std::vector<std::pair<uint32_t, int64_t>> out;
+  for (const LineCoverage &line : llvm::lines_of(*llvm::segments_of(std::move(regions))))
+    out.emplace_back(line.line, line.count);
+  return out;
+}
+using Lines = std::vector<std::pair<uint32_t, int64_t>>;
+
+TEST(LlvmSegments, CountTheInnermostRegion) {
+  // int f(int a) {       1
+  //   if (a)             2
+  //     g();             3
+  //   return 1;          4
+  // }                    5
+  EXPECT_EQ(lines({region(Kind::code, {1, 14}, {5, 2}, 7), region(Kind::code, {2, 7}, {2, 8}, 7),
+                   region(Kind::gap, {2, 9}, {3, 5}, 3), region(Kind::code, {3, 5}, {3, 8}, 3)}),
+            (Lines{{1, 7}, {2, 7}, {3, 3}, {4, 7}, {5, 7}}));
+}
+
+TEST(LlvmSegments, AddUpInstantiations) {
+  const auto once = region(Kind::code, {1, 1}, {2, 2}, 3);
+  EXPECT_EQ(lines({once, once}), (Lines{{1, 6}, {2, 6}}));
+  // Another kind with the same place is left out.
+  EXPECT_EQ(lines({region(Kind::expansion, {1, 1}, {2, 2}, 5), once}), (Lines{{1, 3}, {2, 3}}));
+}
+
+TEST(LlvmSegments, SkippedLinesAreNoCode) {
+  EXPECT_EQ(
+      lines({region(Kind::code, {1, 1}, {6, 2}, 2), region(Kind::skipped, {3, 1}, {4, 7}, 0)}),
+      (Lines{{1, 2}, {2, 2}, {5, 2}, {6, 2}}));
+}
+
+TEST(LlvmSegments, RefuseRegionsThatAreNestedTooDeeply) {
+  std::vector<CountedRegion> nested;
+  for (uint32_t i = 1; i < 40'000; ++i)
+    nested.push_back(region(Kind::code, {i, 1}, {100'000 - i, 1}, 1));
+  EXPECT_FALSE(llvm::segments_of(std::move(nested)));
+}
+
+// Builds a relocatable file's sections around one function, as far as the reader looks at them.
+class ObjectBytes {
+public:
+  explicit ObjectBytes(std::string mapping) {
+    const std::string files = std::string("\x01\x05") + '\0' + "\x04/a.c";
+    std::string unit;
+    put(unit, uint32_t{0});
+    put(unit, static_cast<uint32_t>(files.size()));
+    put(unit, uint32_t{0});
+    put(unit, uint32_t{4}); // version 5
+    unit += files;
+    std::string function;
+    put(function, md5_low("f"));
+    put(function, static_cast<uint32_t>(mapping.size()));
+    put(function, uint64_t{42});
+    put(function, md5_low(files));
+    function += mapping;
+    const std::array<std::pair<std::string, std::string>, 3> sections{
+        {{"__llvm_covmap", unit}, {"__llvm_covfun", function}, {".shstrtab", ""}}};
+    std::string names(1, '\0'), headers(sizeof(Elf64_Shdr), '\0');
+    std::string body(sizeof(Elf64_Ehdr), '\0');
+    for (const auto &[name, content] : sections) {
+      Elf64_Shdr header{};
+      header.sh_name = static_cast<Elf64_Word>(names.size());
+      names += name + '\0';
+      header.sh_type = name == ".shstrtab" ? SHT_STRTAB : SHT_PROGBITS;
+      header.sh_offset = body.size();
+      header.sh_size = name == ".shstrtab" ? names.size() : content.size();
+      body += name == ".shstrtab" ? names : content;
+      body.resize((body.size() + 7) / 8 * 8);
+      headers.append(reinterpret_cast<const char *>(&header), sizeof header);
+    }
+    Elf64_Ehdr header{};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_ident[EI_VERSION] = EV_CURRENT;
+    header.e_type = ET_REL;
+    header.e_machine = EM_X86_64;
+    header.e_version = EV_CURRENT;
+    header.e_shoff = body.size();
+    header.e_ehsize = sizeof header;
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    header.e_shnum = sections.size() + 1;
+    header.e_shstrndx = sections.size();
+    std::memcpy(body.data(), &header, sizeof header);
+    bytes_ = body + headers;
+  }
+
+  // Returns the counts of the function's regions; none if it is left out.
+  std::vector<uint64_t> counted(std::vector<uint64_t> counts) {
+    Diagnostics findings;
+    const auto objects = llvm::CoverageObject::read(bytes_, "x.o", findings);
+    EXPECT_EQ(objects.size(), 1u);
+    llvm::ReadProfile profile;
+    profile.profile.images.emplace_back().records = {{md5_low("f"), 42, std::move(counts), {}}};
+    std::vector<uint64_t> out;
+    for (const auto &function : llvm::count_functions(objects, {&profile, 1}, findings))
+      for (const CountedRegion &each : function.regions)
+        out.push_back(each.count);
+    return out;
+  }
+
+private:
+  template <class T> static void put(std::string &to, T value) {
+    to.append(reinterpret_cast<const char *>(&value), sizeof value);
+  }
+  std::string bytes_;
+};
+
+std::string uleb(uint64_t value) {
+  std::string out;
+  do {
+    out += static_cast<char>((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+    value >>= 7;
+  } while (value != 0);
+  return out;
+}
+std::string ulebs(std::initializer_list<uint64_t> values) {
+  std::string out;
+  for (const uint64_t value : values)
+    out += uleb(value);
+  return out;
+}
+
+constexpr uint64_t minus = 2, plus = 3;
+constexpr uint64_t counter(uint64_t index) { return index << 2 | 1; }
+
+TEST(LlvmCounts, EvaluateSumsAndDifferences) {
+  // Expressions 0: #0 - #1, 1: 0 + #2; regions: #0 and expression 1.
+  ObjectBytes object(ulebs({1, 0, 2, counter(0), counter(1), 0 << 2 | minus, counter(2), 2,
+                            counter(0), 1, 1, 3, 2, 1 << 2 | plus, 1, 1, 0, 5}));
+  EXPECT_EQ(object.counted({10, 4, 100}), (std::vector<uint64_t>{10, 106}));
+  EXPECT_EQ(object.counted({10, 4}), std::vector<uint64_t>{}); // a counter does not exist
+}
+
+TEST(LlvmCounts, EvaluateDeepExpressions) {
+  // Expression i is the sum of expression i - 1 and #0.
+  constexpr uint64_t depth = 1'000'000;
+  std::string mapping = ulebs({1, 0, depth, counter(0), counter(0)});
+  for (uint64_t i = 1; i < depth; ++i)
+    mapping += ulebs({(i - 1) << 2 | plus, counter(0)});
+  mapping += ulebs({1, (depth - 1) << 2 | plus, 1, 1, 0, 5});
+  EXPECT_EQ(ObjectBytes(mapping).counted({2}), std::vector<uint64_t>{2 * (depth + 1)});
+}
+
+TEST(LlvmCounts, LeaveOutExpressionsOfThemselves) {
+  ObjectBytes object(ulebs({1, 0, 2, 1 << 2 | plus, counter(0), 0 << 2 | plus, counter(0), 1,
+                            0 << 2 | plus, 1, 1, 0, 5}));
+  EXPECT_EQ(object.counted({1}), std::vector<uint64_t>{});
+}
+
+TEST(LlvmNames, AreChunksThatMayBePacked) {
+  const auto names = llvm::read_names(std::string("\x05\0f\x01g\x01h\0\0", 9));
+  ASSERT_TRUE(names);
+  EXPECT_EQ(*names, (std::vector<std::string>{"f", "g", "h"}));
+  EXPECT_FALSE(llvm::read_names(std::string("\x09\0abc", 5)));
+  EXPECT_FALSE(llvm::read_names("\x09\x03xyz")); // no zlib stream
+}
+
+} // namespace
+} // namespace tally::coverage_llvm_test
