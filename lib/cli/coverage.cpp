@@ -299,8 +299,8 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     return harvest(std::string(given.value("harvest")));
   if (!which_tests.empty() && is_diff)
     return fail(ErrorCode::invalid_argument, "cannot be used with --which-tests", "--diff");
-  if (!which_tests.empty() &&
-      (given.has("report") || given.has("fail-under") || given.has("fail-under-branch")))
+  if (!which_tests.empty() && (given.has("report") || given.has("fail-under") ||
+                               given.has("fail-under-branch") || given.has("fail-under-mcdc")))
     return fail(ErrorCode::invalid_argument,
                 "prints the names of tests: it cannot be used with reports or thresholds",
                 "--which-tests");
@@ -384,6 +384,11 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
                   outcome);
   check_threshold("branches were taken", given.value("fail-under-branch"), totals.branches_taken,
                   totals.branches, outcome);
+  if (given.has("fail-under-mcdc") && totals.mcdc == 0)
+    return fail(ErrorCode::no_data, "there is no MC/DC: it needs Clang 18 and -fcoverage-mcdc",
+                "--fail-under-mcdc");
+  check_threshold("conditions decided alone", given.value("fail-under-mcdc"), totals.mcdc_covered,
+                  totals.mcdc, outcome);
   return {};
 }
 

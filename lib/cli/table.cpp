@@ -244,7 +244,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 26> coverage_specs{{
+constexpr std::array<OptionSpec, 27> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -257,6 +257,11 @@ constexpr std::array<OptionSpec, 26> coverage_specs{{
     {.name = "fail-under-branch",
      .values = "PCT",
      .summary = "exit with status 3 if a smaller part of the branches\nwas taken",
+     .check = check_percent},
+    {.name = "fail-under-mcdc",
+     .values = "PCT",
+     .summary = "exit with status 3 if a smaller part of the conditions\n"
+                "was shown to decide alone (MC/DC)",
      .check = check_percent},
     {.name = "filter",
      .values = "RE",

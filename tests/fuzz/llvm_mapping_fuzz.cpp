@@ -24,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       counts.function_hash = record.function_hash;
       for (uint64_t i = 0; i < record.mapping.size(); ++i)
         counts.counts.push_back(i * record.name_hash);
+      counts.bitmap = record.mapping;
       image.records.push_back(std::move(counts));
     }
   const auto functions = llvm::count_functions(objects, {&profile, 1}, findings);
@@ -34,7 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (const LineCoverage &line : file.lines) {
       require(line.line > before || (line.line == 0 && &line == file.lines.data()));
       require(line.count >= 0 && line.first_branch <= line.last_branch &&
-              line.last_branch <= file.branches.size());
+              line.last_branch <= file.branches.size() &&
+              line.last_decision <= file.decisions.size());
       before = line.line;
     }
   }

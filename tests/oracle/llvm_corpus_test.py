@@ -6,8 +6,10 @@ The oracle is LLVM 22's llvm-cov, for all versions.
 """
 from __future__ import annotations
 
+import json
 import lzma
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -73,20 +75,20 @@ class LlvmCorpusTest(unittest.TestCase):
                 shutil.copy(path, to)
         return to
 
-    def measured(
-        self, folder: Path, paths: list[str], expected: dict[str, File], search: bool = False
-    ) -> dict[str, File]:
-        """Returns what Tally writes. The sources exist, but are empty. With `search`, Tally looks
-        for the objects."""
+    def run_coverage(
+        self, folder: Path, paths: list[str], names: list[str], report: str, search: bool = False
+    ) -> str:
+        """Returns what Tally prints. The sources with these names exist, but are empty. With
+        `search`, Tally looks for the objects."""
         sources = self.folder / "sources"
-        for name in expected:
+        for name in names:
             path = sources / os.path.relpath(os.path.normpath(name), BUILT_IN)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
         objects = [] if search else (folder / "objects").read_text().split()
         done = subprocess.run(
             [
-                *(command_line(), "coverage", *paths, "--report", "lcov:-", "--no-markers"),
+                *(command_line(), "coverage", *paths, "--report", report, "--no-markers"),
                 *("--root", str(sources), "--substitute", f"{BUILT_IN}={sources}"),
                 *(word for name in objects for word in ("--object", str(folder / name))),
             ],
@@ -96,12 +98,16 @@ class LlvmCorpusTest(unittest.TestCase):
             cwd=folder,
         )
         self.assertEqual(done.returncode, 0, done.stderr)
-        out: dict[str, File] = {}
-        for name, file in files_of(done.stdout).items():
-            out[
-                os.path.normpath(os.path.join(BUILT_IN, os.path.relpath(sources / name, sources)))
-            ] = file
-        return out
+        return done.stdout
+
+    def measured(
+        self, folder: Path, paths: list[str], expected: dict[str, File], search: bool = False
+    ) -> dict[str, File]:
+        shown = self.run_coverage(folder, paths, list(expected), "lcov:-", search)
+        return {
+            os.path.join(BUILT_IN, os.path.relpath(name, self.folder / "sources")): file
+            for name, file in files_of(shown).items()
+        }
 
     def compare(self, case: Path, paths: list[str]) -> None:
         folder = self.unpacked(case)
@@ -143,6 +149,25 @@ class LlvmCorpusTest(unittest.TestCase):
                 self.assertEqual(counts[0], [(2, "main", first)])
                 self.assertEqual(counts[1], [(4, "main", second)])
                 self.assertEqual(counts[2], sorted(expected[sources[2]].functions.elements()))
+
+    def test_mcdc(self) -> None:
+        """Compares totals by file with those of llvm-cov, which leaves out the two decisions in the
+        bodies of macros, with ten conditions that are not covered."""
+        for case in sorted(CORPUS.glob("clang*/mcdc")):
+            exported = lzma.decompress((case / "export.json.xz").read_bytes())
+            for file in json.loads(exported)["data"][0]["files"]:
+                expected = file["summary"].get("mcdc")
+                if not expected or case.parent.name < "clang19":
+                    continue
+                with self.subTest(case.parent.name):
+                    folder = self.unpacked(case)
+                    shown = self.run_coverage(
+                        folder, ["1.profraw", "2.profraw"], [file["filename"]], "markdown:-"
+                    )
+                    row = re.search(r"\| MC/DC \| (\d+) \| (\d+) \|", shown)
+                    self.assertTrue(row, shown)
+                    self.assertEqual(int(row[1]), expected["covered"])
+                    self.assertEqual(int(row[2]), expected["count"] + 10)
 
     def test_the_profile_of_another_executable(self) -> None:
         folder = self.unpacked(CORPUS / "clang22" / "stale")

@@ -39,12 +39,24 @@ struct ConditionCoverage {
   }
 };
 
+// Clang's MC/DC of one decision: which of its conditions were shown to decide the result alone.
+// Each has a bit, and one outcome.
+struct McdcCoverage {
+  uint32_t terms = 0;   // at most 64
+  uint64_t covered = 0; //
+  uint64_t folded = 0;  // constant conditions, which cannot be covered and do not count
+
+  uint32_t conditions() const { return terms - static_cast<uint32_t>(std::popcount(folded)); }
+  uint32_t conditions_covered() const { return static_cast<uint32_t>(std::popcount(covered)); }
+};
+
 struct LineCoverage {
   uint32_t line = 0;
   int64_t count = 0; // sum over all instances of its functions, in all objects
-  // Half-open ranges of FileCoverage::branches and conditions.
+  // Half-open ranges of FileCoverage::branches, conditions and decisions.
   uint32_t first_branch = 0, last_branch = 0;
   uint32_t first_condition = 0, last_condition = 0;
+  uint32_t first_decision = 0, last_decision = 0;
   // How many more times it may have run, because a thread was in a function of the line when the
   // counters were read. INT64_MAX if there is no bound. No coverage file format can represent this.
   int64_t uncertain = 0;
@@ -66,6 +78,7 @@ struct FileCoverage {
   std::vector<FunctionCoverage> functions;   // sorted by start line, then name; unique
   std::vector<BranchCoverage> branches;      // in the order of `lines`
   std::vector<ConditionCoverage> conditions; // in the order of `lines`
+  std::vector<McdcCoverage> decisions;       // in the order of `lines`
 
   std::span<const BranchCoverage> branches_of(const LineCoverage &line) const {
     return std::span(branches).subspan(line.first_branch, line.last_branch - line.first_branch);
@@ -73,6 +86,10 @@ struct FileCoverage {
   std::span<const ConditionCoverage> conditions_of(const LineCoverage &line) const {
     return std::span(conditions)
         .subspan(line.first_condition, line.last_condition - line.first_condition);
+  }
+  std::span<const McdcCoverage> decisions_of(const LineCoverage &line) const {
+    return std::span(decisions).subspan(line.first_decision,
+                                        line.last_decision - line.first_decision);
   }
 };
 
@@ -99,6 +116,7 @@ struct CoverageTotals {
   uint64_t functions = 0, functions_executed = 0;
   uint64_t branches = 0, branches_taken = 0;
   uint64_t outcomes = 0, outcomes_covered = 0; // see ConditionCoverage
+  uint64_t mcdc = 0, mcdc_covered = 0;         // the conditions of McdcCoverage
 
   CoverageTotals &operator+=(const CoverageTotals &more);
 };

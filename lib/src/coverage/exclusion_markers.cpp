@@ -165,15 +165,19 @@ void exclude(FileCoverage &file, ExcludedLines excluded) {
     const auto conditions = file.conditions_of(line);
     line.first_branch = static_cast<uint32_t>(kept.branches.size());
     line.first_condition = static_cast<uint32_t>(kept.conditions.size());
+    const auto decisions = file.decisions_of(line);
+    line.first_decision = static_cast<uint32_t>(kept.decisions.size());
     if (!holds(excluded.branches, line.line)) {
       const bool without_throws = holds(excluded.throw_branches, line.line);
       for (const BranchCoverage &branch : branches)
         if (!(without_throws && branch.throws))
           kept.branches.push_back(branch);
       kept.conditions.insert(kept.conditions.end(), conditions.begin(), conditions.end());
+      kept.decisions.insert(kept.decisions.end(), decisions.begin(), decisions.end());
     }
     line.last_branch = static_cast<uint32_t>(kept.branches.size());
     line.last_condition = static_cast<uint32_t>(kept.conditions.size());
+    line.last_decision = static_cast<uint32_t>(kept.decisions.size());
     kept.lines.push_back(line);
   }
   for (FunctionCoverage &function : file.functions)

@@ -1,6 +1,7 @@
 #include "coverage/llvm_counts.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -151,12 +152,16 @@ public:
     std::vector<CountedFunction> out;
     for (const SharedRecord &each : records_)
       if (auto function = count(each))
-        out.push_back(std::move(*function));
+        add(std::move(*function), out);
     for (const auto &[name, count] : mismatched_)
       diagnostics_.add(Severity::warning,
                        fmt::format("{} function{} changed since the profile was written: left out",
                                    count, count == 1 ? " has" : "s have"),
                        name);
+    if (negative_)
+      diagnostics_.add(Severity::warning,
+                       "some counts contradict each other, as threads leave them without "
+                       "-fprofile-update=atomic: negative ones count as 0");
     return out;
   }
 
@@ -170,6 +175,7 @@ private:
     Pool &pool = pools_[at->second];
     for (const CounterRecord &record : image.records)
       pool.add(record);
+    has_other_bitmaps_ |= from.profile.version == (from.is_indexed ? 11 : 9); // of LLVM 18
     if (!image.is_correlated)
       return;
     bool is_matched = false;
@@ -239,15 +245,19 @@ private:
       return std::nullopt;
     }
     MappedFunction &function = *decoded;
+    is_dummy_now_ = function.is_dummy();
     Counts counts;
     bool is_known = false, has_others = false;
+    now_.clear();
     for (const size_t pool : shared.pools)
       if (const auto *versions = pools_[pool].of(record.name_hash)) {
         const auto at = versions->find(record.function_hash);
         is_known |= at != versions->end();
         has_others |= at == versions->end();
-        if (at != versions->end())
+        if (at != versions->end()) {
+          now_.insert(pool);
           counts.add({0, 0, at->second.values, at->second.bitmap});
+        }
       }
     if (!is_known && has_others) {
       if (record.function_hash != 0) // a dummy's function runs in another unit
@@ -258,6 +268,14 @@ private:
         !counts.values.empty() && counts.values[0] > 0)
       return std::nullopt;
     return evaluated(function, is_known ? &counts : nullptr);
+  }
+
+  // Counters that threads do not add to atomically may contradict each other, so that a difference
+  // is below 0.
+  uint64_t not_negative(uint64_t count) {
+    const bool is_negative = count > std::numeric_limits<int64_t>::max();
+    negative_ |= is_negative;
+    return is_negative ? 0 : count;
   }
 
   std::optional<CountedFunction> evaluated(MappedFunction &function, const Counts *counts) {
@@ -272,10 +290,10 @@ private:
       const bool is_counted = region.kind != MappingRegion::Kind::branch &&
                               region.kind != MappingRegion::Kind::decision;
       if (is_first && is_counted) {
-        out.count = *count;
+        out.count = not_negative(*count);
         is_first = false;
       }
-      out.regions.push_back({region, *count, *false_count});
+      out.regions.push_back({region, not_negative(*count), not_negative(*false_count)});
     }
     if (is_first || function.files.empty())
       return std::nullopt;
@@ -283,21 +301,53 @@ private:
     out.files = std::move(function.files);
     if (counts)
       out.bitmap = counts->bitmap;
-    // Other units of the program have the same function.
-    if (!seen_.emplace(out.name, out.files).second)
-      return std::nullopt;
+    out.has_other_bitmap = has_other_bitmaps_;
     return out;
+  }
+
+  // Other objects may have the same function, compiled in another unit. Their records have counts
+  // of their own, unless they share a profile, in which case only the first counts. A function that
+  // runs replaces a dummy.
+  void add(CountedFunction function, std::vector<CountedFunction> &out) {
+    const bool is_real = !is_dummy_now_;
+    const auto [at, added] = known_functions_.try_emplace({function.name, function.files},
+                                                          Known{out.size(), is_real, {}});
+    Known &known = at->second;
+    const bool is_new = !now_.empty() && std::ranges::none_of(now_, [&](size_t pool) {
+      return known.pools.contains(pool);
+    });
+    if (added) {
+      known.pools = now_;
+      out.push_back(std::move(function));
+    } else if (is_real && !known.is_real) {
+      known.is_real = true;
+      known.pools = now_;
+      out[known.index] = std::move(function);
+    } else if (is_real && is_new) {
+      known.pools.insert(now_.begin(), now_.end());
+      out.push_back(std::move(function)); // their counts add up
+    }
   }
 
   std::span<const CoverageObject> objects_;
   Diagnostics &diagnostics_;
   std::vector<Pool> pools_;
+  bool has_other_bitmaps_ = false, negative_ = false;
   std::map<std::vector<std::string>, size_t> pool_of_; // by build ids
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, std::string_view>;
   std::map<Key, size_t> known_;
   std::vector<SharedRecord> records_;
   std::map<std::string, uint64_t> mismatched_; // by object
-  std::set<std::pair<std::string, std::vector<std::string_view>>> seen_;
+  struct Known {
+    size_t index; // of the first record's function
+    bool is_real;
+    std::set<size_t> pools; // that have counts of it
+  };
+  std::map<std::pair<std::string, std::vector<std::string_view>>, Known> known_functions_;
+  // Of the function that is being counted: the pools that have counts of it, and whether it is a
+  // dummy.
+  std::set<size_t> now_;
+  bool is_dummy_now_ = false;
 };
 
 } // namespace

@@ -26,6 +26,7 @@ struct CountedFunction {
   uint64_t count = 0;                  // how often it was entered
   std::vector<CountedRegion> regions;  // in the order of the mapping; at least one is code
   std::string bitmap;                  // of MC/DC
+  bool has_other_bitmap = false;       // in a layout that is not known
 
   // Returns for each file the region that it is expanded in, none for a file that is not expanded.
   std::vector<const CountedRegion *> expansions() const;

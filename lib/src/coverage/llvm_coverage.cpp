@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "coverage/llvm_mcdc.h"
 #include "coverage/llvm_segments.h"
 #include "support/checked.h"
 
@@ -15,8 +19,9 @@ namespace {
 
 using Kind = MappingRegion::Kind;
 
-constexpr size_t most_lines = size_t{1} << 26; // of all sources together
-constexpr size_t most_nested = 256;            // expansions, one within the other
+// A source may have this many lines, and more for each of its regions.
+constexpr size_t most_lines = size_t{1} << 20, most_lines_of_region = 1000;
+constexpr size_t most_nested = 256; // expansions, one within the other
 
 int64_t signed_count(uint64_t count) {
   constexpr uint64_t most = std::numeric_limits<int64_t>::max();
@@ -40,9 +45,13 @@ struct Outcomes {
 // Where a branch is: the places of the expansions around it, outermost first, or its own place.
 using BranchPath = std::vector<SourcePlace>;
 
+// The place of a decision and the number of its conditions, which may differ where a macro stands.
+using DecisionKey = std::tuple<SourcePlace, SourcePlace, uint32_t>;
+
 struct FileRegions {
   std::vector<CountedRegion> regions;
   std::map<BranchPath, Outcomes> branches;
+  std::map<DecisionKey, McdcCoverage> decisions;
   std::vector<FunctionCoverage> functions;
 };
 
@@ -67,6 +76,10 @@ public:
       else if (region.kind != Kind::decision && files[region.file])
         files[region.file]->regions.push_back(each);
     }
+    const Decisions decisions = decisions_of(function);
+    left_out_ += decisions.left_out;
+    for (const Decision &each : decisions.decisions)
+      add_decision(files[each.region->region.file], each);
     if (!files[0])
       return;
     FunctionCoverage covered;
@@ -82,27 +95,63 @@ public:
 
   Coverage finish(Diagnostics &diagnostics) {
     Coverage out;
-    size_t lines = 0;
     for (auto &[path, file] : files_) {
       FileCoverage covered;
       covered.path = path;
+      const size_t most = most_lines + most_lines_of_region * file.regions.size();
       const auto segments = segments_of(std::move(file.regions));
-      if (segments && !segments->empty())
-        lines += segments->back().start.line - segments->front().start.line;
-      if (!segments || lines > most_lines) {
+      if (!segments || (!segments->empty() &&
+                        segments->back().start.line - segments->front().start.line > most)) {
         diagnostics.add(Severity::warning, "its mapping is not that of a source: left out", path);
         continue;
       }
       covered.lines = lines_of(*segments);
       add_branches(file.branches, covered);
+      add_decisions(file.decisions, covered);
       add_functions(std::move(file.functions), covered);
       if (!covered.lines.empty())
         out.files.push_back(std::move(covered));
     }
+    if (left_out_ > 0)
+      diagnostics.add(Severity::warning,
+                      fmt::format("MC/DC of {} decision{} is left out: more than 64 conditions, of "
+                                  "LLVM 18, or damaged",
+                                  left_out_, left_out_ == 1 ? "" : "s"));
     return out;
   }
 
 private:
+  // A condition of a template or of a macro's body counts as covered if it is so in one of them.
+  static void add_decision(FileRegions *file, const Decision &decision) {
+    if (!file)
+      return;
+    const MappingRegion &region = decision.region->region;
+    const auto [at, added] = file->decisions.try_emplace(
+        DecisionKey(region.start, region.end, decision.coverage.terms), decision.coverage);
+    if (!added) {
+      at->second.covered |= decision.coverage.covered;
+      at->second.folded &= decision.coverage.folded;
+    }
+  }
+
+  static void add_decisions(const std::map<DecisionKey, McdcCoverage> &decisions,
+                            FileCoverage &covered) {
+    auto line = covered.lines.begin();
+    for (const auto &[key, decision] : decisions) {
+      const uint32_t number = std::get<0>(key).line;
+      while (line != covered.lines.end() && line->line < number)
+        ++line;
+      if (line == covered.lines.end())
+        break;
+      if (line->line != number)
+        continue;
+      if (line->last_decision == 0)
+        line->first_decision = static_cast<uint32_t>(covered.decisions.size());
+      covered.decisions.push_back(decision);
+      line->last_decision = static_cast<uint32_t>(covered.decisions.size());
+    }
+  }
+
   FileRegions *file(const std::string &name) {
     const auto [at, added] = known_.try_emplace(name, nullptr);
     if (added)
@@ -171,6 +220,7 @@ private:
 
   const std::function<std::optional<std::string>(const std::string &)> &path_of_;
   std::map<std::string, FileRegions> files_;
+  size_t left_out_ = 0;                        // decisions
   std::map<std::string, FileRegions *> known_; // by name; null for files without a path
 };
 

@@ -283,10 +283,10 @@ Result<void> Collect::add_source_based() {
     return {};
   SourceResolver resolver(source_rules());
   resolver.begin_object("");
-  TALLY_TRY(collected,
-            collect_source_based(
-                inputs_.source_based,
-                [&](const std::string &name) { return resolver.resolve(name, ""); }, diagnostics_));
+  TALLY_TRY(collected, collect_source_based(
+                           inputs_.source_based,
+                           [&](const std::string &name) { return resolver.resolve(name, ""); },
+                           options_.policy, diagnostics_));
   out_.counted += collected.objects.size();
   TALLY_CHECK(sum_.add(std::move(collected.coverage)));
   keep(resolver);

@@ -79,17 +79,26 @@ bool is_object_file(std::string_view head) {
 Result<SourceBasedCoverage>
 collect_source_based(const SourceBasedInputs &inputs,
                      const std::function<std::optional<std::string>(const std::string &)> &path_of,
-                     Diagnostics &diagnostics) {
+                     MergePolicy policy, Diagnostics &diagnostics) {
   std::vector<ReadProfile> profiles;
   std::set<std::string> build_ids;
   bool all_have_ids = true;
   for (const std::string &path : inputs.profiles) {
-    TALLY_TRY(profile, read_profile(path));
-    for (const llvm::ProfileImage &image : profile.profile.images) {
+    // A program that is killed while it writes leaves a truncated profile.
+    auto profile = read_profile(path);
+    if (!profile) {
+      const Error &error = profile.error();
+      if (policy == MergePolicy::strict || (profiles.empty() && &path == &inputs.profiles.back()))
+        return fail(error);
+      diagnostics.add(Severity::warning, error.message + ": the profile is left out", error.source,
+                      error.where);
+      continue;
+    }
+    for (const llvm::ProfileImage &image : profile->profile.images) {
       build_ids.insert(image.build_ids.begin(), image.build_ids.end());
       all_have_ids &= !image.build_ids.empty();
     }
-    profiles.push_back(std::move(profile));
+    profiles.push_back(std::move(*profile));
   }
   std::vector<CoverageObject> objects;
   for (const std::string &path : inputs.objects) {

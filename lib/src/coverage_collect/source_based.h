@@ -9,6 +9,7 @@
 
 #include <tally/coverage.h>
 #include <tally/diagnostics.h>
+#include <tally/merge.h>
 #include <tally/result.h>
 
 namespace tally {
@@ -30,11 +31,11 @@ bool is_source_profile(std::string_view head);
 bool is_object_file(std::string_view head);
 
 // Reads the profiles, and the coverage of all sources for which `path_of` returns a path. Reports
-// single objects and functions that cannot be used. Errors: those of reading the profiles; no_data
-// if no object has a mapping.
+// single profiles, objects and functions that cannot be used. Errors: that of a profile if all are
+// unusable, or if the policy is strict; no_data if no object has a mapping.
 Result<SourceBasedCoverage>
 collect_source_based(const SourceBasedInputs &inputs,
                      const std::function<std::optional<std::string>(const std::string &)> &path_of,
-                     Diagnostics &diagnostics);
+                     MergePolicy policy, Diagnostics &diagnostics);
 
 } // namespace tally

@@ -18,6 +18,8 @@ CoverageTotals &CoverageTotals::operator+=(const CoverageTotals &more) {
   branches_taken += more.branches_taken;
   outcomes += more.outcomes;
   outcomes_covered += more.outcomes_covered;
+  mcdc += more.mcdc;
+  mcdc_covered += more.mcdc_covered;
   return *this;
 }
 
@@ -36,6 +38,10 @@ CoverageTotals totals_of(const FileCoverage &file) {
   for (const ConditionCoverage &condition : file.conditions) {
     out.outcomes += condition.outcomes();
     out.outcomes_covered += condition.covered();
+  }
+  for (const McdcCoverage &decision : file.decisions) {
+    out.mcdc += decision.conditions();
+    out.mcdc_covered += decision.conditions_covered();
   }
   return out;
 }
@@ -92,6 +98,11 @@ Coverage coverage_since(Coverage now, const Coverage &before) {
         conditions[i].when_true &= ~old_conditions[i].when_true;
         conditions[i].when_false &= ~old_conditions[i].when_false;
       }
+      const auto old_decisions = old->decisions_of(*at);
+      for (size_t i = 0;
+           i < std::min<size_t>(line.last_decision - line.first_decision, old_decisions.size());
+           ++i)
+        file.decisions[line.first_decision + i].covered &= ~old_decisions[i].covered;
     }
     for (FunctionCoverage &function : file.functions)
       for (const FunctionCoverage &each : old->functions)

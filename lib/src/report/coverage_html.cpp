@@ -115,12 +115,9 @@ void put_share(TextSink &to, uint64_t part, uint64_t whole, const HtmlOptions &o
 
 void put_totals(TextSink &to, const CoverageTotals &totals, const HtmlOptions &options) {
   to.put("<table class=totals>\n<caption>Totals</caption>\n<tbody>\n");
-  for (const CoverageMetric &metric : metrics_of(totals)) {
-    if (metric.whole == 0 && metric.name == "conditions")
-      continue;
+  for (const CoverageMetric &metric : shown_metrics(totals, totals)) {
     to.put("<tr><th>");
-    to.put(static_cast<char>(metric.name[0] - 'a' + 'A'));
-    to.put(metric.name.substr(1));
+    to.put(title_of(metric));
     put_share(to, metric.part, metric.whole, options);
     to.put('\n');
   }

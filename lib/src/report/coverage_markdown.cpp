@@ -31,12 +31,11 @@ std::string name_in_table(std::string_view name) {
 }
 
 std::string row_of(const FileCoverage &file, const CoverageTotals &totals, std::string_view root,
-                   bool conditions) {
+                   const CoverageTotals &all) {
   constexpr size_t most_ranges = 8;
   std::string row = "| " + name_in_table(relative_path(file.path, root)) + " |";
-  for (const CoverageMetric &metric : metrics_of(totals))
-    if (metric.name != "conditions" || conditions)
-      row += ' ' + share_with_counts(metric) + " |";
+  for (const CoverageMetric &metric : shown_metrics(totals, all))
+    row += ' ' + share_with_counts(metric) + " |";
   return row + ' ' + missing_ranges(file, most_ranges) + " |\n";
 }
 
@@ -66,19 +65,20 @@ std::string to_markdown(const Coverage &coverage, std::string_view root) {
   // A long table is folded, because it would hide the rest of the build's summary.
   constexpr size_t most_open = 30;
   const bool folded = rows.size() > most_open;
-  const bool conditions = all.outcomes > 0;
   if (folded)
     out += fmt::format("\n<details><summary>{} files</summary>\n", rows.size());
-  out += "\n| file | lines | functions | branches |";
-  out += conditions ? " conditions |" : "";
-  out += " lines not run |\n|:--|--:|--:|--:|";
-  out += conditions ? "--:|" : "";
-  out += ":--|\n";
+  out += "\n| file |";
+  std::string line_below = "|:--|";
+  for (const CoverageMetric &metric : shown_metrics(all, all)) {
+    out += fmt::format(" {} |", metric.name);
+    line_below += "--:|";
+  }
+  out += " lines not run |\n" + line_below + ":--|\n";
   // GitHub accepts 1 MiB. The remainder is left for other output of the same step.
   constexpr size_t most_bytes = 1'000'000;
   size_t shown = 0;
   for (const Row &row : rows) {
-    std::string line = row_of(*row.file, row.totals, root, conditions);
+    std::string line = row_of(*row.file, row.totals, root, all);
     if (out.size() + line.size() > most_bytes)
       break;
     out += line;

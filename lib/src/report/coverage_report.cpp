@@ -65,11 +65,10 @@ std::string missing_ranges(const FileCoverage &file, size_t most) {
 }
 
 namespace {
-std::vector<std::string> cells_of(const CoverageTotals &totals, bool with_conditions,
+std::vector<std::string> cells_of(const CoverageTotals &totals, const CoverageTotals &all,
                                   std::string name, std::string missing) {
   std::vector<std::string> cells{std::move(name)};
-  const auto metrics = metrics_of(totals);
-  for (const CoverageMetric &metric : std::span(metrics).first(with_conditions ? 4 : 3)) {
+  for (const CoverageMetric &metric : shown_metrics(totals, all)) {
     cells.push_back(share_text(metric.part, metric.whole));
     if (metric.name == "lines")
       cells.push_back(fmt::format("{}/{}", metric.part, metric.whole));
@@ -193,22 +192,25 @@ Result<FileOrder> file_order_of(std::string_view word) {
 std::string to_text(const Coverage &coverage, std::string_view root, const TextOptions &options,
                     FileOrder order) {
   const CoverageTotals totals = totals_of(coverage);
-  const bool conditions = totals.outcomes > 0;
   TextTable text;
   text.cut_text();
   text.add_column("file", false);
-  for (const char *title : {"lines", "", "functions", "branches"})
-    text.add_column(title, true);
-  if (conditions)
-    text.add_column("conditions", true);
+  size_t columns = 0; // their width, with the blanks before them
+  for (const CoverageMetric &metric : shown_metrics(totals, totals)) {
+    text.add_column(std::string(metric.name), true);
+    if (metric.name == "lines")
+      text.add_column("", true);
+    else
+      columns += 2 + metric.name.size();
+  }
   text.add_column("lines not run", false);
   text.let_last_give_way();
 
   // The name gets the width that the titles and numbers leave. The widest numbers are in the row of
   // the totals.
   const size_t others =
-      fmt::formatted_size("  100.0%  {}/{}  functions  branches{}  lines not run",
-                          totals.lines_executed, totals.lines, conditions ? "  conditions" : "");
+      fmt::formatted_size("  100.0%  {}/{}  lines not run", totals.lines_executed, totals.lines) +
+      columns;
   constexpr size_t least_name = 16;
   const size_t name_width =
       options.width == 0
@@ -222,11 +224,11 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   };
   const std::vector<const FileCoverage *> files = in_order(coverage, order);
   for (const FileCoverage *file : std::span(files).first(shown))
-    text.add_row(cells_of(totals_of(*file), conditions, shown_name(relative_path(file->path, root)),
+    text.add_row(cells_of(totals_of(*file), totals, shown_name(relative_path(file->path, root)),
                           missing_ranges(*file)));
   for (const auto &[path, folder] : folders_to_show(coverage, root))
-    text.add_subtotal(cells_of(folder.totals, conditions, shown_name(path), ""));
-  text.add_total(cells_of(totals, conditions, "TOTAL", ""));
+    text.add_subtotal(cells_of(folder.totals, totals, shown_name(path), ""));
+  text.add_total(cells_of(totals, totals, "TOTAL", ""));
   return text.render(options.limit, options.width);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tally/coverage.h>
 
@@ -14,13 +15,34 @@ struct CoverageMetric {
   uint64_t part = 0, whole = 0;
 };
 
-// Returns the metrics of the totals. Conditions are last, because they are omitted if no file has
-// any.
-inline std::array<CoverageMetric, 4> metrics_of(const CoverageTotals &totals) {
+// Returns the metrics of the totals. Conditions and MC/DC are last, because they are omitted if no
+// file has any.
+inline std::array<CoverageMetric, 5> metrics_of(const CoverageTotals &totals) {
   return {{{"lines", totals.lines_executed, totals.lines},
            {"functions", totals.functions_executed, totals.functions},
            {"branches", totals.branches_taken, totals.branches},
-           {"conditions", totals.outcomes_covered, totals.outcomes}}};
+           {"conditions", totals.outcomes_covered, totals.outcomes},
+           {"MC/DC", totals.mcdc_covered, totals.mcdc}}};
+}
+
+// Returns those of a file's or a directory's metrics that tables show, given the totals of all.
+inline std::vector<CoverageMetric> shown_metrics(const CoverageTotals &totals,
+                                                 const CoverageTotals &all) {
+  constexpr size_t always = 3;
+  const auto metrics = metrics_of(totals), of_all = metrics_of(all);
+  std::vector<CoverageMetric> out;
+  for (size_t i = 0; i < metrics.size(); ++i)
+    if (i < always || of_all[i].whole > 0)
+      out.push_back(metrics[i]);
+  return out;
+}
+
+// Returns the metric's name as a title: "Lines".
+inline std::string title_of(const CoverageMetric &metric) {
+  std::string out(metric.name);
+  if (out[0] >= 'a' && out[0] <= 'z')
+    out[0] = static_cast<char>(out[0] - 'a' + 'A');
+  return out;
 }
 
 // Returns "83.3% (5/6)", or "-" if metric.whole is 0.

@@ -53,16 +53,20 @@ private:
     sum_.branches.insert(sum_.branches.end(), branches.begin(), branches.end());
     const auto conditions = from.conditions_of(line);
     sum_.conditions.insert(sum_.conditions.end(), conditions.begin(), conditions.end());
+    const auto decisions = from.decisions_of(line);
+    sum_.decisions.insert(sum_.decisions.end(), decisions.begin(), decisions.end());
     end_line();
   }
   void begin_line(const LineCoverage &line) {
     sum_.lines.push_back(line);
     sum_.lines.back().first_branch = static_cast<uint32_t>(sum_.branches.size());
     sum_.lines.back().first_condition = static_cast<uint32_t>(sum_.conditions.size());
+    sum_.lines.back().first_decision = static_cast<uint32_t>(sum_.decisions.size());
   }
   void end_line() {
     sum_.lines.back().last_branch = static_cast<uint32_t>(sum_.branches.size());
     sum_.lines.back().last_condition = static_cast<uint32_t>(sum_.conditions.size());
+    sum_.lines.back().last_decision = static_cast<uint32_t>(sum_.decisions.size());
   }
 
   Result<void> add_lines();
@@ -126,6 +130,21 @@ Result<void> FileSum::add_line(const LineCoverage &left, const LineCoverage &rig
       condition.when_false |= more_conditions[i].when_false;
     }
     sum_.conditions.push_back(condition);
+  }
+  // Which conditions decided is not known of several runs together, only of each.
+  const auto decisions = a_.decisions_of(left), more_decisions = b_.decisions_of(right);
+  for (size_t i = 0; i < std::max(decisions.size(), more_decisions.size()); ++i) {
+    McdcCoverage decision = i < decisions.size() ? decisions[i] : more_decisions[i];
+    if (i < decisions.size() && i < more_decisions.size()) {
+      if (decision.terms != more_decisions[i].terms)
+        TALLY_CHECK(differ(Severity::note,
+                           "a decision has different conditions in different objects", left.line,
+                           "decisions differ"));
+      decision.terms = std::max(decision.terms, more_decisions[i].terms);
+      decision.covered |= more_decisions[i].covered;
+      decision.folded &= more_decisions[i].folded;
+    }
+    sum_.decisions.push_back(decision);
   }
   end_line();
   return fits ? Result<void>() : overflow(left.line);

@@ -19,7 +19,8 @@ namespace {
 
 // Records what the coverage has and the file cannot hold.
 struct Lost {
-  bool tests = false, functions = false, start_lines = false, ends = false, conditions = false;
+  bool tests = false, functions = false, start_lines = false, ends = false, conditions = false,
+       decisions = false;
   bool no_line = false, negative = false, text = false, blocks = false;
 
   std::vector<std::string> phrases() const {
@@ -34,6 +35,7 @@ struct Lost {
         "the separate start lines of functions with the same name (their sum is written)");
     add(ends, "the last lines of functions (this version of the layout has none)");
     add(conditions, "conditions (this version of the layout has none)");
+    add(decisions, "MC/DC");
     add(no_line, "lines without a line number");
     add(negative, negative_counts_lost);
     add(text, "names and paths that are empty or not valid UTF-8 (changed)");
@@ -155,6 +157,7 @@ void Writer::line(const FileCoverage &file, const LineCoverage &line) {
     else
       lost_.conditions = true;
   }
+  lost_.decisions |= line.last_decision > line.first_decision;
   if (!since(Version::v0_5))
     to_.put(", \"gcovr/noncode\": false");
   if (version_ == Version::v0_3)

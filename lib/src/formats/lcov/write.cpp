@@ -156,7 +156,8 @@ void Writer::branches(const FileCoverage &file) {
 void Writer::lines(const FileCoverage &file) {
   uint64_t found = 0, ran = 0;
   for (const LineCoverage &line : file.lines) {
-    lost_.conditions |= line.last_condition > line.first_condition;
+    lost_.conditions |=
+        line.last_condition > line.first_condition || line.last_decision > line.first_decision;
     if (line.line == 0) {
       lost_.no_line = true;
       continue;

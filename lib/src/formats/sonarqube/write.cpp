@@ -39,6 +39,8 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
     out.lost.push_back("the counts of branches (the number of branches taken is written)");
   if (totals.outcomes > 0)
     out.lost.push_back("the terms of conditions");
+  if (totals.mcdc > 0)
+    out.lost.push_back("MC/DC");
   if (!coverage.tests.empty())
     out.lost.push_back("the coverage of each test");
   if (line_0)

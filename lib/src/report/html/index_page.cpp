@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "report/coverage_text.h"
 #include "report/html/pages.h"
 #include "report/html/text.h"
 
@@ -16,7 +17,6 @@ public:
       : coverage_(coverage), files_(files), options_(options), to_(out) {
     for (const PageFile &file : files)
       all_ += file.totals;
-    conditions_ = all_.outcomes > 0;
   }
 
   void write() {
@@ -50,29 +50,28 @@ private:
     to_.put(" class=shares>\n<caption>");
     to_.put(name);
     to_.put("s</caption>\n<colgroup><col class=c-name><col class=c-share><col class=c-of>"
-            "<col class=c-missing><col class=c-share><col class=c-of><col class=c-share>"
-            "<col class=c-of>");
-    if (conditions_)
+            "<col class=c-missing>");
+    const std::vector<CoverageMetric> metrics = shown_metrics(all_, all_);
+    for (size_t i = 1; i < metrics.size(); ++i)
       to_.put("<col class=c-share><col class=c-of>");
     to_.put("</colgroup>\n<thead><tr><th scope=col data-cell=0 data-sort=text>");
     to_.put(name);
     to_.put("<th scope=colgroup colspan=2 data-cell=2 data-sort=share>Lines"
-            "<th scope=col data-cell=3 data-sort=number>Not run"
-            "<th scope=colgroup colspan=2 data-cell=5 data-sort=share>Functions"
-            "<th scope=colgroup colspan=2 data-cell=7 data-sort=share>Branches");
-    if (conditions_)
-      to_.put("<th scope=colgroup colspan=2 data-cell=9 data-sort=share>Conditions");
+            "<th scope=col data-cell=3 data-sort=number>Not run");
+    for (size_t i = 1; i < metrics.size(); ++i)
+      to_.put(fmt::format("<th scope=colgroup colspan=2 data-cell={} data-sort=share>{}", 2 * i + 3,
+                          title_of(metrics[i])));
     to_.put("</thead>\n");
   }
 
   void numbers(const CoverageTotals &totals) {
-    put_share(to_, totals.lines_executed, totals.lines, options_);
-    to_.put("<td>");
-    to_.put(totals.lines - totals.lines_executed);
-    put_share(to_, totals.functions_executed, totals.functions, options_);
-    put_share(to_, totals.branches_taken, totals.branches, options_);
-    if (conditions_)
-      put_share(to_, totals.outcomes_covered, totals.outcomes, options_);
+    for (const CoverageMetric &metric : shown_metrics(totals, all_)) {
+      put_share(to_, metric.part, metric.whole, options_);
+      if (metric.name == "lines") {
+        to_.put("<td>");
+        to_.put(metric.whole - metric.part);
+      }
+    }
     to_.put('\n');
   }
 
@@ -134,7 +133,6 @@ private:
   const HtmlOptions &options_;
   TextSink to_;
   CoverageTotals all_;
-  bool conditions_ = false;
 };
 
 } // namespace

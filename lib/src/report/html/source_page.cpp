@@ -50,6 +50,8 @@ public:
             "or condition</span> <span class=m>did not run</span>");
     if (page_.totals.outcomes > 0)
       to_.put(" <span>3/4c: outcomes of conditions</span>");
+    if (page_.totals.mcdc > 0)
+      to_.put(" <span>3/4m: conditions shown to decide alone (MC/DC)</span>");
     to_.put("</p>\n");
     source();
     to_.put("</main>\n");
@@ -183,8 +185,12 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
     const bool partial =
         std::ranges::any_of(file_.branches_of(*line),
                             [](const BranchCoverage &b) { return b.count == 0 && !b.throws; }) ||
-        std::ranges::any_of(file_.conditions_of(*line),
-                            [](const ConditionCoverage &c) { return c.covered() < c.outcomes(); });
+        std::ranges::any_of(
+            file_.conditions_of(*line),
+            [](const ConditionCoverage &c) { return c.covered() < c.outcomes(); }) ||
+        std::ranges::any_of(file_.decisions_of(*line), [](const McdcCoverage &d) {
+          return d.conditions_covered() < d.conditions();
+        });
     to_.put(partial ? " class=p" : " class=x");
   }
   to_.put("><th><a href=#L");
@@ -248,9 +254,10 @@ void SourcePage::branch(const LineCoverage &line, const BranchCoverage &branch, 
 void SourcePage::details(const LineCoverage &line) {
   const auto branches = file_.branches_of(line);
   const auto conditions = file_.conditions_of(line);
-  if (branches.empty() && conditions.empty())
+  const auto decisions = file_.decisions_of(line);
+  if (branches.empty() && conditions.empty() && decisions.empty())
     return;
-  uint64_t taken = 0, outcomes = 0, covered = 0;
+  uint64_t taken = 0, outcomes = 0, covered = 0, terms = 0, alone = 0;
   for (const BranchCoverage &branch : branches)
     taken += branch.count != 0;
   // Two branches are the outcomes of one decision, and their sum is the base of the percentages.
@@ -262,13 +269,20 @@ void SourcePage::details(const LineCoverage &line) {
     outcomes += condition.outcomes();
     covered += condition.covered();
   }
-  const bool full = taken == branches.size() && covered == outcomes;
+  for (const McdcCoverage &decision : decisions) {
+    terms += decision.conditions();
+    alone += decision.conditions_covered();
+  }
+  const bool full = taken == branches.size() && covered == outcomes && alone == terms;
   to_.put(full ? "<details class=full><summary>" : "<details><summary>");
   if (!branches.empty())
     to_.put(fmt::format("{}/{}", taken, branches.size()));
   if (!conditions.empty())
     to_.put(fmt::format("{}<span title=\"outcomes of conditions\">{}/{}c</span>",
                         branches.empty() ? "" : " ", covered, outcomes));
+  if (!decisions.empty())
+    to_.put(fmt::format("{}<span title=\"conditions shown to decide alone (MC/DC)\">{}/{}m</span>",
+                        branches.empty() && conditions.empty() ? "" : " ", alone, terms));
   to_.put("</summary><div>");
   if (!branches.empty()) {
     to_.put("Branches:<ol start=0>");
@@ -287,6 +301,14 @@ void SourcePage::details(const LineCoverage &line) {
         if ((((outcome ? condition.when_true : condition.when_false) >> term) & 1) == 0)
           to_.put(fmt::format("<li class=m>term {} never decided the result while it was {}", term,
                               outcome));
+    to_.put("</ul>");
+  }
+  for (const McdcCoverage &decision : decisions) {
+    to_.put(fmt::format("MC/DC: {} of {} conditions<ul>", decision.conditions_covered(),
+                        decision.conditions()));
+    for (uint32_t term = 0; term < decision.terms; ++term)
+      if (((decision.covered | decision.folded) >> term & 1) == 0)
+        to_.put(fmt::format("<li class=m>no two runs differ in condition {} alone", term));
     to_.put("</ul>");
   }
   to_.put("</div></details>");
