@@ -60,7 +60,7 @@ TEST(WhyUncertain, NamesTheFunctionsThatThreadsAreIn) {
   ObjectFiles object = files_of_object("/b.gcda");
   object.live = std::make_shared<LiveCounters>(std::move(live));
   Coverage coverage;
-  coverage.files.push_back({"/b.cpp", {{7, 1}}, {}, {}, {}});
+  coverage.files.push_back({"/b.cpp", {{7, 1}}, {}, {}, {}, {}});
   coverage.files[0].lines[0].uncertain = 1;
   EXPECT_EQ(why_uncertain(coverage, std::vector{object}),
             "1 line is uncertain, because a thread is in B::B(int) (b.cpp:7)");

@@ -98,7 +98,7 @@ Result<void> FindInputs::add(const std::string &path) {
       list_of(path).push_back(path);
     return {};
   }
-  constexpr std::string_view raw_profile = ".profraw";
+  static constexpr std::string_view raw_profile = ".profraw";
   const auto wanted = [](std::string_view name) {
     return is_counters_name(name) || is_notes_name(name) || name.ends_with(raw_profile);
   };

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "formats/llvm/binary_ids.h"
+#include "formats/llvm/profile_version.h"
 #include "formats/llvm/source_profile.h"
 #include "support/byte_cursor.h"
 #include "support/md5.h"
@@ -10,10 +11,8 @@ namespace tally::llvm {
 
 namespace {
 
-constexpr std::string_view magic = "\xfflprofi\x81";
-constexpr uint64_t oldest = 5, newest = 13;
-constexpr uint64_t of_optimizer = uint64_t{1} << 56, byte_counters = uint64_t{1} << 60,
-                   has_second_summary = uint64_t{1} << 57, version_bits = 0xffffffff;
+constexpr std::string_view indexed_magic = "\xfflprofi\x81";
+constexpr uint64_t oldest_indexed = 5, newest_indexed = 13;
 
 class IndexedReader {
 public:
@@ -21,16 +20,16 @@ public:
       : bytes_(bytes), name_(name), from_(bytes) {}
 
   Result<SourceProfile> run() {
-    from_.take(magic.size());
+    from_.take(indexed_magic.size());
     const uint64_t version = from_.u64_whole();
     const uint64_t v = version & version_bits;
     if (version & of_optimizer)
       return fail(ErrorCode::unsupported,
                   "is a profile for the optimizer (-fprofile-generate), not of coverage", name_);
-    if (v < oldest || v > newest)
+    if (v < oldest_indexed || v > newest_indexed)
       return fail(ErrorCode::unsupported,
                   fmt::format("is an indexed profile of version {}: versions {} to {} are read", v,
-                              oldest, newest),
+                              oldest_indexed, newest_indexed),
                   name_);
     from_.u64_whole(); // unused
     from_.u64_whole(); // the kind of hash
@@ -143,7 +142,7 @@ private:
 
 } // namespace
 
-bool is_indexed_profile(std::string_view head) { return head.starts_with(magic); }
+bool is_indexed_profile(std::string_view head) { return head.starts_with(indexed_magic); }
 
 Result<SourceProfile> read_indexed_profile(std::string_view bytes, const std::string &name) {
   return IndexedReader(bytes, name).run();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "formats/llvm/binary_ids.h"
+#include "formats/llvm/profile_version.h"
 #include "formats/llvm/source_profile.h"
 #include "support/byte_cursor.h"
 
@@ -15,11 +16,7 @@ namespace {
 // "\xff", "lprofr" for 64-bit or "lprofR" for 32-bit programs, "\x81", as a number.
 constexpr uint64_t magic_64 = 0xff6c70726f667281, magic_32 = 0xff6c70726f665281;
 constexpr size_t unit = 8; // what parts are padded to
-constexpr uint64_t oldest = 5, newest = 11;
-
-// Flags above the version.
-constexpr uint64_t of_optimizer = uint64_t{1} << 56, byte_counters = uint64_t{1} << 60;
-constexpr uint64_t version_bits = 0xffffffff;
+constexpr uint64_t oldest_raw = 5, newest_raw = 11;
 
 std::optional<RecordLayout> layout_of(std::string_view bytes) {
   for (const bool big_endian : {false, true}) {
@@ -69,10 +66,10 @@ private:
                   name_);
     layout_.version = version & version_bits;
     layout_.has_byte_counters = (version & byte_counters) != 0;
-    if (layout_.version < oldest || layout_.version > newest)
+    if (layout_.version < oldest_raw || layout_.version > newest_raw)
       return fail(ErrorCode::unsupported,
                   fmt::format("is a raw profile of version {}: versions {} to {} are read",
-                              layout_.version, oldest, newest),
+                              layout_.version, oldest_raw, newest_raw),
                   name_);
     return read_body(from);
   }
