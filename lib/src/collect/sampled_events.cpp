@@ -120,14 +120,14 @@ bool has_clock(std::span<const SampledEvent> events) {
 }
 
 bool has_others(std::span<const SampledEvent> events) {
-  return std::ranges::any_of(events, [](const SampledEvent &each) { return !each.is_clock(); });
+  return std::ranges::any_of(events, [](const SampledEvent &event) { return !event.is_clock(); });
 }
 
 std::string names_of_others(std::span<const SampledEvent> events) {
   std::string out;
-  for (const SampledEvent &each : events)
-    if (!each.is_clock())
-      out += (out.empty() ? "" : ", ") + each.name;
+  for (const SampledEvent &event : events)
+    if (!event.is_clock())
+      out += (out.empty() ? "" : ", ") + event.name;
   return out;
 }
 

@@ -16,13 +16,10 @@ namespace tally {
 
 namespace {
 
-using llvm::CoverageObject;
-using llvm::ReadProfile;
-
-Result<ReadProfile> read_profile(const std::string &path) {
+Result<llvm::ReadProfile> read_profile(const std::string &path) {
   TALLY_TRY(source, ByteSource::open(path));
   TALLY_TRY(bytes, source->rest());
-  ReadProfile out;
+  llvm::ReadProfile out;
   out.path = path;
   out.is_indexed = llvm::is_indexed_profile(bytes);
   TALLY_TRY(profile, out.is_indexed ? llvm::read_indexed_profile(bytes, path)
@@ -44,10 +41,10 @@ bool is_linked(const std::string &path) {
 }
 
 // Returns the objects in directories that one of the profiles may belong to.
-Result<std::vector<CoverageObject>> objects_below(const std::vector<std::string> &folders,
-                                                  const std::set<std::string> &build_ids,
-                                                  Diagnostics &diagnostics) {
-  std::vector<CoverageObject> out;
+Result<std::vector<llvm::CoverageObject>> objects_below(const std::vector<std::string> &folders,
+                                                        const std::set<std::string> &build_ids,
+                                                        Diagnostics &diagnostics) {
+  std::vector<llvm::CoverageObject> out;
   for (const std::string &folder : folders) {
     TALLY_TRY(files, files_below(
                          folder, [](std::string_view) { return true; }, diagnostics));
@@ -55,7 +52,7 @@ Result<std::vector<CoverageObject>> objects_below(const std::vector<std::string>
       if (!is_linked(path))
         continue;
       Diagnostics findings;
-      for (CoverageObject &object : CoverageObject::read(path, findings))
+      for (llvm::CoverageObject &object : llvm::CoverageObject::read(path, findings))
         if (build_ids.empty() || object.build_id().empty() ||
             build_ids.contains(object.build_id())) {
           diagnostics.append(findings);
@@ -80,7 +77,7 @@ Result<SourceBasedCoverage>
 collect_source_based(const SourceBasedInputs &inputs,
                      const std::function<std::optional<std::string>(const std::string &)> &path_of,
                      MergePolicy policy, Diagnostics &diagnostics) {
-  std::vector<ReadProfile> profiles;
+  std::vector<llvm::ReadProfile> profiles;
   std::set<std::string> build_ids;
   bool all_have_ids = true;
   for (const std::string &path : inputs.profiles) {
@@ -100,9 +97,9 @@ collect_source_based(const SourceBasedInputs &inputs,
     }
     profiles.push_back(std::move(*profile));
   }
-  std::vector<CoverageObject> objects;
+  std::vector<llvm::CoverageObject> objects;
   for (const std::string &path : inputs.objects) {
-    std::vector<CoverageObject> read = CoverageObject::read(path, diagnostics);
+    std::vector<llvm::CoverageObject> read = llvm::CoverageObject::read(path, diagnostics);
     if (read.empty())
       diagnostics.add(Severity::warning,
                       "has no mapping of coverage: was it compiled with -fcoverage-mapping?", path);
@@ -116,10 +113,10 @@ collect_source_based(const SourceBasedInputs &inputs,
                 "no program or library with a mapping of coverage belongs to this profile: name it "
                 "by --object",
                 inputs.profiles.front());
-  for (const CoverageObject &object : objects)
+  for (const llvm::CoverageObject &object : objects)
     build_ids.erase(object.build_id());
   const bool all_known = std::ranges::none_of(
-      objects, [](const CoverageObject &object) { return object.build_id().empty(); });
+      objects, [](const llvm::CoverageObject &object) { return object.build_id().empty(); });
   if (all_known)
     for (const std::string &id : build_ids)
       diagnostics.add(
@@ -129,7 +126,7 @@ collect_source_based(const SourceBasedInputs &inputs,
   SourceBasedCoverage out;
   out.coverage = llvm::coverage_of(llvm::count_functions(objects, profiles, diagnostics), path_of,
                                    diagnostics);
-  for (const CoverageObject &object : objects)
+  for (const llvm::CoverageObject &object : objects)
     out.objects.push_back(object.name());
   return out;
 }
