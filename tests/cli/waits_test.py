@@ -47,7 +47,8 @@ class WaitsTest(ProfileCase):
                 self.assertAlmostEqual(measured, way.waited, delta=0.02 * way.waited + 3e6)
                 self.assertLessEqual(row["wait"], way.waited)
                 if name in TIMED:
-                    self.assertAlmostEqual(row["waits"], way.waits, delta=2)
+                    # On a busy machine, a thread also waits for pages.
+                    self.assertIn(row["waits"], range(way.waits - 2, way.waits + 9))
                 else:  # what it waits for may have happened already
                     self.assertGreaterEqual(row["waits"], way.waits // 2)
 
