@@ -9,7 +9,7 @@
 namespace tally::llvm {
 
 size_t RecordLayout::size() const {
-  constexpr size_t unit = 8;
+  constexpr size_t whole = 8;                             // bytes to which records are padded
   size_t bytes = 2 * sizeof(uint64_t) + 3 * pointer_size; // hashes; counters, function, values
   if (version >= 9)
     bytes += pointer_size; // bitmap
@@ -20,7 +20,7 @@ size_t RecordLayout::size() const {
     bytes += sizeof(uint16_t); // the size of a wave
   if (version >= 9)
     bytes = (bytes + 3) / 4 * 4 + sizeof(uint32_t); // bytes of the bitmap
-  return (bytes + unit - 1) / unit * unit;
+  return (bytes + whole - 1) / whole * whole;
 }
 
 namespace {
