@@ -142,7 +142,7 @@ class LlvmCorpusTest(unittest.TestCase):
                 folder = self.unpacked(case)
                 expected = files_of((folder / "export.lcov").read_text())
                 found = self.measured(folder, ["."], expected, search=True)
-                # Of Clang 13, the profiles of these executables have no build ids.
+                # With Clang 13, the profiles of these executables have no build ids.
                 first, second = (3, 3) if case.parent.name == "clang13" else (1, 2)
                 sources = [f"{BUILT_IN}/mains/{name}.c" for name in ("m1", "m2", "lib")]
                 counts = [sorted(found[source].functions.elements()) for source in sources]

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "support/checked.h"
-#include "support/hash.h"
 
 namespace tally::llvm {
 
@@ -29,13 +28,13 @@ struct Counts {
   std::vector<uint64_t> values;
   std::string bitmap;
 
-  void add(const CounterRecord &more) {
-    values.resize(std::max(values.size(), more.counts.size()));
-    for (size_t i = 0; i < more.counts.size(); ++i)
-      values[i] = saturated_sum(values[i], more.counts[i]);
-    bitmap.resize(std::max(bitmap.size(), more.bitmap.size()));
-    for (size_t i = 0; i < more.bitmap.size(); ++i)
-      bitmap[i] = static_cast<char>(bitmap[i] | more.bitmap[i]);
+  void add(std::span<const uint64_t> more, std::string_view more_bits) {
+    values.resize(std::max(values.size(), more.size()));
+    for (size_t i = 0; i < more.size(); ++i)
+      values[i] = saturated_sum(values[i], more[i]);
+    bitmap.resize(std::max(bitmap.size(), more_bits.size()));
+    for (size_t i = 0; i < more_bits.size(); ++i)
+      bitmap[i] = static_cast<char>(bitmap[i] | more_bits[i]);
   }
 };
 
@@ -43,7 +42,7 @@ struct Counts {
 class Pool {
 public:
   void add(const CounterRecord &record) {
-    counts_[record.name_hash][record.function_hash].add(record);
+    counts_[record.name_hash][record.function_hash].add(record.counts, record.bitmap);
   }
   // Returns the counts of the versions of a function; null if it is unknown.
   const std::map<uint64_t, Counts> *of(uint64_t name_hash) const {
@@ -256,7 +255,7 @@ private:
         has_others |= at == versions->end();
         if (at != versions->end()) {
           now_.insert(pool);
-          counts.add({0, 0, at->second.values, at->second.bitmap});
+          counts.add(at->second.values, at->second.bitmap);
         }
       }
     if (!is_known && has_others) {
@@ -287,9 +286,7 @@ private:
       const auto false_count = evaluation.value(region.false_count);
       if (!count || !false_count)
         return std::nullopt;
-      const bool is_counted = region.kind != MappingRegion::Kind::branch &&
-                              region.kind != MappingRegion::Kind::decision;
-      if (is_first && is_counted) {
+      if (is_first && region.is_stretch()) {
         out.count = not_negative(*count);
         is_first = false;
       }
@@ -344,8 +341,8 @@ private:
     std::set<size_t> pools; // that have counts of it
   };
   std::map<std::pair<std::string, std::vector<std::string_view>>, Known> known_functions_;
-  // Of the function that is being counted: the pools that have counts of it, and whether it is a
-  // dummy.
+  // These describe the function that is being counted: the pools that have counts of it, and
+  // whether it is a dummy.
   std::set<size_t> now_;
   bool is_dummy_now_ = false;
 };

@@ -73,7 +73,7 @@ public:
         last_line = std::max(last_line, region.end.line);
       if (region.kind == Kind::branch)
         add_branch(files, expansions, each);
-      else if (region.kind != Kind::decision && files[region.file])
+      else if (region.is_stretch() && files[region.file])
         files[region.file]->regions.push_back(each);
     }
     const Decisions decisions = decisions_of(function);
@@ -84,9 +84,8 @@ public:
       return;
     FunctionCoverage covered;
     covered.name = function.name;
-    const auto first = std::ranges::find_if(function.regions, [](const CountedRegion &each) {
-      return each.region.kind != Kind::branch && each.region.kind != Kind::decision;
-    });
+    const auto first = std::ranges::find_if(
+        function.regions, [](const CountedRegion &each) { return each.region.is_stretch(); });
     covered.start_line = first->region.start.line;
     covered.end_line = std::max(last_line, covered.start_line);
     covered.count = signed_count(function.count);
@@ -134,22 +133,31 @@ private:
     }
   }
 
-  static void add_decisions(const std::map<DecisionKey, McdcCoverage> &decisions,
-                            FileCoverage &covered) {
+  // Calls put(line, row) for each row, in the order of lines, whose line has a count. Others lie in
+  // a skipped region. `line_of` returns the line of a row.
+  template <class Rows, class LineOf, class Put>
+  static void put_on_lines(const Rows &rows, FileCoverage &covered, LineOf line_of, Put put) {
     auto line = covered.lines.begin();
-    for (const auto &[key, decision] : decisions) {
-      const uint32_t number = std::get<0>(key).line;
-      while (line != covered.lines.end() && line->line < number)
+    for (const auto &row : rows) {
+      while (line != covered.lines.end() && line->line < line_of(row))
         ++line;
       if (line == covered.lines.end())
-        break;
-      if (line->line != number)
-        continue;
-      if (line->last_decision == 0)
-        line->first_decision = static_cast<uint32_t>(covered.decisions.size());
-      covered.decisions.push_back(decision);
-      line->last_decision = static_cast<uint32_t>(covered.decisions.size());
+        return;
+      if (line->line == line_of(row))
+        put(*line, row);
     }
+  }
+
+  static void add_decisions(const std::map<DecisionKey, McdcCoverage> &decisions,
+                            FileCoverage &covered) {
+    put_on_lines(
+        decisions, covered, [](const auto &row) { return std::get<0>(row.first).line; },
+        [&](LineCoverage &line, const auto &row) {
+          if (line.last_decision == 0)
+            line.first_decision = static_cast<uint32_t>(covered.decisions.size());
+          covered.decisions.push_back(row.second);
+          line.last_decision = static_cast<uint32_t>(covered.decisions.size());
+        });
   }
 
   FileRegions *file(const std::string &name) {
@@ -181,24 +189,20 @@ private:
   }
 
   static void add_branches(const std::map<BranchPath, Outcomes> &branches, FileCoverage &covered) {
-    auto line = covered.lines.begin();
-    for (const auto &[path, outcomes] : branches) {
-      while (line != covered.lines.end() && line->line < path.front().line)
-        ++line;
-      if (line == covered.lines.end())
-        break;
-      if (line->line != path.front().line)
-        continue; // within a skipped region
-      if (line->last_branch == 0)
-        line->first_branch = static_cast<uint32_t>(covered.branches.size());
-      if (outcomes.has_true)
-        covered.branches.push_back({signed_count(outcomes.if_true), false, false});
-      if (outcomes.has_false)
-        covered.branches.push_back({signed_count(outcomes.if_false), false, false});
-      line->last_branch = static_cast<uint32_t>(covered.branches.size());
-      if (line->last_branch == line->first_branch)
-        line->first_branch = line->last_branch = 0;
-    }
+    put_on_lines(
+        branches, covered, [](const auto &row) { return row.first.front().line; },
+        [&](LineCoverage &line, const auto &row) {
+          const Outcomes &outcomes = row.second;
+          if (line.last_branch == 0)
+            line.first_branch = static_cast<uint32_t>(covered.branches.size());
+          if (outcomes.has_true)
+            covered.branches.push_back({signed_count(outcomes.if_true), false, false});
+          if (outcomes.has_false)
+            covered.branches.push_back({signed_count(outcomes.if_false), false, false});
+          line.last_branch = static_cast<uint32_t>(covered.branches.size());
+          if (line.last_branch == line.first_branch)
+            line.first_branch = line.last_branch = 0;
+        });
   }
 
   // Functions with the same name and place, of which one is in an anonymous namespace or static,

@@ -47,7 +47,7 @@ public:
 
   explicit Ways(std::vector<Next> next) : next_(std::move(next)), nodes_(next_.size()) {}
 
-  // Numbers the ways. Returns nothing if it is no graph without cycles, or has too many of them.
+  // Numbers the ways. Returns nothing if the graph has a cycle or too many ways.
   std::optional<size_t> number(size_t most) {
     for (const Next &next : next_)
       for (const int32_t id : next) {

@@ -17,7 +17,7 @@ constexpr size_t most_active = size_t{1} << 14; // regions, one within the other
 void unite_equal_places(std::vector<CountedRegion> &regions) {
   const auto order = [](const CountedRegion &each) {
     const MappingRegion &r = each.region;
-    // Of regions with the same start, the outer one comes first.
+    // The outer one of two regions with the same start comes first.
     return std::tuple(r.start, ~r.end.line, ~r.end.column, r.kind);
   };
   std::ranges::stable_sort(regions, {}, order);

@@ -6,14 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "formats/llvm/profile_version.h"
+
 namespace tally::live {
 
 namespace {
 
-constexpr uint64_t raw_version = 8;                       // of Clang 13 and 14
-constexpr uint64_t version_bits = 0x00ffffffffffffff;     // the rest of the word are flags
-constexpr uint64_t bytes_as_counters = uint64_t{1} << 60; // -mllvm -enable-single-byte-coverage
-constexpr uint64_t record_size = 48;                      // of a function, with 64-bit pointers
+constexpr uint64_t raw_version = 8;                   // of Clang 13 and 14
+constexpr uint64_t version_bits = 0x00ffffffffffffff; // the rest of the word are flags
+constexpr uint64_t record_size = 48;                  // of a function, with 64-bit pointers
 constexpr uint64_t most_section = uint64_t{1} << 32;
 
 class RawWriter {
@@ -38,7 +39,7 @@ public:
                      fmt::format("its counters have version {}; known is version {}, of Clang 13 "
                                  "and 14",
                                  version & version_bits, raw_version));
-    if (version & bytes_as_counters)
+    if (version & llvm::byte_counters)
       return refused(ErrorCode::unsupported, "its counters have one byte each, which is not known");
     const uint64_t data_size = size_of(places.source_data),
                    counter_bytes = size_of(places.source_counters),

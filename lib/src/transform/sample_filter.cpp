@@ -113,14 +113,18 @@ Slice slice_of(const StackProfile &profile, uint64_t from, uint64_t to) {
   return out;
 }
 
+bool is_wanted(const StackProfile &profile, const Thread &thread, const SampleFilter &wanted) {
+  return wanted.thread == profile.strings[thread.name] ||
+         wanted.thread == std::to_string(thread.tid);
+}
+
 bool overlaps(const Pass &pass, uint64_t from, uint64_t to) {
   return pass.begin_ns < to && pass.end_ns > from;
 }
 
 bool is_wanted(const StackProfile &profile, const Pass &pass, const SampleFilter &wanted) {
   const auto is_of_thread = [&](const Thread &thread) {
-    return thread.tid == pass.tid && (wanted.thread == profile.strings[thread.name] ||
-                                      wanted.thread == std::to_string(thread.tid));
+    return thread.tid == pass.tid && is_wanted(profile, thread, wanted);
   };
   const auto is_in_part = [&](const Part &part) {
     return part.number == wanted.part && overlaps(pass, part.begin_ns, part.end_ns);
@@ -134,8 +138,7 @@ bool is_wanted(const StackProfile &profile, const Pass &pass, const SampleFilter
 Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &wanted) {
   std::vector<bool> threads, parts;
   for (const Thread &thread : profile.threads())
-    threads.push_back(wanted.thread == profile.strings[thread.name] ||
-                      wanted.thread == std::to_string(thread.tid));
+    threads.push_back(is_wanted(profile, thread, wanted));
   for (const Part &part : profile.parts())
     parts.push_back(wanted.part == part.number);
   if (!wanted.thread.empty() && std::ranges::find(threads, true) == threads.end())

@@ -49,6 +49,9 @@ struct MappingRegion {
   uint32_t bitmap_index = 0, conditions = 0;
   bool is_condition = false;
   int32_t id = -1, next_if_true = -1, next_if_false = -1;
+
+  // Returns whether it is a stretch of the source, and not a branch or a decision.
+  bool is_stretch() const { return kind != Kind::branch && kind != Kind::decision; }
 };
 
 struct MappedFunction {
