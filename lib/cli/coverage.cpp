@@ -299,8 +299,9 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     return harvest(std::string(given.value("harvest")));
   if (!which_tests.empty() && is_diff)
     return fail(ErrorCode::invalid_argument, "cannot be used with --which-tests", "--diff");
-  if (!which_tests.empty() && (given.has("report") || given.has("fail-under") ||
-                               given.has("fail-under-branch") || given.has("fail-under-mcdc")))
+  if (!which_tests.empty() &&
+      (given.has("report") || given.has("fail-under") || given.has("fail-under-branch") ||
+       given.has("fail-under-mcdc") || given.has("fail-under-region")))
     return fail(ErrorCode::invalid_argument,
                 "prints the names of tests: it cannot be used with reports or thresholds",
                 "--which-tests");
@@ -360,6 +361,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   CoverageReportOptions settings;
   settings.root = collected.root;
   settings.write.time = stated_time();
+  settings.write.lcov_version = given.value("lcov-version");
   settings.text = table_options(given).text();
   TALLY_TRY(order, file_order_of(given.value("sort")));
   settings.order = order;
@@ -389,6 +391,12 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
                 "--fail-under-mcdc");
   check_threshold("conditions decided alone", given.value("fail-under-mcdc"), totals.mcdc_covered,
                   totals.mcdc, outcome);
+  const RegionTotals &regions = totals.source_based;
+  if (given.has("fail-under-region") && regions.regions == 0)
+    return fail(ErrorCode::no_data, "there are no regions: they need Clang's -fcoverage-mapping",
+                "--fail-under-region");
+  check_threshold("regions ran", given.value("fail-under-region"), regions.regions_executed,
+                  regions.regions, outcome);
   return {};
 }
 

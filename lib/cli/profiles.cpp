@@ -50,7 +50,7 @@ InputOptions input_options(const ParsedCommand &given) {
 
 OutputOptions output_options(const ParsedCommand &given) {
   return {std::string(given.value("o")), given.has("full-names"), given.has("full-positions"),
-          std::string(given.value("gcovr-version"))};
+          std::string(given.value("gcovr-version")), std::string(given.value("lcov-version"))};
 }
 
 TableOptions table_options(const ParsedCommand &given) {
@@ -68,6 +68,7 @@ int64_t stated_time() {
 WriteOptions OutputOptions::how() const {
   WriteOptions out{.compress_names = !full_names, .compress_positions = !full_positions};
   out.time = stated_time();
+  out.lcov_version = lcov_version;
   return out;
 }
 

@@ -32,7 +32,7 @@ int64_t stated_time();
 struct OutputOptions {
   std::string path;
   bool full_names = false, full_positions = false;
-  std::string gcovr_version;
+  std::string gcovr_version, lcov_version;
   WriteOptions how() const;
 };
 OutputOptions output_options(const ParsedCommand &given);

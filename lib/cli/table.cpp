@@ -51,7 +51,13 @@ constexpr OptionSpec gcovr_version_option{.name = "gcovr-version",
                                           .summary = "the version of gcovr's JSON layout\n"
                                                      "(default: that of the gcovr on PATH)"};
 
-constexpr std::array<OptionSpec, 4> output_specs{{
+constexpr OptionSpec lcov_version_option{.name = "lcov-version",
+                                         .values = "1.16|2.3",
+                                         .fallback = "1.16",
+                                         .summary = "the oldest lcov that is to read a tracefile;\n"
+                                                    "2.3 and newer ones read conditions and MC/DC"};
+
+constexpr std::array<OptionSpec, 5> output_specs{{
     {.name = "o",
      .values = "OUT",
      .summary = "the output file; - is standard output",
@@ -60,6 +66,7 @@ constexpr std::array<OptionSpec, 4> output_specs{{
     {.name = "full-names", .summary = "Callgrind: write names in full, not as (id)"},
     {.name = "full-positions", .summary = "Callgrind: write absolute positions, not relative ones"},
     gcovr_version_option,
+    lcov_version_option,
 }};
 
 constexpr OptionSpec event_option{.name = "event",
@@ -244,7 +251,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 27> coverage_specs{{
+constexpr std::array<OptionSpec, 29> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -262,6 +269,11 @@ constexpr std::array<OptionSpec, 27> coverage_specs{{
      .values = "PCT",
      .summary = "exit with status 3 if a smaller part of the conditions\n"
                 "was shown to decide alone (MC/DC)",
+     .check = check_percent},
+    {.name = "fail-under-region",
+     .values = "PCT",
+     .summary = "exit with status 3 if a smaller part of the regions\n"
+                "of source-based coverage ran",
      .check = check_percent},
     {.name = "filter",
      .values = "RE",
@@ -351,6 +363,7 @@ constexpr std::array<OptionSpec, 27> coverage_specs{{
                 "the smallest percentage, or by the most lines that\n"
                 "did not run"},
     gcovr_version_option,
+    lcov_version_option,
     {.name = "throw-branches", .summary = "also count the branches that exceptions take"},
     {.name = "no-markers",
      .summary = "ignore exclusion markers in sources (GCOVR_EXCL_LINE,\nLCOV_EXCL_START, …)"},

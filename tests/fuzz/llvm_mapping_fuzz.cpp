@@ -17,8 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   llvm::ProfileImage &image = profile.profile.images.emplace_back();
   for (const llvm::CoverageObject &object : objects)
     for (const llvm::MappingRecord &record : object.records()) {
-      if (const auto function = object.decode(record); !function)
-        require_clear(function.error(), size);
+      llvm::MappedFunction function;
+      if (const auto decoded = object.decode(record, function); !decoded)
+        require_clear(decoded.error(), size);
       llvm::CounterRecord counts;
       counts.name_hash = record.name_hash;
       counts.function_hash = record.function_hash;
@@ -27,9 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       counts.bitmap = record.mapping;
       image.records.push_back(std::move(counts));
     }
-  const auto functions = llvm::count_functions(objects, {&profile, 1}, findings);
   const Coverage coverage = llvm::coverage_of(
-      functions, [](const std::string &name) { return std::optional("/" + name); }, findings);
+      objects, {std::move(profile)},
+      [](const std::string &name) { return std::optional("/" + name); }, findings);
   for (const FileCoverage &file : coverage.files) {
     uint32_t before = 0;
     for (const LineCoverage &line : file.lines) {

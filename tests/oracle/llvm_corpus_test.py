@@ -169,6 +169,27 @@ class LlvmCorpusTest(unittest.TestCase):
                     self.assertEqual(int(row[1]), expected["covered"])
                     self.assertEqual(int(row[2]), expected["count"] + 10)
 
+    def test_regions_and_instantiations(self) -> None:
+        compared = 0
+        for case in sorted(path.parent for path in CORPUS.glob("*/*/objects")):
+            if case.name in ("mains", "stale"):
+                continue
+            exported = json.loads(lzma.decompress((case / "export.json.xz").read_bytes()))
+            data = exported["data"][0]
+            with self.subTest(str(case.relative_to(CORPUS))):
+                names = [file["filename"] for file in data["files"]]
+                folder = self.unpacked(case)
+                shown = self.run_coverage(folder, ["all.profdata"], names, "markdown:-")
+                for word in ("regions", "instantiations"):
+                    row = re.search(rf"\| {word} \| (\d+) \| (\d+) \|", shown)
+                    self.assertTrue(row, shown)
+                    expected = data["totals"][word]
+                    self.assertEqual(
+                        (int(row[1]), int(row[2])), (expected["covered"], expected["count"]), word
+                    )
+                compared += 1
+        self.assertGreater(compared, 50)
+
     def test_the_profile_of_another_executable(self) -> None:
         folder = self.unpacked(CORPUS / "clang22" / "stale")
         done = subprocess.run(

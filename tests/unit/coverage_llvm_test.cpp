@@ -17,19 +17,13 @@
 namespace tally::coverage_llvm_test {
 namespace {
 
-using llvm::CountedRegion;
 using Kind = llvm::MappingRegion::Kind;
 
-CountedRegion region(Kind kind, llvm::SourcePlace start, llvm::SourcePlace end, uint64_t count) {
-  CountedRegion out;
-  out.region.kind = kind;
-  out.region.start = start;
-  out.region.end = end;
-  out.count = count;
-  return out;
+llvm::Stretch region(Kind kind, llvm::SourcePlace start, llvm::SourcePlace end, int64_t count) {
+  return {start, end, kind, count};
 }
 
-std::vector<std::pair<uint32_t, int64_t>> lines(std::vector<CountedRegion> regions) {
+std::vector<std::pair<uint32_t, int64_t>> lines(std::vector<llvm::Stretch> regions) {
   std::vector<std::pair<uint32_t, int64_t>> out;
   for (const LineCoverage &line : llvm::lines_of(*llvm::segments_of(std::move(regions))))
     out.emplace_back(line.line, line.count);
@@ -62,7 +56,7 @@ TEST(LlvmSegments, SkippedLinesAreNoCode) {
 }
 
 TEST(LlvmSegments, RefuseRegionsThatAreNestedTooDeeply) {
-  std::vector<CountedRegion> nested;
+  std::vector<llvm::Stretch> nested;
   for (uint32_t i = 1; i < 40'000; ++i)
     nested.push_back(region(Kind::code, {i, 1}, {100'000 - i, 1}, 1));
   EXPECT_FALSE(llvm::segments_of(std::move(nested)));
@@ -125,9 +119,10 @@ public:
     llvm::ReadProfile profile;
     profile.profile.images.emplace_back().records = {{md5_low("f"), 42, std::move(counts), {}}};
     std::vector<uint64_t> out;
-    for (const auto &function : llvm::count_functions(objects, {&profile, 1}, findings))
-      for (const CountedRegion &each : function.regions)
+    llvm::count_functions(objects, {profile}, findings, [&](const llvm::CountedFunction &function) {
+      for (const llvm::CountedRegion &each : function.regions)
         out.push_back(each.count);
+    });
     return out;
   }
 
@@ -181,11 +176,12 @@ TEST(LlvmCounts, LeaveOutExpressionsOfThemselves) {
 }
 
 TEST(LlvmNames, AreChunksThatMayBePacked) {
-  const auto names = llvm::read_names(std::string("\x05\0f\x01g\x01h\0\0", 9));
-  ASSERT_TRUE(names);
-  EXPECT_EQ(*names, (std::vector<std::string>{"f", "g", "h"}));
-  EXPECT_FALSE(llvm::read_names(std::string("\x09\0abc", 5)));
-  EXPECT_FALSE(llvm::read_names("\x09\x03xyz")); // no zlib stream
+  const auto texts = llvm::read_name_texts(std::string("\x05\0f\x01g\x01h\0\0", 9));
+  ASSERT_TRUE(texts);
+  ASSERT_EQ(texts->size(), 1u);
+  EXPECT_EQ(llvm::names_of_text((*texts)[0]), (std::vector<std::string_view>{"f", "g", "h"}));
+  EXPECT_FALSE(llvm::read_name_texts(std::string("\x09\0abc", 5)));
+  EXPECT_FALSE(llvm::read_name_texts("\x09\x03xyz")); // no zlib stream
 }
 
 } // namespace

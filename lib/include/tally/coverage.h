@@ -42,9 +42,9 @@ struct ConditionCoverage {
 // Clang's MC/DC of one decision: which of its conditions were shown to decide the result alone.
 // Each has a bit, and one outcome.
 struct McdcCoverage {
-  uint32_t terms = 0;   // at most 64
-  uint64_t covered = 0; //
-  uint64_t folded = 0;  // constant conditions, which cannot be covered and do not count
+  uint32_t terms = 0; // at most 64
+  uint64_t covered = 0;
+  uint64_t folded = 0; // constant conditions, which cannot be covered and do not count
 
   uint32_t conditions() const { return terms - static_cast<uint32_t>(std::popcount(folded)); }
   uint32_t conditions_covered() const { return static_cast<uint32_t>(std::popcount(covered)); }
@@ -72,6 +72,33 @@ struct FunctionCoverage {
   int64_t uncertain = 0; // as for a line
 };
 
+// With Clang's source-based coverage: from this place on, up to the next segment, the source has
+// this count.
+struct SegmentCoverage {
+  uint32_t line = 0, column = 0; // the first ones are 1; columns are bytes
+  int64_t count = 0;
+  bool has_count = false; // false where there is no code, or the preprocessor skips it
+  bool is_entry = false;  // a region of code begins here
+  bool is_gap = false;    // between regions: it has no code of its own
+};
+
+// The regions of the functions that begin in a file, as llvm-cov sums them up. Instantiations of
+// one template count as one function, with the largest numbers of them. A region of a macro's body
+// or of an included file counts in each function that has it.
+struct RegionTotals {
+  uint64_t regions = 0, regions_executed = 0;
+  uint64_t instantiations = 0, instantiations_executed = 0;
+
+  RegionTotals &operator+=(const RegionTotals &more) {
+    regions += more.regions;
+    regions_executed += more.regions_executed;
+    instantiations += more.instantiations;
+    instantiations_executed += more.instantiations_executed;
+    return *this;
+  }
+  friend bool operator==(const RegionTotals &, const RegionTotals &) = default;
+};
+
 struct FileCoverage {
   std::string path;                          // absolute, unless a report has another path
   std::vector<LineCoverage> lines;           // sorted by line, unique
@@ -79,6 +106,10 @@ struct FileCoverage {
   std::vector<BranchCoverage> branches;      // in the order of `lines`
   std::vector<ConditionCoverage> conditions; // in the order of `lines`
   std::vector<McdcCoverage> decisions;       // in the order of `lines`
+  // Of source-based coverage. Lines that are excluded may still have segments, and their regions
+  // count.
+  std::vector<SegmentCoverage> segments; // sorted by place
+  RegionTotals regions;
 
   std::span<const BranchCoverage> branches_of(const LineCoverage &line) const {
     return std::span(branches).subspan(line.first_branch, line.last_branch - line.first_branch);
@@ -117,6 +148,7 @@ struct CoverageTotals {
   uint64_t branches = 0, branches_taken = 0;
   uint64_t outcomes = 0, outcomes_covered = 0; // see ConditionCoverage
   uint64_t mcdc = 0, mcdc_covered = 0;         // the conditions of McdcCoverage
+  RegionTotals source_based;
 
   CoverageTotals &operator+=(const CoverageTotals &more);
 };

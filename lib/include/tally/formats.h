@@ -33,6 +33,9 @@ struct WriteOptions {
   // gcovr's JSON: the version of the layout ("0.3"). Each gcovr reads only its own version. Empty
   // means the newest that Tally knows.
   std::string gcovr_version{};
+  // lcov's tracefile: the oldest lcov that is to read it, "1.16" or "2.3", which adds MC/DC. Empty
+  // means 1.16.
+  std::string lcov_version{};
   // The time of the report, in seconds since 1970, for formats that store it. The caller passes it,
   // so that the same content and time give the same bytes. 0 if unknown.
   int64_t time = 0;

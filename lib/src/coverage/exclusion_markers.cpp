@@ -158,6 +158,8 @@ void exclude(FileCoverage &file, ExcludedLines excluded) {
     excluded.lines[i].last = std::max(excluded.lines[i].last, excluded.lines[i - 1].last);
   FileCoverage kept;
   kept.path = file.path;
+  kept.segments = std::move(file.segments);
+  kept.regions = file.regions;
   for (LineCoverage line : file.lines) {
     if (holds(excluded.lines, line.line))
       continue;

@@ -4,13 +4,13 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
-#include <tuple>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
-#include "support/checked.h"
+#include "coverage/llvm_counters.h"
+#include "coverage/llvm_evaluation.h"
+#include "support/hash.h"
 
 namespace tally::llvm {
 
@@ -24,107 +24,21 @@ std::vector<const CountedRegion *> CountedFunction::expansions() const {
 
 namespace {
 
-struct Counts {
-  std::vector<uint64_t> values;
-  std::string bitmap;
+// Pools by their index, sorted.
+using Pools = std::vector<uint32_t>;
 
-  void add(std::span<const uint64_t> more, std::string_view more_bits) {
-    values.resize(std::max(values.size(), more.size()));
-    for (size_t i = 0; i < more.size(); ++i)
-      values[i] = saturated_sum(values[i], more[i]);
-    bitmap.resize(std::max(bitmap.size(), more_bits.size()));
-    for (size_t i = 0; i < more_bits.size(); ++i)
-      bitmap[i] = static_cast<char>(bitmap[i] | more_bits[i]);
-  }
-};
-
-// The sum of all images with the same build ids.
-class Pool {
-public:
-  void add(const CounterRecord &record) {
-    counts_[record.name_hash][record.function_hash].add(record.counts, record.bitmap);
-  }
-  // Returns the counts of the versions of a function; null if it is unknown.
-  const std::map<uint64_t, Counts> *of(uint64_t name_hash) const {
-    const auto at = counts_.find(name_hash);
-    return at == counts_.end() ? nullptr : &at->second;
-  }
-
-private:
-  std::unordered_map<uint64_t, std::map<uint64_t, Counts>> counts_;
-};
-
-// Evaluates the counters of one function.
-class Evaluation {
-public:
-  // `counts` is null if the function is unknown: then all counts are 0.
-  Evaluation(const MappedFunction &function, const std::vector<uint64_t> *counts)
-      : function_(function), counts_(counts), values_(function.expressions.size()),
-        states_(function.expressions.size()) {}
-
-  // Returns nothing if a counter does not exist, or if an expression refers to itself.
-  std::optional<uint64_t> value(Counter counter) {
-    if (counter.kind != Counter::Kind::expression)
-      return simple(counter);
-    // Expressions may be nested deeply, so that this does not recurse.
-    stack_ = {counter.index};
-    while (!stack_.empty()) {
-      const uint32_t at = stack_.back();
-      if (states_[at] == State::known) {
-        stack_.pop_back();
-        continue;
-      }
-      const Expression &expression = function_.expressions[at];
-      const bool is_second_visit = states_[at] == State::open;
-      states_[at] = State::open;
-      const auto left = operand(expression.left, is_second_visit);
-      const auto right = operand(expression.right, is_second_visit);
-      if (failed_)
-        return std::nullopt;
-      if (!left || !right)
-        continue;
-      values_[at] = expression.is_sum ? *left + *right : *left - *right; // modulo 2^64
-      states_[at] = State::known;
-      stack_.pop_back();
-    }
-    return values_[counter.index];
-  }
-
-private:
-  enum class State : uint8_t { unknown, open, known };
-
-  std::optional<uint64_t> simple(Counter counter) const {
-    if (counter.kind == Counter::Kind::zero || !counts_)
-      return 0;
-    return counter.index < counts_->size() ? std::optional((*counts_)[counter.index])
-                                           : std::nullopt;
-  }
-  // Returns nothing if the operand must be evaluated before, and puts it on the stack.
-  std::optional<uint64_t> operand(Counter counter, bool is_second_visit) {
-    if (counter.kind != Counter::Kind::expression) {
-      const auto value = simple(counter);
-      failed_ |= !value;
-      return value;
-    }
-    if (states_[counter.index] == State::known)
-      return values_[counter.index];
-    failed_ |= is_second_visit || states_[counter.index] == State::open;
-    stack_.push_back(counter.index);
-    return std::nullopt;
-  }
-
-  const MappedFunction &function_;
-  const std::vector<uint64_t> *counts_;
-  std::vector<uint64_t> values_;
-  std::vector<State> states_;
-  std::vector<uint32_t> stack_;
-  bool failed_ = false;
-};
+void add_pools(Pools &to, const Pools &more) {
+  if (to == more)
+    return;
+  Pools all;
+  std::ranges::set_union(to, more, std::back_inserter(all));
+  to = std::move(all);
+}
 
 // Returns the name without "<file>:", which local functions begin with.
-std::string own_name(std::string name, std::string_view file) {
+std::string_view own_name(std::string_view name, std::string_view file) {
   if (!file.empty() && name.size() > file.size() && name.starts_with(file))
-    name.erase(0, file.size() + 1);
+    name.remove_prefix(file.size() + 1);
   return name;
 }
 
@@ -132,26 +46,51 @@ std::string own_name(std::string name, std::string_view file) {
 struct SharedRecord {
   const CoverageObject *object;
   const MappingRecord *record;
-  std::set<size_t> pools; // whose counts belong to it
+  Pools pools; // whose counts belong to it
+};
+
+// What identifies a record: objects that link the same library have the same ones.
+struct SameRecord {
+  size_t operator()(const MappingRecord *record) const {
+    return combine(combine(mix(record->name_hash), record->function_hash), record->files_key);
+  }
+  bool operator()(const MappingRecord *a, const MappingRecord *b) const {
+    return a->name_hash == b->name_hash && a->function_hash == b->function_hash &&
+           a->files_key == b->files_key && a->mapping == b->mapping;
+  }
+};
+
+// What identifies a function: other objects may have it, compiled in another unit.
+struct FunctionKey {
+  std::string_view name;
+  std::vector<std::string_view> files;
+  friend bool operator==(const FunctionKey &, const FunctionKey &) = default;
+};
+struct HashFunction {
+  size_t operator()(const FunctionKey &key) const {
+    uint64_t out = hash_bytes(key.name);
+    for (const std::string_view file : key.files)
+      out = combine(out, hash_bytes(file));
+    return out;
+  }
 };
 
 class CountFunctions {
 public:
-  CountFunctions(std::span<const CoverageObject> objects, std::span<const ReadProfile> profiles,
-                 Diagnostics &diagnostics)
-      : objects_(objects), diagnostics_(diagnostics) {
-    for (const ReadProfile &each : profiles)
-      for (const ProfileImage &image : each.profile.images)
+  CountFunctions(std::span<const CoverageObject> objects, std::vector<ReadProfile> profiles,
+                 Diagnostics &diagnostics, const std::function<void(const CountedFunction &)> &take)
+      : objects_(objects), diagnostics_(diagnostics), take_(take) {
+    for (ReadProfile &each : profiles)
+      for (ProfileImage &image : each.profile.images)
         add_image(image, each);
   }
 
-  std::vector<CountedFunction> run() {
+  void run() {
     for (const CoverageObject &object : objects_)
       collect(object);
-    std::vector<CountedFunction> out;
     for (const SharedRecord &each : records_)
-      if (auto function = count(each))
-        add(std::move(*function), out);
+      count(each);
+    finish_dummies();
     for (const auto &[name, count] : mismatched_)
       diagnostics_.add(Severity::warning,
                        fmt::format("{} function{} changed since the profile was written: left out",
@@ -161,20 +100,20 @@ public:
       diagnostics_.add(Severity::warning,
                        "some counts contradict each other, as threads leave them without "
                        "-fprofile-update=atomic: negative ones count as 0");
-    return out;
   }
 
 private:
-  void add_image(const ProfileImage &image, const ReadProfile &from) {
+  void add_image(ProfileImage &image, const ReadProfile &from) {
     const std::vector<std::string> ids =
         from.is_indexed ? std::vector<std::string>() : image.build_ids;
-    const auto [at, added] = pool_of_.try_emplace(ids, pools_.size());
+    const auto [at, added] = pool_of_.try_emplace(ids, static_cast<uint32_t>(pools_.size()));
     if (added)
       pools_.emplace_back();
-    Pool &pool = pools_[at->second];
-    for (const CounterRecord &record : image.records)
-      pool.add(record);
-    has_other_bitmaps_ |= from.profile.version == (from.is_indexed ? 11 : 9); // of LLVM 18
+    CounterPool &pool = pools_[at->second];
+    for (CounterRecord &record : image.records)
+      pool.add(std::move(record));
+    image.records.clear();
+    counted_.has_other_bitmap |= from.profile.version == (from.is_indexed ? 11 : 9); // of LLVM 18
     if (!image.is_correlated)
       return;
     bool is_matched = false;
@@ -189,8 +128,8 @@ private:
         continue;
       }
       is_matched = true;
-      for (const CounterRecord &record : *records)
-        pool.add(record);
+      for (CounterRecord &record : *records)
+        pool.add(std::move(record));
     }
     if (!is_matched)
       diagnostics_.add(Severity::warning,
@@ -205,11 +144,13 @@ private:
   // Adds the records of an object. The first one of a name wins, but one of a function that is used
   // replaces a dummy.
   void collect(const CoverageObject &object) {
-    std::set<size_t> pools;
+    Pools pools;
     for (const auto &[ids, pool] : pool_of_)
       if (belongs(ids, object))
-        pools.insert(pool);
-    std::unordered_map<uint64_t, size_t> chosen; // by the name's hash: the index in `order`
+        pools.push_back(pool);
+    std::ranges::sort(pools);
+    std::unordered_map<uint64_t, size_t, HashName> chosen; // by the name's hash, of `order`
+    chosen.reserve(object.records().size());
     std::vector<const MappingRecord *> order;
     for (const MappingRecord &record : object.records()) {
       const auto [at, added] = chosen.try_emplace(record.name_hash, order.size());
@@ -219,54 +160,53 @@ private:
         order[at->second] = &record;
     }
     for (const MappingRecord *record : order) {
-      const auto key =
-          std::tuple(record->name_hash, record->function_hash, record->files_key, record->mapping);
-      const auto [at, added] = known_.try_emplace(key, records_.size());
+      const auto [at, added] = known_.try_emplace(record, records_.size());
       if (added)
-        records_.push_back({&object, record, {}});
-      records_[at->second].pools.insert(pools.begin(), pools.end());
+        records_.push_back({&object, record, pools});
+      else
+        add_pools(records_[at->second].pools, pools);
     }
   }
 
-  static bool is_dummy(const CoverageObject &object, const MappingRecord &record) {
-    if (record.function_hash != 0)
-      return false;
-    const auto function = object.decode(record);
-    return function && function->is_dummy();
+  bool is_dummy(const CoverageObject &object, const MappingRecord &record) {
+    return record.function_hash == 0 && object.decode(record, mapped_) && mapped_.is_dummy();
   }
 
-  std::optional<CountedFunction> count(const SharedRecord &shared) {
+  // Adds up the counters of a function in all pools, and stores these in now_. Returns whether the
+  // function is to be counted: not if only other versions of it are known.
+  bool add_counters(const SharedRecord &shared) {
     const MappingRecord &record = *shared.record;
-    auto decoded = shared.object->decode(record);
-    if (!decoded) {
+    sum_.clear();
+    now_.clear();
+    bool has_name = false;
+    for (const uint32_t pool : shared.pools) {
+      const auto found = pools_[pool].find(record.name_hash, record.function_hash);
+      has_name |= found.has_name;
+      if (found.counters) {
+        now_.push_back(pool);
+        sum_.add(found.counters->values, found.counters->bitmap);
+      }
+    }
+    if (!now_.empty() || !has_name)
+      return true;
+    if (record.function_hash != 0) // a dummy's function runs in another unit
+      ++mismatched_[shared.object->name()];
+    return false;
+  }
+
+  void count(const SharedRecord &shared) {
+    if (const auto decoded = shared.object->decode(*shared.record, mapped_); !decoded) {
       const Error &error = decoded.error();
       diagnostics_.add(Severity::warning, error.message + ": left out", error.source, error.where);
-      return std::nullopt;
+      return;
     }
-    MappedFunction &function = *decoded;
-    is_dummy_now_ = function.is_dummy();
-    Counts counts;
-    bool is_known = false, has_others = false;
-    now_.clear();
-    for (const size_t pool : shared.pools)
-      if (const auto *versions = pools_[pool].of(record.name_hash)) {
-        const auto at = versions->find(record.function_hash);
-        is_known |= at != versions->end();
-        has_others |= at == versions->end();
-        if (at != versions->end()) {
-          now_.insert(pool);
-          counts.add(at->second.values, at->second.bitmap);
-        }
-      }
-    if (!is_known && has_others) {
-      if (record.function_hash != 0) // a dummy's function runs in another unit
-        ++mismatched_[shared.object->name()];
-      return std::nullopt;
-    }
-    if (function.regions.size() == 1 && function.regions[0].count.kind == Counter::Kind::zero &&
-        !counts.values.empty() && counts.values[0] > 0)
-      return std::nullopt;
-    return evaluated(function, is_known ? &counts : nullptr);
+    if (!add_counters(shared))
+      return;
+    if (mapped_.regions.size() == 1 && mapped_.regions[0].count.kind == Counter::Kind::zero &&
+        !sum_.values.empty() && sum_.values[0] > 0)
+      return;
+    if (evaluate())
+      add();
   }
 
   // Counters that threads do not add to atomically may contradict each other, so that a difference
@@ -277,82 +217,95 @@ private:
     return is_negative ? 0 : count;
   }
 
-  std::optional<CountedFunction> evaluated(MappedFunction &function, const Counts *counts) {
-    CountedFunction out;
-    Evaluation evaluation(function, counts ? &counts->values : nullptr);
+  // Evaluates the function that was decoded. Returns false if its mapping and counters do not fit.
+  bool evaluate() {
+    evaluation_.begin(mapped_, now_.empty()
+                                   ? std::nullopt
+                                   : std::optional(std::span<const uint64_t>(sum_.values)));
+    counted_.regions.clear();
     bool is_first = true;
-    for (const MappingRegion &region : function.regions) {
-      const auto count = evaluation.value(region.count);
-      const auto false_count = evaluation.value(region.false_count);
+    for (const MappingRegion &region : mapped_.regions) {
+      const auto count = evaluation_.value(region.count);
+      const auto false_count = evaluation_.value(region.false_count);
       if (!count || !false_count)
-        return std::nullopt;
+        return false;
       if (is_first && region.is_stretch()) {
-        out.count = not_negative(*count);
+        counted_.count = not_negative(*count);
         is_first = false;
       }
-      out.regions.push_back({region, not_negative(*count), not_negative(*false_count)});
+      counted_.regions.push_back({region, not_negative(*count), not_negative(*false_count)});
     }
-    if (is_first || function.files.empty())
-      return std::nullopt;
-    out.name = own_name(std::move(function.name), function.files[0]);
-    out.files = std::move(function.files);
-    if (counts)
-      out.bitmap = counts->bitmap;
-    out.has_other_bitmap = has_other_bitmaps_;
-    return out;
+    if (is_first || mapped_.files.empty())
+      return false;
+    counted_.name = own_name(mapped_.name, mapped_.files[0]);
+    counted_.files = mapped_.files;
+    counted_.bitmap = sum_.bitmap;
+    return true;
   }
 
   // Other objects may have the same function, compiled in another unit. Their records have counts
   // of their own, unless they share a profile, in which case only the first counts. A function that
-  // runs replaces a dummy.
-  void add(CountedFunction function, std::vector<CountedFunction> &out) {
-    const bool is_real = !is_dummy_now_;
-    const auto [at, added] = known_functions_.try_emplace({function.name, function.files},
-                                                          Known{out.size(), is_real, {}});
+  // runs replaces a dummy, so that dummies come last.
+  void add() {
+    const bool is_real = !mapped_.is_dummy();
+    const auto [at, added] = functions_.try_emplace({counted_.name, counted_.files});
     Known &known = at->second;
-    const bool is_new = !now_.empty() && std::ranges::none_of(now_, [&](size_t pool) {
-      return known.pools.contains(pool);
-    });
-    if (added) {
-      known.pools = now_;
-      out.push_back(std::move(function));
-    } else if (is_real && !known.is_real) {
-      known.is_real = true;
-      known.pools = now_;
-      out[known.index] = std::move(function);
-    } else if (is_real && is_new) {
-      known.pools.insert(now_.begin(), now_.end());
-      out.push_back(std::move(function)); // their counts add up
+    if (!is_real) {
+      if (added)
+        known.dummy.emplace(counted_);
+      return;
     }
+    const bool is_new = !now_.empty() && std::ranges::none_of(now_, [&](uint32_t pool) {
+      return std::ranges::binary_search(known.pools, pool);
+    });
+    if (known.is_real && !is_new)
+      return;
+    known.is_real = true;
+    known.dummy.reset();
+    add_pools(known.pools, now_);
+    take_(counted_);
   }
+
+  void finish_dummies() {
+    for (const auto &[key, known] : functions_)
+      if (known.dummy)
+        take_(*known.dummy);
+  }
+
+  struct HashName {
+    size_t operator()(uint64_t name_hash) const { return mix(name_hash); }
+  };
+  struct Known {
+    bool is_real = false;
+    std::optional<CountedFunction> dummy; // which counts if no real one follows
+    Pools pools;                          // that have counts of it
+  };
 
   std::span<const CoverageObject> objects_;
   Diagnostics &diagnostics_;
-  std::vector<Pool> pools_;
-  bool has_other_bitmaps_ = false, negative_ = false;
-  std::map<std::vector<std::string>, size_t> pool_of_; // by build ids
-  using Key = std::tuple<uint64_t, uint64_t, uint64_t, std::string_view>;
-  std::map<Key, size_t> known_;
+  const std::function<void(const CountedFunction &)> &take_;
+  std::vector<CounterPool> pools_;
+  std::map<std::vector<std::string>, uint32_t> pool_of_; // by build ids
   std::vector<SharedRecord> records_;
+  std::unordered_map<const MappingRecord *, size_t, SameRecord, SameRecord> known_; // of records_
+  std::unordered_map<FunctionKey, Known, HashFunction> functions_;
   std::map<std::string, uint64_t> mismatched_; // by object
-  struct Known {
-    size_t index; // of the first record's function
-    bool is_real;
-    std::set<size_t> pools; // that have counts of it
-  };
-  std::map<std::pair<std::string, std::vector<std::string_view>>, Known> known_functions_;
-  // These describe the function that is being counted: the pools that have counts of it, and
-  // whether it is a dummy.
-  std::set<size_t> now_;
-  bool is_dummy_now_ = false;
+  bool negative_ = false;
+  // These describe the function that is being counted. They are here because their memory is used
+  // again.
+  MappedFunction mapped_;
+  Evaluation evaluation_;
+  CounterSum sum_;
+  Pools now_; // that have counts of it
+  CountedFunction counted_;
 };
 
 } // namespace
 
-std::vector<CountedFunction> count_functions(std::span<const CoverageObject> objects,
-                                             std::span<const ReadProfile> profiles,
-                                             Diagnostics &diagnostics) {
-  return CountFunctions(objects, profiles, diagnostics).run();
+void count_functions(std::span<const CoverageObject> objects, std::vector<ReadProfile> profiles,
+                     Diagnostics &diagnostics,
+                     const std::function<void(const CountedFunction &)> &take) {
+  CountFunctions(objects, std::move(profiles), diagnostics, take).run();
 }
 
 } // namespace tally::llvm

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@ struct CountedRegion {
 };
 
 struct CountedFunction {
-  std::string name;
+  std::string_view name;
   std::vector<std::string_view> files; // as in MappedFunction
   uint64_t count = 0;                  // how often it was entered
   std::vector<CountedRegion> regions;  // in the order of the mapping; at least one is code
@@ -39,12 +40,12 @@ struct ReadProfile {
   std::string path;
 };
 
-// Counts the functions of all objects with all profiles. A raw profile that names the build ids of
-// its image belongs to the objects with these ids only; any other belongs to all objects. A
-// function that several objects share occurs once. Reports what does not fit together. The objects
-// must outlive the result.
-std::vector<CountedFunction> count_functions(std::span<const CoverageObject> objects,
-                                             std::span<const ReadProfile> profiles,
-                                             Diagnostics &diagnostics);
+// Counts the functions of all objects with all profiles, and calls take(function) for each one. The
+// function is reused afterwards; what it refers to is the objects'. A raw profile that names the
+// build ids of its image belongs to the objects with these ids only; any other belongs to all
+// objects. A function that several objects share occurs once. Reports what does not fit together.
+void count_functions(std::span<const CoverageObject> objects, std::vector<ReadProfile> profiles,
+                     Diagnostics &diagnostics,
+                     const std::function<void(const CountedFunction &)> &take);
 
 } // namespace tally::llvm

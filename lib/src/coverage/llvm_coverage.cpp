@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -40,20 +41,41 @@ struct Outcomes {
     if_true = saturated_sum(if_true, branch.count);
     if_false = saturated_sum(if_false, branch.false_count);
   }
+  void add(const Outcomes &more) {
+    has_true |= more.has_true;
+    has_false |= more.has_false;
+    if_true = saturated_sum(if_true, more.if_true);
+    if_false = saturated_sum(if_false, more.if_false);
+  }
 };
 
-// Where a branch is: the places of the expansions around it, outermost first, or its own place.
-using BranchPath = std::vector<SourcePlace>;
+// Branches at one place of a source. Within expansions, it is that of the outermost one, and those
+// within it tell one branch from another.
+struct BranchesAt {
+  SourcePlace place;
+  std::vector<SourcePlace> expansions;
+  Outcomes outcomes;
+
+  auto key() const { return std::tie(place, expansions); }
+};
 
 // The place of a decision and the number of its conditions, which may differ where a macro stands.
 using DecisionKey = std::tuple<SourcePlace, SourcePlace, uint32_t>;
 
 struct FileRegions {
-  std::vector<CountedRegion> regions;
-  std::map<BranchPath, Outcomes> branches;
+  std::vector<Stretch> stretches;
+  std::vector<BranchesAt> branches; // in any order
   std::map<DecisionKey, McdcCoverage> decisions;
   std::vector<FunctionCoverage> functions;
+  // By the place of the first region. A function has several records if it is a template.
+  std::map<SourcePlace, RegionTotals> regions;
 };
+
+// Returns the file that the function is in: the first one that is not expanded in it.
+size_t main_file(const std::vector<const CountedRegion *> &expansions) {
+  const auto at = std::ranges::find(expansions, nullptr);
+  return at == expansions.end() ? 0 : static_cast<size_t>(at - expansions.begin());
+}
 
 class CollectFiles {
 public:
@@ -64,8 +86,9 @@ public:
   void add(const CountedFunction &function) {
     std::vector<FileRegions *> files;
     for (const std::string_view name : function.files)
-      files.push_back(file(std::string(name)));
+      files.push_back(file(name));
     const std::vector<const CountedRegion *> expansions = function.expansions();
+    RegionTotals totals{0, 0, 1, function.count > 0 ? 1U : 0U};
     uint32_t last_line = 0;
     for (const CountedRegion &each : function.regions) {
       const MappingRegion &region = each.region;
@@ -74,8 +97,14 @@ public:
       if (region.kind == Kind::branch)
         add_branch(files, expansions, each);
       else if (region.is_stretch() && files[region.file])
-        files[region.file]->regions.push_back(each);
+        files[region.file]->stretches.push_back(
+            {region.start, region.end, region.kind, signed_count(each.count)});
+      if (region.kind == Kind::code) {
+        ++totals.regions;
+        totals.regions_executed += each.count > 0;
+      }
     }
+    add_totals(function, main_file(expansions), files, totals);
     const Decisions decisions = decisions_of(function);
     left_out_ += decisions.left_out;
     for (const Decision &each : decisions.decisions)
@@ -83,7 +112,7 @@ public:
     if (!files[0])
       return;
     FunctionCoverage covered;
-    covered.name = function.name;
+    covered.name = std::string(function.name);
     const auto first = std::ranges::find_if(
         function.regions, [](const CountedRegion &each) { return each.region.is_stretch(); });
     covered.start_line = first->region.start.line;
@@ -97,15 +126,18 @@ public:
     for (auto &[path, file] : files_) {
       FileCoverage covered;
       covered.path = path;
-      const size_t most = most_lines + most_lines_of_region * file.regions.size();
-      const auto segments = segments_of(std::move(file.regions));
-      if (!segments || (!segments->empty() &&
-                        segments->back().start.line - segments->front().start.line > most)) {
+      const size_t most = most_lines + most_lines_of_region * file.stretches.size();
+      auto segments = segments_of(std::move(file.stretches));
+      if (!segments ||
+          (!segments->empty() && segments->back().line - segments->front().line > most)) {
         diagnostics.add(Severity::warning, "its mapping is not that of a source: left out", path);
         continue;
       }
       covered.lines = lines_of(*segments);
-      add_branches(file.branches, covered);
+      covered.segments = std::move(*segments);
+      for (const auto &[place, totals] : file.regions)
+        covered.regions += totals;
+      add_branches(std::move(file.branches), covered);
       add_decisions(file.decisions, covered);
       add_functions(std::move(file.functions), covered);
       if (!covered.lines.empty())
@@ -120,6 +152,23 @@ public:
   }
 
 private:
+  // Of the instantiations of a function, the largest numbers count.
+  static void add_totals(const CountedFunction &function, size_t main_file,
+                         const std::vector<FileRegions *> &files, const RegionTotals &totals) {
+    if (!files[main_file])
+      return;
+    const auto first = std::ranges::find_if(function.regions, [&](const CountedRegion &each) {
+      return each.region.file == main_file && each.region.is_stretch();
+    });
+    if (first == function.regions.end())
+      return;
+    RegionTotals &all = files[main_file]->regions[first->region.start];
+    all.regions = std::max(all.regions, totals.regions);
+    all.regions_executed = std::max(all.regions_executed, totals.regions_executed);
+    all.instantiations += totals.instantiations;
+    all.instantiations_executed += totals.instantiations_executed;
+  }
+
   // A condition of a template or of a macro's body counts as covered if it is so in one of them.
   static void add_decision(FileRegions *file, const Decision &decision) {
     if (!file)
@@ -160,12 +209,12 @@ private:
         });
   }
 
-  FileRegions *file(const std::string &name) {
-    const auto [at, added] = known_.try_emplace(name, nullptr);
-    if (added)
-      if (auto path = path_of_(name))
-        at->second = &files_[*path];
-    return at->second;
+  FileRegions *file(std::string_view name) {
+    const auto known = known_.find(name);
+    if (known != known_.end())
+      return known->second;
+    const auto path = path_of_(std::string(name));
+    return known_.emplace(name, path ? &files_[*path] : nullptr).first->second;
   }
 
   // Adds a branch at its own place, and at the place in the function's own file where the outermost
@@ -174,25 +223,43 @@ private:
                          const std::vector<const CountedRegion *> &expansions,
                          const CountedRegion &branch) {
     const MappingRegion &region = branch.region;
-    if (files[region.file])
-      files[region.file]->branches[{region.start}].add(branch);
-    BranchPath path;
-    uint32_t at = region.file;
-    for (size_t steps = 0; expansions[at] && steps < most_nested; ++steps) {
-      path.push_back(expansions[at]->region.start);
-      at = expansions[at]->region.file;
+    BranchesAt at;
+    at.outcomes.add(branch);
+    if (files[region.file]) {
+      at.place = region.start;
+      files[region.file]->branches.push_back(at);
     }
-    if (at == region.file || !files[at])
+    uint32_t file = region.file;
+    for (size_t steps = 0; expansions[file] && steps < most_nested; ++steps) {
+      at.expansions.push_back(expansions[file]->region.start);
+      file = expansions[file]->region.file;
+    }
+    if (file == region.file || !files[file])
       return;
-    std::ranges::reverse(path);
-    files[at]->branches[std::move(path)].add(branch);
+    std::ranges::reverse(at.expansions);
+    at.place = at.expansions.front();
+    at.expansions.erase(at.expansions.begin());
+    files[file]->branches.push_back(std::move(at));
   }
 
-  static void add_branches(const std::map<BranchPath, Outcomes> &branches, FileCoverage &covered) {
+  static void unite_equal_branches(std::vector<BranchesAt> &branches) {
+    std::ranges::sort(branches, {}, &BranchesAt::key);
+    size_t kept = 0;
+    for (BranchesAt &each : branches) {
+      if (kept > 0 && branches[kept - 1].key() == each.key())
+        branches[kept - 1].outcomes.add(each.outcomes);
+      else if (&branches[kept++] != &each)
+        branches[kept - 1] = std::move(each);
+    }
+    branches.resize(kept);
+  }
+
+  static void add_branches(std::vector<BranchesAt> branches, FileCoverage &covered) {
+    unite_equal_branches(branches);
     put_on_lines(
-        branches, covered, [](const auto &row) { return row.first.front().line; },
-        [&](LineCoverage &line, const auto &row) {
-          const Outcomes &outcomes = row.second;
+        branches, covered, [](const BranchesAt &row) { return row.place.line; },
+        [&](LineCoverage &line, const BranchesAt &row) {
+          const Outcomes &outcomes = row.outcomes;
           if (line.last_branch == 0)
             line.first_branch = static_cast<uint32_t>(covered.branches.size());
           if (outcomes.has_true)
@@ -224,18 +291,19 @@ private:
 
   const std::function<std::optional<std::string>(const std::string &)> &path_of_;
   std::map<std::string, FileRegions> files_;
-  size_t left_out_ = 0;                        // decisions
-  std::map<std::string, FileRegions *> known_; // by name; null for files without a path
+  size_t left_out_ = 0; // decisions
+  // By name, which is the objects'; null for files without a path.
+  std::unordered_map<std::string_view, FileRegions *> known_;
 };
 
 } // namespace
 
-Coverage coverage_of(std::span<const CountedFunction> functions,
+Coverage coverage_of(std::span<const CoverageObject> objects, std::vector<ReadProfile> profiles,
                      const std::function<std::optional<std::string>(const std::string &)> &path_of,
                      Diagnostics &diagnostics) {
   CollectFiles files(path_of);
-  for (const CountedFunction &function : functions)
-    files.add(function);
+  count_functions(objects, std::move(profiles), diagnostics,
+                  [&](const CountedFunction &function) { files.add(function); });
   return files.finish(diagnostics);
 }
 

@@ -1,10 +1,11 @@
 #include "coverage/llvm_segments.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <span>
 #include <tuple>
+
+#include "support/checked.h"
 
 namespace tally::llvm {
 
@@ -14,32 +15,29 @@ using Kind = MappingRegion::Kind;
 
 constexpr size_t most_active = size_t{1} << 14; // regions, one within the other
 
-void unite_equal_places(std::vector<CountedRegion> &regions) {
-  const auto order = [](const CountedRegion &each) {
-    const MappingRegion &r = each.region;
-    // The outer one of two regions with the same start comes first.
-    return std::tuple(r.start, ~r.end.line, ~r.end.column, r.kind);
-  };
-  std::ranges::stable_sort(regions, {}, order);
+void unite_equal_places(std::vector<Stretch> &stretches) {
+  std::ranges::sort(stretches, {}, [](const Stretch &each) {
+    // The outer one of two with the same start comes first.
+    return std::tuple(each.start, ~each.end.line, ~each.end.column, each.kind);
+  });
   size_t kept = 0;
-  for (size_t i = 0; i < regions.size(); ++i) {
-    const MappingRegion &region = regions[i].region;
-    if (kept > 0 && regions[kept - 1].region.start == region.start &&
-        regions[kept - 1].region.end == region.end) {
-      if (regions[kept - 1].region.kind == region.kind)
-        regions[kept - 1].count += regions[i].count;
+  for (const Stretch &each : stretches) {
+    if (kept > 0 && stretches[kept - 1].start == each.start &&
+        stretches[kept - 1].end == each.end) {
+      if (stretches[kept - 1].kind == each.kind)
+        stretches[kept - 1].count = saturated_sum(stretches[kept - 1].count, each.count);
       continue;
     }
-    regions[kept++] = regions[i];
+    stretches[kept++] = each;
   }
-  regions.resize(kept);
+  stretches.resize(kept);
 }
 
 class Sweep {
 public:
-  explicit Sweep(std::span<const CountedRegion> regions) : regions_(regions) {}
+  explicit Sweep(std::span<const Stretch> regions) : regions_(regions) {}
 
-  std::optional<std::vector<Segment>> run() {
+  std::optional<std::vector<SegmentCoverage>> run() {
     for (size_t i = 0; i < regions_.size(); ++i) {
       begin(regions_[i], i + 1 < regions_.size() ? &regions_[i + 1] : nullptr);
       if (active_.size() > most_active)
@@ -51,33 +49,31 @@ public:
   }
 
 private:
-  void begin(const CountedRegion &region, const CountedRegion *next) {
-    const SourcePlace start = region.region.start;
-    const auto ended =
-        std::stable_partition(active_.begin(), active_.end(),
-                              [&](const CountedRegion *each) { return each->region.end > start; });
+  void begin(const Stretch &region, const Stretch *next) {
+    const SourcePlace start = region.start;
+    const auto ended = std::stable_partition(
+        active_.begin(), active_.end(), [&](const Stretch *each) { return each->end > start; });
     if (ended != active_.end())
       end(static_cast<size_t>(ended - active_.begin()), start);
-    const bool is_gap = region.region.kind == Kind::gap;
-    const bool is_skipped = region.region.kind == Kind::skipped;
-    if (start == region.region.end) {
+    const bool is_gap = region.kind == Kind::gap;
+    const bool is_skipped = region.kind == Kind::skipped;
+    if (start == region.end) {
       const bool has_no_count = is_skipped || !next;
       add(active_.empty() ? region : *active_.back(), start, !is_gap, has_no_count);
       if (has_no_count && !active_.empty())
         add(*active_.back(), start, false);
       return;
     }
-    if (!next || next->region.start != start)
+    if (!next || next->start != start)
       add(region, start, !is_gap);
     active_.push_back(&region);
   }
 
   // Ends the active regions from an index on, before `until`; all if it is none.
   void end(size_t first, std::optional<SourcePlace> until) {
-    const auto end_of = [](const CountedRegion *each) { return each->region.end; };
-    std::stable_sort(
-        active_.begin() + static_cast<ptrdiff_t>(first), active_.end(),
-        [&](const CountedRegion *a, const CountedRegion *b) { return end_of(a) < end_of(b); });
+    const auto end_of = [](const Stretch *each) { return each->end; };
+    std::stable_sort(active_.begin() + static_cast<ptrdiff_t>(first), active_.end(),
+                     [&](const Stretch *a, const Stretch *b) { return end_of(a) < end_of(b); });
     for (size_t i = first + 1; i < active_.size(); ++i) {
       const SourcePlace place = end_of(active_[i - 1]);
       if (until && place == *until)
@@ -91,8 +87,8 @@ private:
         ++last;
       add(*active_[last], place, false);
     }
-    const CountedRegion &last = *active_.back();
-    const SourcePlace place = last.region.end;
+    const Stretch &last = *active_.back();
+    const SourcePlace place = last.end;
     if (first > 0 && place != *until)
       add(*active_[first - 1], place, false);
     else if (first == 0 && (!until || place != *until))
@@ -100,59 +96,57 @@ private:
     active_.resize(first);
   }
 
-  void add(const CountedRegion &region, SourcePlace start, bool is_entry,
-           bool has_no_count = false) {
-    const bool has_count = !has_no_count && region.region.kind != Kind::skipped;
+  void add(const Stretch &region, SourcePlace start, bool is_entry, bool has_no_count = false) {
+    const bool has_count = !has_no_count && region.kind != Kind::skipped;
     if (!out_.empty() && !is_entry && !has_no_count) {
-      const Segment &before = out_.back();
+      const SegmentCoverage &before = out_.back();
       if (before.has_count == has_count && before.count == region.count && !before.is_entry)
         return;
     }
-    out_.push_back({start, has_count ? region.count : 0, has_count, is_entry,
-                    has_count && region.region.kind == Kind::gap});
+    out_.push_back({start.line, start.column, has_count ? region.count : 0, has_count, is_entry,
+                    has_count && region.kind == Kind::gap});
   }
 
-  std::span<const CountedRegion> regions_;
-  std::vector<const CountedRegion *> active_; // the innermost last
-  std::vector<Segment> out_;
+  std::span<const Stretch> regions_;
+  std::vector<const Stretch *> active_; // the innermost last
+  std::vector<SegmentCoverage> out_;
 };
 
 } // namespace
 
-std::optional<std::vector<Segment>> segments_of(std::vector<CountedRegion> regions) {
-  unite_equal_places(regions);
-  return Sweep(regions).run();
+std::optional<std::vector<SegmentCoverage>> segments_of(std::vector<Stretch> stretches) {
+  unite_equal_places(stretches);
+  return Sweep(stretches).run();
 }
 
-std::vector<LineCoverage> lines_of(const std::vector<Segment> &segments) {
+std::vector<LineCoverage> lines_of(const std::vector<SegmentCoverage> &segments) {
   std::vector<LineCoverage> out;
   if (segments.empty())
     return out;
-  const auto is_start = [](const Segment &each) {
+  const auto is_start = [](const SegmentCoverage &each) {
     return !each.is_gap && each.has_count && each.is_entry;
   };
-  const Segment *wrapped = nullptr; // the last one of an earlier line
+  const SegmentCoverage *wrapped = nullptr; // the last one of an earlier line
   size_t at = 0;
   // A line in which no segment begins is like the one before it.
-  for (uint32_t line = segments.front().start.line; line <= segments.back().start.line; ++line) {
+  for (uint32_t line = segments.front().line; line <= segments.back().line; ++line) {
     const size_t first = at;
-    while (at < segments.size() && segments[at].start.line == line)
+    while (at < segments.size() && segments[at].line == line)
       ++at;
     const auto here = std::span(segments).subspan(first, at - first);
     const bool has_start = std::ranges::any_of(here, is_start);
     const bool begins_skipped = !here.empty() && !here.front().has_count && here.front().is_entry;
     bool is_code = !begins_skipped && ((wrapped && wrapped->has_count) || has_start);
     is_code |= std::ranges::any_of(
-        here, [](const Segment &each) { return each.is_entry && each.has_count; });
+        here, [](const SegmentCoverage &each) { return each.is_entry && each.has_count; });
     if (is_code) {
-      uint64_t count = wrapped ? wrapped->count : 0;
-      for (const Segment &each : here)
+      int64_t count = wrapped ? wrapped->count : 0;
+      for (const SegmentCoverage &each : here)
         if (is_start(each))
           count = std::max(count, each.count);
       LineCoverage covered;
       covered.line = line;
-      constexpr uint64_t most = std::numeric_limits<int64_t>::max();
-      covered.count = static_cast<int64_t>(std::min(count, most));
+      covered.count = count;
       out.push_back(covered);
     }
     if (!here.empty())

@@ -124,8 +124,7 @@ collect_source_based(const SourceBasedInputs &inputs,
           fmt::format("the object with the build id {} is missing: name it by --object", id),
           inputs.profiles.front(), {}, "missing object");
   SourceBasedCoverage out;
-  out.coverage = llvm::coverage_of(llvm::count_functions(objects, profiles, diagnostics), path_of,
-                                   diagnostics);
+  out.coverage = llvm::coverage_of(objects, std::move(profiles), path_of, diagnostics);
   for (const llvm::CoverageObject &object : objects)
     out.objects.push_back(object.name());
   return out;

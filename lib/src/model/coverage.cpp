@@ -20,6 +20,7 @@ CoverageTotals &CoverageTotals::operator+=(const CoverageTotals &more) {
   outcomes_covered += more.outcomes_covered;
   mcdc += more.mcdc;
   mcdc_covered += more.mcdc_covered;
+  source_based += more.source_based;
   return *this;
 }
 
@@ -43,6 +44,7 @@ CoverageTotals totals_of(const FileCoverage &file) {
     out.mcdc += decision.conditions();
     out.mcdc_covered += decision.conditions_covered();
   }
+  out.source_based = file.regions;
   return out;
 }
 
@@ -104,6 +106,12 @@ Coverage coverage_since(Coverage now, const Coverage &before) {
            ++i)
         file.decisions[line.first_decision + i].covered &= ~old_decisions[i].covered;
     }
+    const auto place = [](const SegmentCoverage &each) {
+      return std::pair(each.line, each.column);
+    };
+    if (std::ranges::equal(file.segments, old->segments, {}, place, place))
+      for (size_t i = 0; i < file.segments.size(); ++i)
+        file.segments[i].count -= std::min(file.segments[i].count, old->segments[i].count);
     for (FunctionCoverage &function : file.functions)
       for (const FunctionCoverage &each : old->functions)
         if (each.start_line == function.start_line && each.name == function.name)

@@ -34,7 +34,7 @@ std::string row_of(const FileCoverage &file, const CoverageTotals &totals, std::
                    const CoverageTotals &all) {
   constexpr size_t most_ranges = 8;
   std::string row = "| " + name_in_table(relative_path(file.path, root)) + " |";
-  for (const CoverageMetric &metric : shown_metrics(totals, all))
+  for (const CoverageMetric &metric : metrics_in_table(totals, all))
     row += ' ' + share_with_counts(metric) + " |";
   return row + ' ' + missing_ranges(file, most_ranges) + " |\n";
 }
@@ -69,7 +69,7 @@ std::string to_markdown(const Coverage &coverage, std::string_view root) {
     out += fmt::format("\n<details><summary>{} files</summary>\n", rows.size());
   out += "\n| file |";
   std::string line_below = "|:--|";
-  for (const CoverageMetric &metric : shown_metrics(all, all)) {
+  for (const CoverageMetric &metric : metrics_in_table(all, all)) {
     out += fmt::format(" {} |", metric.name);
     line_below += "--:|";
   }

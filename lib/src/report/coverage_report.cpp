@@ -68,7 +68,7 @@ namespace {
 std::vector<std::string> cells_of(const CoverageTotals &totals, const CoverageTotals &all,
                                   std::string name, std::string missing) {
   std::vector<std::string> cells{std::move(name)};
-  for (const CoverageMetric &metric : shown_metrics(totals, all)) {
+  for (const CoverageMetric &metric : metrics_in_table(totals, all)) {
     cells.push_back(share_text(metric.part, metric.whole));
     if (metric.name == "lines")
       cells.push_back(fmt::format("{}/{}", metric.part, metric.whole));
@@ -196,7 +196,7 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   text.cut_text();
   text.add_column("file", false);
   size_t columns = 0; // their width, with the blanks before them
-  for (const CoverageMetric &metric : shown_metrics(totals, totals)) {
+  for (const CoverageMetric &metric : metrics_in_table(totals, totals)) {
     text.add_column(std::string(metric.name), true);
     if (metric.name == "lines")
       text.add_column("", true);

@@ -15,17 +15,19 @@ struct CoverageMetric {
   uint64_t part = 0, whole = 0;
 };
 
-// Returns the metrics of the totals. Conditions and MC/DC are last, because they are omitted if no
-// file has any.
-inline std::array<CoverageMetric, 5> metrics_of(const CoverageTotals &totals) {
+// Returns the metrics of the totals. Those from conditions on are omitted if no file has any.
+inline std::array<CoverageMetric, 7> metrics_of(const CoverageTotals &totals) {
+  const RegionTotals &source_based = totals.source_based;
   return {{{"lines", totals.lines_executed, totals.lines},
            {"functions", totals.functions_executed, totals.functions},
            {"branches", totals.branches_taken, totals.branches},
            {"conditions", totals.outcomes_covered, totals.outcomes},
-           {"MC/DC", totals.mcdc_covered, totals.mcdc}}};
+           {"MC/DC", totals.mcdc_covered, totals.mcdc},
+           {"regions", source_based.regions_executed, source_based.regions},
+           {"instantiations", source_based.instantiations_executed, source_based.instantiations}}};
 }
 
-// Returns those of a file's or a directory's metrics that tables show, given the totals of all.
+// Returns those of a file's or a directory's metrics that are shown, given the totals of all.
 inline std::vector<CoverageMetric> shown_metrics(const CoverageTotals &totals,
                                                  const CoverageTotals &all) {
   constexpr size_t always = 3;
@@ -34,6 +36,14 @@ inline std::vector<CoverageMetric> shown_metrics(const CoverageTotals &totals,
   for (size_t i = 0; i < metrics.size(); ++i)
     if (i < always || of_all[i].whole > 0)
       out.push_back(metrics[i]);
+  return out;
+}
+
+// Does the same for tables with a row for each file, which have no column for instantiations.
+inline std::vector<CoverageMetric> metrics_in_table(const CoverageTotals &totals,
+                                                    const CoverageTotals &all) {
+  std::vector<CoverageMetric> out = shown_metrics(totals, all);
+  std::erase_if(out, [](const CoverageMetric &metric) { return metric.name == "instantiations"; });
   return out;
 }
 

@@ -48,6 +48,10 @@ public:
                                                                     : __builtin_bswap16(value);
   }
   uint64_t uleb128() { // fails if the number does not fit
+    if (!failed_ && left() > 0 && (static_cast<unsigned char>(bytes_[at_]) & 0x80) == 0) {
+      before_ = at_;
+      return static_cast<unsigned char>(bytes_[at_++]); // most numbers are small
+    }
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
       const std::string_view byte = take(1);

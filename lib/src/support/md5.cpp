@@ -2,16 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <string>
+
+#include "support/byte_cursor.h"
 
 namespace tally {
 
 namespace {
 
 constexpr size_t block_size = 64;
-using State = std::array<uint32_t, 4>;
+// A word of one message, or the words of four, with which compilers compute as with a number.
+using Lanes = uint32_t __attribute__((vector_size(16)));
+constexpr size_t lanes = sizeof(Lanes) / sizeof(uint32_t);
+template <class Word> using State = std::array<Word, 4>;
+template <class Word> using Block = std::array<Word, block_size / sizeof(uint32_t)>;
 
 // Section 3.4 of the RFC: entry i is the integer part of 2^32 * |sin(i + 1)|.
 const std::array<uint32_t, block_size> &sines() {
@@ -27,58 +34,104 @@ const std::array<uint32_t, block_size> &sines() {
 constexpr std::array<std::array<int, 4>, 4> shifts{
     {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}}};
 
-void add_block(State &state, const char *bytes) {
-  std::array<uint32_t, 16> words;
-  std::memcpy(words.data(), bytes, block_size);
-  if constexpr (std::endian::native == std::endian::big)
-    for (uint32_t &word : words)
-      word = __builtin_bswap32(word);
+uint32_t load(const char *bytes) {
+  uint32_t word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  return in_order(word, false);
+}
+
+template <class Word> void add_block(State<Word> &state, const Block<Word> &words) {
   auto [a, b, c, d] = state;
-  for (size_t i = 0; i < block_size; ++i) {
-    uint32_t mixed = 0;
-    size_t word = i;
-    switch (i / 16) {
-    case 0:
-      mixed = (b & c) | (~b & d);
-      break;
-    case 1:
-      mixed = (b & d) | (c & ~d);
-      word = (5 * i + 1) % 16;
-      break;
-    case 2:
-      mixed = b ^ c ^ d;
-      word = (3 * i + 5) % 16;
-      break;
-    default:
-      mixed = c ^ (b | ~d);
-      word = 7 * i % 16;
+  const auto &add = sines();
+  // Sixteen steps for each of the four ways of mixing. The first word of a way and the distance of
+  // the next ones are those of the RFC.
+  const auto steps = [&](size_t way, size_t first, size_t distance, auto mix) {
+    for (size_t i = 0; i < 16; ++i) {
+      const Word sum = a + mix() + add[16 * way + i] + words[(first + distance * i) % words.size()];
+      a = d;
+      d = c;
+      c = b;
+      const int shift = shifts[way][i % 4];
+      b += sum << shift | sum >> (32 - shift);
     }
-    const uint32_t sum = a + mixed + sines()[i] + words[word];
-    a = d;
-    d = c;
-    c = b;
-    b += std::rotl(sum, shifts[i / 16][i % 4]);
-  }
+  };
+  steps(0, 0, 1, [&] { return (b & c) | (~b & d); });
+  steps(1, 1, 5, [&] { return (b & d) | (c & ~d); });
+  steps(2, 5, 3, [&] { return b ^ c ^ d; });
+  steps(3, 0, 7, [&] { return c ^ (b | ~d); });
   state = {state[0] + a, state[1] + b, state[2] + c, state[3] + d};
+}
+
+template <class Word> State<Word> begin_state() {
+  const Word zero{};
+  return {zero + 0x67452301, zero + 0xefcdab89, zero + 0x98badcfe, zero + 0x10325476};
+}
+
+size_t blocks_of(std::string_view bytes) {
+  return (bytes.size() + 1 + sizeof(uint64_t) + block_size - 1) / block_size;
+}
+
+// Appends the end of a message: a bit 1, zeros, and the length in bits.
+void pad(std::string_view bytes, std::string &out) {
+  const size_t size = blocks_of(bytes) * block_size;
+  out.assign(bytes);
+  out += static_cast<char>(0x80);
+  out.resize(size);
+  const uint64_t bits = uint64_t{bytes.size()} * 8;
+  for (size_t i = 0; i < sizeof bits; ++i)
+    out[size - sizeof bits + i] = static_cast<char>(bits >> (8 * i));
+}
+
+// Computes the digests of messages with the same number of blocks.
+void add_four(const std::array<std::string, lanes> &messages, std::array<uint64_t, lanes> &out) {
+  State<Lanes> state = begin_state<Lanes>();
+  for (size_t at = 0; at < messages[0].size(); at += block_size) {
+    Block<Lanes> words{};
+    for (size_t i = 0; i < words.size(); ++i)
+      for (size_t lane = 0; lane < lanes; ++lane)
+        words[i][lane] = load(messages[lane].data() + at + i * sizeof(uint32_t));
+    add_block(state, words);
+  }
+  for (size_t lane = 0; lane < lanes; ++lane)
+    out[lane] = state[0][lane] | uint64_t{state[1][lane]} << 32;
 }
 
 } // namespace
 
 uint64_t md5_low(std::string_view bytes) {
-  State state{0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
-  const uint64_t bits = uint64_t{bytes.size()} * 8;
-  for (; bytes.size() >= block_size; bytes.remove_prefix(block_size))
-    add_block(state, bytes.data());
-  // The end: a bit 1, zeros, and the length.
-  std::array<char, 2 * block_size> end{};
-  std::ranges::copy(bytes, end.begin());
-  end[bytes.size()] = static_cast<char>(0x80);
-  const size_t size = bytes.size() + 1 + sizeof bits <= block_size ? block_size : 2 * block_size;
-  for (size_t i = 0; i < sizeof bits; ++i)
-    end[size - sizeof bits + i] = static_cast<char>(bits >> (8 * i));
-  for (size_t at = 0; at < size; at += block_size)
-    add_block(state, end.data() + at);
+  std::string message;
+  pad(bytes, message);
+  State<uint32_t> state = begin_state<uint32_t>();
+  for (size_t at = 0; at < message.size(); at += block_size) {
+    Block<uint32_t> words{};
+    for (size_t i = 0; i < words.size(); ++i)
+      words[i] = load(message.data() + at + i * sizeof(uint32_t));
+    add_block(state, words);
+  }
   return state[0] | uint64_t{state[1]} << 32;
+}
+
+std::vector<uint64_t> md5_low(std::span<const std::string_view> texts) {
+  std::vector<uint64_t> out(texts.size());
+  std::vector<size_t> order(texts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return blocks_of(texts[i]); });
+  std::array<std::string, lanes> messages;
+  std::array<uint64_t, lanes> digests{};
+  for (size_t first = 0; first < order.size();) {
+    const size_t last = first + lanes - 1;
+    if (last >= order.size() || blocks_of(texts[order[first]]) != blocks_of(texts[order[last]])) {
+      out[order[first]] = md5_low(texts[order[first]]);
+      ++first;
+      continue;
+    }
+    for (size_t lane = 0; lane < lanes; ++lane)
+      pad(texts[order[first + lane]], messages[lane]);
+    add_four(messages, digests);
+    for (const uint64_t digest : digests)
+      out[order[first++]] = digest;
+  }
+  return out;
 }
 
 } // namespace tally

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <map>
 #include <tuple>
+
+#include <fmt/format.h>
 
 #include "formats/lcov/lcov.h"
 #include "formats/lcov/test_name.h"
@@ -15,7 +18,7 @@ namespace {
 // Records what the coverage has and the file cannot hold.
 struct Lost {
   bool paths = false, names = false, start_lines = false, no_line = false;
-  bool ends = false, marks = false, conditions = false, negative = false;
+  bool ends = false, marks = false, conditions = false, mcdc = false, negative = false;
 
   std::vector<std::string> phrases() const {
     std::vector<std::string> out;
@@ -30,7 +33,8 @@ struct Lost {
     add(no_line, "lines and functions without a line number");
     add(ends, "the last lines of functions");
     add(marks, "the kinds of branches (exception, fall-through)");
-    add(conditions, "conditions");
+    add(conditions, "conditions (--lcov-version 2.3 writes them)");
+    add(mcdc, "the kind of MC/DC (both outcomes of a term are written alike)");
     add(negative, negative_counts_lost);
     return out;
   }
@@ -64,7 +68,8 @@ struct Section {
 
 class Writer {
 public:
-  Writer(std::string &out, Lost &lost) : to_(out), lost_(lost) {}
+  Writer(std::string &out, bool has_conditions, Lost &lost)
+      : to_(out), has_conditions_(has_conditions), lost_(lost) {}
 
   void test(std::string_view name) {
     to_.put("TN:");
@@ -82,6 +87,7 @@ private:
 
   Result<std::vector<Function>> functions_of(const FileCoverage &file);
   void branches(const FileCoverage &file);
+  void conditions(const FileCoverage &file);
   void lines(const FileCoverage &file);
   int64_t counted(int64_t count) {
     lost_.negative |= count < 0;
@@ -94,6 +100,7 @@ private:
   }
 
   TextSink to_;
+  const bool has_conditions_; // whether MCDC is written
   Lost &lost_;
 };
 
@@ -153,11 +160,50 @@ void Writer::branches(const FileCoverage &file) {
   total("BRH:", taken);
 }
 
+// lcov identifies the conditions of a line by the number of their terms.
+std::map<uint32_t, ConditionCoverage> conditions_by_terms(const FileCoverage &file,
+                                                          const LineCoverage &line) {
+  std::map<uint32_t, ConditionCoverage> out;
+  const auto add = [&](uint32_t terms, uint64_t when_true, uint64_t when_false) {
+    ConditionCoverage &condition = out[terms];
+    condition.terms = terms;
+    condition.when_true |= when_true;
+    condition.when_false |= when_false;
+  };
+  for (const ConditionCoverage &each : file.conditions_of(line))
+    add(each.terms, each.when_true, each.when_false);
+  // Clang's MC/DC has one outcome for a term, and lcov has two.
+  for (const McdcCoverage &each : file.decisions_of(line))
+    add(each.terms, each.covered, each.covered);
+  return out;
+}
+
+void Writer::conditions(const FileCoverage &file) {
+  uint64_t found = 0, covered = 0;
+  for (const LineCoverage &line : file.lines) {
+    if (line.line == 0)
+      continue;
+    for (const auto &[terms, condition] : conditions_by_terms(file, line)) {
+      for (uint32_t term = 0; term < terms; ++term)
+        for (const auto &[sense, bits] :
+             {std::pair('t', condition.when_true), std::pair('f', condition.when_false)})
+          to_.put(fmt::format("MCDC:{},{},{},{},{},{}\n", line.line, terms, sense, bits >> term & 1,
+                              term, term));
+      found += condition.outcomes();
+      covered += condition.covered();
+    }
+  }
+  total("MCF:", found);
+  total("MCH:", covered);
+}
+
 void Writer::lines(const FileCoverage &file) {
   uint64_t found = 0, ran = 0;
   for (const LineCoverage &line : file.lines) {
+    const bool has_mcdc = line.last_decision > line.first_decision;
     lost_.conditions |=
-        line.last_condition > line.first_condition || line.last_decision > line.first_decision;
+        !has_conditions_ && (has_mcdc || line.last_condition > line.first_condition);
+    lost_.mcdc |= has_conditions_ && has_mcdc;
     if (line.line == 0) {
       lost_.no_line = true;
       continue;
@@ -199,6 +245,8 @@ Result<void> Writer::section(const Section &section, const FileCoverage &file) {
   total("FNF:", functions.size());
   total("FNH:", ran);
   branches(file);
+  if (has_conditions_)
+    conditions(file);
   lines(file);
   to_.put("end_of_record\n");
   return {};
@@ -206,7 +254,12 @@ Result<void> Writer::section(const Section &section, const FileCoverage &file) {
 
 } // namespace
 
-Result<Written> write(const Coverage &coverage, const WriteOptions &) {
+Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
+  const std::string &version = options.lcov_version;
+  const bool has_conditions = version == "2.3";
+  if (!version.empty() && version != "1.16" && !has_conditions)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("unknown version '{}' of lcov (there are: 1.16, 2.3)", version));
   Written out;
   Lost lost;
   std::vector<Section> sections;
@@ -227,7 +280,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &) {
   std::ranges::stable_sort(sections, {}, &Section::key);
 
   {
-    Writer writer(out.bytes, lost);
+    Writer writer(out.bytes, has_conditions, lost);
     auto next = sections.begin();
     for (const std::string &test : tests) {
       if (next == sections.end() || next->test != test) {

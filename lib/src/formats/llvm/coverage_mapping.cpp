@@ -25,25 +25,29 @@ constexpr size_t most_nested = 256;
 
 class Decoder {
 public:
-  Decoder(const MappingRecord &record, const std::vector<std::string> &names)
-      : names_(names), from_(record.mapping) {
+  Decoder(const MappingRecord &record, const std::vector<std::string> &names, MappedFunction &out)
+      : names_(names), from_(record.mapping), out_(out) {
     out_.name_hash = record.name_hash;
     out_.function_hash = record.function_hash;
+    out_.files.clear();
+    out_.expressions.clear();
+    out_.regions.clear();
   }
 
-  std::optional<MappedFunction> run() {
+  // Returns false if the mapping is damaged.
+  bool run() {
     const uint64_t files = from_.uleb128();
     if (files > from_.left() + 1)
-      return std::nullopt;
+      return false;
     for (uint64_t i = 0; i < files; ++i) {
       const uint64_t name = from_.uleb128();
       if (from_.failed() || name >= names_.size())
-        return std::nullopt;
+        return false;
       out_.files.push_back(names_[name]);
     }
     const uint64_t expressions = from_.uleb128();
     if (expressions > from_.left())
-      return std::nullopt;
+      return false;
     out_.expressions.resize(expressions);
     for (Expression &expression : out_.expressions) {
       expression.left = counter(from_.uleb128());
@@ -51,10 +55,10 @@ public:
     }
     for (uint32_t file = 0; file < files; ++file)
       if (!read_regions(file))
-        return std::nullopt;
+        return false;
     if (from_.failed() || is_wrong_ || !count_expansions())
-      return std::nullopt;
-    return std::move(out_);
+      return false;
+    return true;
   }
 
 private:
@@ -179,23 +183,22 @@ private:
 
   const std::vector<std::string> &names_;
   ByteCursor from_;
-  MappedFunction out_;
+  MappedFunction &out_;
   bool is_wrong_ = false;
 };
 
 } // namespace
 
-Result<MappedFunction> CoverageObject::decode(const MappingRecord &record) const {
+Result<void> CoverageObject::decode(const MappingRecord &record, MappedFunction &out) const {
   const auto files = file_names_.find(record.files_key);
   if (files == file_names_.end())
     return fail(ErrorCode::invalid_input, "the names of a function's files are missing", name_);
-  auto function = Decoder(record, files->second).run();
-  if (!function)
+  if (!Decoder(record, files->second, out).run())
     return fail(ErrorCode::invalid_input, "the mapping of a function is damaged", name_,
                 Position::at_offset(static_cast<uint64_t>(record.mapping.data() - bytes_.data())));
-  if (const auto name = names_.find(record.name_hash); name != names_.end())
-    function->name = name->second;
-  return std::move(*function);
+  const auto name = names_.find(record.name_hash);
+  out.name = name == names_.end() ? std::string_view() : name->second;
+  return {};
 }
 
 } // namespace tally::llvm

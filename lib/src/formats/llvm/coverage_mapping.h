@@ -56,7 +56,7 @@ struct MappingRegion {
 
 struct MappedFunction {
   uint64_t name_hash = 0, function_hash = 0;
-  std::string name; // empty if the object does not have it
+  std::string_view name; // empty if the object, which it refers to, does not have it
   // Index 0 is the function's own file, the others are expanded in it. The object has the names.
   std::vector<std::string_view> files;
   std::vector<Expression> expressions;
@@ -86,8 +86,9 @@ public:
   const std::string &name() const { return name_; } // the path, and the member in parentheses
   const std::string &build_id() const { return build_id_; } // lower-case hex; may be empty
   const std::vector<MappingRecord> &records() const { return records_; }
-  // Decodes the mapping of a record. Fails with invalid_input if it is damaged.
-  Result<MappedFunction> decode(const MappingRecord &record) const;
+  // Decodes the mapping of a record into `out`, whose memory is used again. Fails with
+  // invalid_input if it is damaged.
+  Result<void> decode(const MappingRecord &record, MappedFunction &out) const;
   // Returns the records of functions for counters of a profile that has none, because it was made
   // with -profile-correlate=binary. Fails with invalid_input if they do not fit together.
   Result<std::vector<CounterRecord>> correlate(const ProfileImage &image) const;
@@ -103,7 +104,9 @@ private:
   std::string_view correlated_; // __llvm_covdata
   uint64_t counters_address_ = 0, bitmaps_address_ = 0;
   std::unordered_map<uint64_t, std::vector<std::string>> file_names_; // by their key
-  std::unordered_map<uint64_t, std::string> names_;                   // by their hash
+  // The names of functions by their hash, in the texts that the sections hold.
+  std::unordered_map<uint64_t, std::string_view> names_;
+  std::vector<std::shared_ptr<const std::string>> name_texts_;
   std::vector<MappingRecord> records_;
 };
 

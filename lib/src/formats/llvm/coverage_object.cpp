@@ -106,12 +106,16 @@ private:
   }
 
   void read_names_of(std::string_view section) {
-    auto names = read_names(section);
-    if (!names)
+    auto texts = read_name_texts(section);
+    if (!texts)
       return damaged("the names of functions");
-    for (std::string &name : *names) {
-      const uint64_t hash = md5_low(name);
-      out_.names_.emplace(hash, std::move(name));
+    for (std::string &text : *texts) {
+      out_.name_texts_.push_back(std::make_shared<const std::string>(std::move(text)));
+      const auto names = names_of_text(*out_.name_texts_.back());
+      const auto hashes = md5_low(names);
+      out_.names_.reserve(out_.names_.size() + names.size());
+      for (size_t i = 0; i < names.size(); ++i)
+        out_.names_.emplace(hashes[i], names[i]);
     }
   }
 
@@ -154,9 +158,17 @@ private:
       return false;
     if (version >= 6 && !files.empty())
       for (size_t i = 1; i < files.size(); ++i)
-        files[i] = source_path(files[i], files[0]);
+        files[i] = path_of(files[i], files[0]);
     out_.file_names_.emplace(md5_low(blob), std::move(files));
     return true;
+  }
+
+  // All units that include a header have its path.
+  const std::string &path_of(const std::string &name, const std::string &folder) {
+    const auto [at, added] = paths_.try_emplace(folder + '\0' + name);
+    if (added)
+      at->second = source_path(name, folder);
+    return at->second;
   }
 
   void read_functions(std::string_view section) {
@@ -178,6 +190,7 @@ private:
   CoverageObject &out_;
   Diagnostics &diagnostics_;
   size_t unpacked_ = 0; // bytes of the names of files
+  std::unordered_map<std::string, std::string> paths_;
 };
 
 std::vector<CoverageObject> CoverageObject::read(const std::string &path,

@@ -15,8 +15,7 @@ std::optional<std::string> read_packed(ByteCursor &from, uint64_t size, uint64_t
   return packed_size == 0 ? std::optional(std::string(bytes)) : zlib_unpacked(bytes, size);
 }
 
-std::optional<std::vector<std::string>> read_names(std::string_view section) {
-  constexpr char between_names = '\x01';
+std::optional<std::vector<std::string>> read_name_texts(std::string_view section) {
   std::vector<std::string> out;
   ByteCursor from(section);
   size_t unpacked = 0;
@@ -25,15 +24,22 @@ std::optional<std::vector<std::string>> read_names(std::string_view section) {
     if (size == 0 && !from.failed())
       continue; // a zero that pads the section
     const uint64_t packed_size = from.uleb128();
-    const auto chunk = read_packed(from, size, packed_size);
-    if (!chunk || chunk->size() > most_unpacked - unpacked)
+    auto text = read_packed(from, size, packed_size);
+    if (!text || text->size() > most_unpacked - unpacked)
       return std::nullopt;
-    unpacked += chunk->size();
-    for (size_t begin = 0; begin <= chunk->size();) {
-      const size_t end = std::min(chunk->find(between_names, begin), chunk->size());
-      out.push_back(chunk->substr(begin, end - begin));
-      begin = end + 1;
-    }
+    unpacked += text->size();
+    out.push_back(std::move(*text));
+  }
+  return out;
+}
+
+std::vector<std::string_view> names_of_text(std::string_view text) {
+  constexpr char between_names = '\x01';
+  std::vector<std::string_view> out;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(between_names, begin), text.size());
+    out.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
   }
   return out;
 }

@@ -18,8 +18,11 @@ inline constexpr size_t most_unpacked = size_t{1} << 28;
 // Returns nothing if they are missing or damaged.
 std::optional<std::string> read_packed(ByteCursor &from, uint64_t size, uint64_t packed_size);
 
-// Returns the names in __llvm_prf_names, or in a raw profile: chunks of names, each of which may be
-// packed. Returns nothing if a chunk is damaged.
-std::optional<std::vector<std::string>> read_names(std::string_view section);
+// Returns the texts of names in __llvm_prf_names, or in a raw profile, where each may be packed.
+// Returns nothing if one is damaged.
+std::optional<std::vector<std::string>> read_name_texts(std::string_view section);
+
+// Returns the names in such a text, which they refer to.
+std::vector<std::string_view> names_of_text(std::string_view text);
 
 } // namespace tally::llvm

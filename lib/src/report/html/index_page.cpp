@@ -51,7 +51,7 @@ private:
     to_.put(name);
     to_.put("s</caption>\n<colgroup><col class=c-name><col class=c-share><col class=c-of>"
             "<col class=c-missing>");
-    const std::vector<CoverageMetric> metrics = shown_metrics(all_, all_);
+    const std::vector<CoverageMetric> metrics = metrics_in_table(all_, all_);
     for (size_t i = 1; i < metrics.size(); ++i)
       to_.put("<col class=c-share><col class=c-of>");
     to_.put("</colgroup>\n<thead><tr><th scope=col data-cell=0 data-sort=text>");
@@ -65,7 +65,7 @@ private:
   }
 
   void numbers(const CoverageTotals &totals) {
-    for (const CoverageMetric &metric : shown_metrics(totals, all_)) {
+    for (const CoverageMetric &metric : metrics_in_table(totals, all_)) {
       put_share(to_, metric.part, metric.whole, options_);
       if (metric.name == "lines") {
         to_.put("<td>");

@@ -46,8 +46,8 @@ public:
     }
     put_totals(to_, page_.totals, options_);
     functions();
-    to_.put("<p class=legend><span class=x>ran</span> <span class=p>ran, but not every branch "
-            "or condition</span> <span class=m>did not run</span>");
+    to_.put("<p class=legend><span class=x>ran</span> <span class=p>ran, but not every branch, "
+            "condition or part</span> <span class=m>did not run</span>");
     if (page_.totals.outcomes > 0)
       to_.put(" <span>3/4c: outcomes of conditions</span>");
     if (page_.totals.mcdc > 0)
@@ -121,6 +121,8 @@ private:
 
   void source();
   void row(uint32_t number, const LineCoverage *line, std::optional<std::string_view> text);
+  bool is_partial(const LineCoverage &line) const;
+  void parts(uint32_t number, std::string_view text);
   void details(const LineCoverage &line);
   void branch(const LineCoverage &line, const BranchCoverage &branch, int64_t all);
   void gap_links();
@@ -135,6 +137,7 @@ private:
   std::vector<std::string> notes_;
   std::vector<MissingRange> gaps_;
   size_t next_gap_ = 0; // the first gap whose rows are not written yet
+  size_t segment_ = 0;  // the first segment that does not begin before the row
 };
 
 void SourcePage::read_text() {
@@ -169,6 +172,60 @@ void SourcePage::source() {
   to_.put("</table>\n");
 }
 
+// Returns whether a part of a segment's line did not run.
+bool did_not_run(const SegmentCoverage &segment) {
+  return segment.has_count && !segment.is_gap && segment.count == 0;
+}
+
+// Returns whether the line ran, but something in it did not.
+bool SourcePage::is_partial(const LineCoverage &line) const {
+  // Compilers give nearly every call a branch for exceptions. If only such branches were not
+  // taken, the numbers show this, but the line is not coloured, because otherwise nearly all lines
+  // would be coloured.
+  if (std::ranges::any_of(file_.branches_of(line),
+                          [](const BranchCoverage &b) { return b.count == 0 && !b.throws; }) ||
+      std::ranges::any_of(file_.conditions_of(line),
+                          [](const ConditionCoverage &c) { return c.covered() < c.outcomes(); }) ||
+      std::ranges::any_of(file_.decisions_of(line), [](const McdcCoverage &d) {
+        return d.conditions_covered() < d.conditions();
+      }))
+    return true;
+  const auto here = std::ranges::equal_range(file_.segments, line.line, {}, &SegmentCoverage::line);
+  return std::ranges::any_of(here, [](const SegmentCoverage &segment) {
+    return segment.is_entry && did_not_run(segment);
+  });
+}
+
+// Writes the text of a line that ran, and marks the parts of it that did not.
+void SourcePage::parts(uint32_t number, std::string_view text) {
+  const auto &segments = file_.segments;
+  while (segment_ < segments.size() && segments[segment_].line < number)
+    ++segment_;
+  size_t at = segment_;
+  const SegmentCoverage *now = at == 0 ? nullptr : &segments[at - 1];
+  const char *const first = text.data();
+  while (!text.empty()) {
+    size_t size = text.size();
+    const auto begin = static_cast<size_t>(text.data() - first);
+    for (; at < segments.size() && segments[at].line == number; ++at) {
+      const size_t column = std::max(segments[at].column, 1U) - 1;
+      if (column > begin) {
+        size = std::min(size, column - begin);
+        break;
+      }
+      now = &segments[at];
+    }
+    const std::string_view part = text.substr(0, size);
+    const bool is_marked = now && did_not_run(*now) && part.find_first_not_of(" \t") != part.npos;
+    if (is_marked)
+      to_.put("<mark>");
+    put_text(to_, part);
+    if (is_marked)
+      to_.put("</mark>");
+    text.remove_prefix(size);
+  }
+}
+
 // Writes a row of the table, as short as HTML allows: the end tags of rows and cells are optional.
 void SourcePage::row(uint32_t number, const LineCoverage *line,
                      std::optional<std::string_view> text) {
@@ -179,19 +236,7 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
   if (line && line->count == 0) {
     to_.put(begins_gap ? " class=\"m b\"" : " class=m");
   } else if (line) {
-    // Compilers give nearly every call a branch for exceptions. If only such branches were not
-    // taken, the numbers show this, but the line is not coloured, because otherwise nearly all
-    // lines would be coloured.
-    const bool partial =
-        std::ranges::any_of(file_.branches_of(*line),
-                            [](const BranchCoverage &b) { return b.count == 0 && !b.throws; }) ||
-        std::ranges::any_of(
-            file_.conditions_of(*line),
-            [](const ConditionCoverage &c) { return c.covered() < c.outcomes(); }) ||
-        std::ranges::any_of(file_.decisions_of(*line), [](const McdcCoverage &d) {
-          return d.conditions_covered() < d.conditions();
-        });
-    to_.put(partial ? " class=p" : " class=x");
+    to_.put(is_partial(*line) ? " class=p" : " class=x");
   }
   to_.put("><th><a href=#L");
   to_.put(uint64_t{number});
@@ -214,6 +259,8 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
       --end;
     put_text(to_, text->substr(0, end));
     to_.put(fmt::format("<i>… {} bytes more</i>", text->size() - end));
+  } else if (text && line && line->count != 0) {
+    parts(number, *text);
   } else if (text) {
     put_text(to_, *text);
   }
