@@ -153,8 +153,7 @@ std::string format_entry(const Format &format) {
   const bool reads = format.read || format.read_counters || format.read_coverage ||
                      format.read_pcs || format.read_addresses;
   // Counters are written as they were read.
-  const bool writes =
-      format.writes_profiles() || format.write_coverage || format.read_counters != nullptr;
+  const bool writes = format.writes_profiles() || format.write_coverage || format.writes_counters();
   std::string text = fmt::format("{} ({})", prose(format.summary),
                                  reads && writes ? "read and written"
                                  : reads         ? "read"

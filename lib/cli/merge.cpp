@@ -6,7 +6,7 @@ Result<void> merge_command(const ParsedCommand &given, Outcome &) {
   const InputOptions input = input_options(given);
   TALLY_CHECK(check_inputs(given.arguments, "merge"));
   TALLY_TRY(all, read_inputs(given.arguments, input, true));
-  const Format &format = *all.format;
+  const Format &format = sum_format_of(*all.format);
   Diagnostics findings;
   auto result = sum_of(std::move(all), input.program, findings);
   show(findings);

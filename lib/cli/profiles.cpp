@@ -12,6 +12,7 @@
 
 #include <tally/file_io.h>
 
+#include "formats/llvm/profile_file.h"
 #include "gcovr_version.h"
 #include "progress.h"
 #include "session/session.h"
@@ -43,6 +44,7 @@ InputOptions input_options(const ParsedCommand &given) {
   if (!is_like_duration(given.value("from"))) // otherwise it selects samples
     out.from = given.value("from");
   out.program = given.value("program");
+  out.objects = given.values("object");
   if (given.has("max-unpacked"))
     out.max_unpacked_bytes = given.number("max-unpacked");
   return out;
@@ -117,11 +119,25 @@ Result<NamedProfile> read_input(const std::string &path, const InputOptions &opt
   return named_profile_with(path, std::move(file), options.program, no_names_remedy, findings);
 }
 
+namespace {
+
+Result<void> name_counters(ReadFile &file, const std::vector<std::string> &objects,
+                           Diagnostics &findings) {
+  const auto *counters = std::get_if<std::unique_ptr<CounterFile>>(&file.content);
+  auto *profile = counters ? dynamic_cast<llvm::ProfileFile *>(counters->get()) : nullptr;
+  return profile && !objects.empty() ? profile->correlate(objects, findings) : Result<void>();
+}
+
+} // namespace
+
 Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
                               bool one_format) {
   const auto read = [&](const std::string &path) {
     Diagnostics findings;
     auto file = read_any(path, options, findings);
+    if (file)
+      if (auto named = name_counters(*file, options.objects, findings); !named)
+        file = fail(named.error());
     show(findings);
     return file;
   };

@@ -19,7 +19,8 @@ inline constexpr std::string_view no_names_remedy = "use --program FILE to name 
 
 struct InputOptions {
   std::string from;
-  std::string program; // the program that the addresses of a gmon.out belong to
+  std::string program;              // the program that the addresses of a gmon.out belong to
+  std::vector<std::string> objects; // which have the names of counters without names
   uint64_t max_unpacked_bytes = ReadOptions().max_unpacked_bytes;
 };
 InputOptions input_options(const ParsedCommand &given);

@@ -172,9 +172,16 @@ constexpr auto timeline_specs =
                 .check = check_file_name},
            }});
 
+constexpr OptionSpec names_object_option{.name = "object",
+                                         .values = "FILE",
+                                         .summary =
+                                             "LLVM: a program of -profile-correlate=binary, whose\n"
+                                             "raw profile has no names",
+                                         .check = check_file_name,
+                                         .repeats = true};
 constexpr auto convert_specs =
     joined(input_specs, output_specs,
-           std::array<OptionSpec, 2>{{
+           std::array<OptionSpec, 3>{{
                {.name = "to",
                 .values = "FORMAT",
                 .summary = "the format of OUT, if its name does not imply it",
@@ -183,9 +190,12 @@ constexpr auto convert_specs =
                 .values = "NAME",
                 .summary = "the event to write; it may be a derived one\n(default: all)",
                 .other_name = "value"},
+               names_object_option,
            }},
            filter_specs);
-constexpr auto merge_specs = joined(input_specs, output_specs);
+constexpr auto merge_specs =
+    joined(input_specs, output_specs, std::array<OptionSpec, 1>{{names_object_option}});
+constexpr auto rewrite_specs = joined(input_specs, output_specs);
 
 constexpr std::array<OptionSpec, 10> record_specs{{
     help_option,
@@ -425,7 +435,9 @@ constexpr CommandSpec commands[] = {
      "tally diff before.callgrind after.callgrind", diff_arguments, any_formats},
     {"convert", "IN...", convert_specs, "write the sum of profiles in another format", "",
      "tally convert a.folded b.folded.gz -o sum.callgrind", in_arguments, any_formats},
-    {"merge", "IN...", merge_specs, "add up profiles, counters or coverage of one format", "",
+    {"merge", "IN...", merge_specs, "add up profiles, counters or coverage of one format",
+     "LLVM's raw (*.profraw) and indexed profiles (*.profdata), of any mix of versions, are\n"
+     "written as one indexed profile, for llvm-cov of the newest of these versions.\n",
      "tally merge callgrind.out.* -o all.callgrind", in_arguments, any_formats},
     {"coverage", "[PATH...]", all_coverage_specs, "print which lines, functions and branches ran",
      "", "tally coverage build --report html --report lcov:all.info --fail-under 80",
@@ -434,7 +446,7 @@ constexpr CommandSpec commands[] = {
      "tally gcov -b build/*.gcda", gcov_arguments},
     {"validate", "FILE...", input_specs, "print what is wrong with files; status 1 on an error", "",
      "tally validate callgrind.out.*", validate_arguments},
-    {"rewrite", "IN", merge_specs, "rewrite a profile in its own format, in a fixed order", "",
+    {"rewrite", "IN", rewrite_specs, "rewrite a profile in its own format, in a fixed order", "",
      "tally rewrite callgrind.out.4711 -o sorted.callgrind", in_argument},
     {"zero", "[PATH...]", zero_specs, "reset coverage counters to 0", "", "tally zero build",
      zero_arguments},

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <tally/export.h>
 #include <tally/result.h>
@@ -20,7 +21,10 @@ public:
   // invalid_input if the other file belongs to another object or has no counters; overflow if a sum
   // exceeds 64 bits. After an error the counters are unchanged.
   virtual Result<void> add(const CounterFile &other) = 0;
-  // Merges the sections that several runs appended to the file (GCC before 3.4), as add() does.
+  // Returns what bytes() leaves out of the files that were added up, a phrase for each.
+  virtual std::vector<std::string> lost() const { return {}; }
+  // Merges the sections that several runs appended to the file (GCC before 3.4), as add() does. A
+  // file that can only be read (a raw profile of LLVM) becomes one of the format of sums.
   virtual Result<void> unite() { return {}; }
   // Resets all counters, as if nothing had run. Fails with invalid_input if the file has none.
   virtual Result<void> zero() = 0;

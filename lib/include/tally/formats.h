@@ -74,6 +74,8 @@ struct Format {
                                                         Diagnostics &diagnostics) = nullptr;
   Result<Coverage> (*read_coverage)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   Result<PcProfile> (*read_pcs)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
+  // Of counters that are only read: the name of the format that their sum is written in.
+  std::string_view sum_format{};
   // Returns a StackProfile of addresses without names; Symbolization adds the names. `unwinder` is
   // for samples with a stack dump. If it is null, the callers in these samples are left out, and a
   // diagnostic says so.
@@ -87,12 +89,16 @@ struct Format {
   Result<Written> (*write_pcs)(const PcProfile &, const WriteOptions &) = nullptr;
 
   bool writes_profiles() const { return write_stacks || write_costs || write_pcs; }
+  bool writes_counters() const { return read_counters && sum_format.empty(); }
 };
 
 TALLY_API std::span<const Format> formats();
 // Finds a format by its name. An unknown name is an error that lists the known ones.
 TALLY_API Result<const Format *> format_by_name(std::string_view name);
-// Does the same for formats that profiles can be written in, see Format::writes_profiles().
+// Returns the format that the sum of files of this format has: the format itself for most.
+TALLY_API const Format &sum_format_of(const Format &format);
+// Does the same as format_by_name() for formats that profiles can be written in, see
+// Format::writes_profiles().
 TALLY_API Result<const Format *> profile_format_by_name(std::string_view name);
 // Finds a format by the name of a file. Returns null if no format's pattern matches.
 TALLY_API const Format *format_by_file_name(std::string_view path);

@@ -192,7 +192,8 @@ tally_error *tally_formats(tally_table **table) {
           summaries.emplace_back(format.summary);
           reads.push_back(format.probe ? 1 : 0);
           writes.push_back(
-              format.writes_profiles() || format.write_coverage || format.read_counters ? 1 : 0);
+              format.writes_profiles() || format.write_coverage || format.writes_counters() ? 1
+                                                                                            : 0);
           holds.emplace_back(what_is_held(format));
           patterns.push_back(fmt::format("{}", fmt::join(format.file_names, " ")));
         }

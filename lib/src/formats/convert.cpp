@@ -223,8 +223,9 @@ Result<Written> write_content(const Content &content, const Format &format,
                 fmt::format("counters cannot be written as {}: `tally coverage` converts them to "
                             "lines",
                             format.name));
-  TALLY_TRY(bytes, std::get<std::unique_ptr<CounterFile>>(content)->bytes());
-  return Written{std::move(bytes), {}};
+  const CounterFile &counters = *std::get<std::unique_ptr<CounterFile>>(content);
+  TALLY_TRY(bytes, counters.bytes());
+  return Written{std::move(bytes), counters.lost()};
 }
 
 Result<void> write_file(const std::string &path, const Format &format, const Written &written) {

@@ -23,6 +23,7 @@
 #include "formats/gcovr/gcovr.h"
 #include "formats/gmon/gmon.h"
 #include "formats/lcov/lcov.h"
+#include "formats/llvm/profile_file.h"
 #include "formats/perf_data/perf_data.h"
 #include "formats/perf_script/perf_script.h"
 #ifdef TALLY_WITH_PPROF
@@ -104,6 +105,17 @@ std::span<const Format> formats() {
        .probe = lcov::probe,
        .read_coverage = lcov::read,
        .write_coverage = lcov::write},
+      {.name = "llvm-indexed",
+       .summary = "sums of counters of source-based coverage (Clang, Rust)",
+       .file_names = {"*.profdata"},
+       .probe = llvm::is_indexed_profile,
+       .read_counters = llvm::read_indexed_file},
+      {.name = "llvm-raw",
+       .summary = "counters of source-based coverage, as programs write them",
+       .file_names = {"*.profraw"},
+       .probe = llvm::is_raw_profile,
+       .read_counters = llvm::read_raw_file,
+       .sum_format = "llvm-indexed"},
       {.name = "perf-data",
        .summary = "samples with their stacks, as perf record writes them",
        .file_names = {"perf.data*", "*.perf.data", "*.perf"},
@@ -148,6 +160,10 @@ Result<const Format *> format_by_name(std::string_view name) {
   }
   return fail(ErrorCode::invalid_argument,
               fmt::format("unknown format '{}' (there are: {})", name, fmt::join(known, ", ")));
+}
+
+const Format &sum_format_of(const Format &format) {
+  return format.sum_format.empty() ? format : **format_by_name(format.sum_format);
 }
 
 Result<const Format *> profile_format_by_name(std::string_view name) {

@@ -110,7 +110,7 @@ Result<ReadFiles> read_files(std::span<const std::string> paths, bool one_format
       return fail(file.error());
     if (!all.format)
       all.format = file->format;
-    if (one_format && file->format != all.format)
+    if (one_format && &sum_format_of(*file->format) != &sum_format_of(*all.format))
       return fail(ErrorCode::invalid_input,
                   fmt::format("is {}, but {} is {}: only files of one format are merged",
                               file->format->name, paths[0], all.format->name),
@@ -132,9 +132,10 @@ Result<Content> content_to_convert(ReadFiles all, const Format &to, const std::s
                                    Diagnostics &diagnostics) {
   for (size_t i = 0; i < all.files.size(); ++i)
     if (std::holds_alternative<std::unique_ptr<CounterFile>>(all.files[i].content) &&
-        all.files[i].format != &to)
+        all.files[i].format != &to && &sum_format_of(*all.files[i].format) != &to)
       return fail(profile_of(all.paths[i], std::move(all.files[i])).error());
-  if (all.files.size() == 1)
+  const bool is_read_only = !all.files[0].format->sum_format.empty();
+  if (all.files.size() == 1 && !is_read_only)
     return std::move(all.files[0].content);
   return sum_of(std::move(all), program, diagnostics);
 }

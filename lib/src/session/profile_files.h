@@ -60,7 +60,7 @@ struct ReadFiles {
 using FileReader = std::function<Result<ReadFile>(const std::string &path)>;
 // Reads all files by `read`. If there are several, a file for which is_empty_beside_threads() is
 // true is left out, and `skipped` receives the error. With `one_format`, fails at the first file
-// whose format differs from that of the first.
+// whose sum has another format than that of the first, see sum_format_of().
 Result<ReadFiles> read_files(std::span<const std::string> paths, bool one_format,
                              const FileReader &read,
                              const std::function<void(const Error &)> &skipped);

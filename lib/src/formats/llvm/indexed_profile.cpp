@@ -11,13 +11,12 @@ namespace tally::llvm {
 
 namespace {
 
-constexpr std::string_view indexed_magic = "\xfflprofi\x81";
 constexpr uint64_t oldest_indexed = 5, newest_indexed = 13;
 
 class IndexedReader {
 public:
-  IndexedReader(std::string_view bytes, const std::string &name)
-      : bytes_(bytes), name_(name), from_(bytes) {}
+  IndexedReader(std::string_view bytes, const std::string &name, ProfileDetail detail)
+      : bytes_(bytes), name_(name), detail_(detail), from_(bytes) {}
 
   Result<SourceProfile> run() {
     from_.take(indexed_magic.size());
@@ -38,9 +37,8 @@ public:
       from_.u64_whole(); // memory profiles
     const uint64_t ids = v >= 9 ? from_.u64_whole() : 0;
     if (v >= 10)
-      from_.u64_whole(); // traces
-    if (v >= 12)
-      from_.u64_whole(); // names of virtual tables
+      from_.u64_whole();                                             // traces
+    const uint64_t virtual_tables = v >= 12 ? from_.u64_whole() : 0; // their names
     skip_summary();
     if ((version & has_second_summary) != 0)
       skip_summary();
@@ -49,9 +47,10 @@ public:
 
     SourceProfile out;
     out.version = v;
+    out.is_indexed = true;
     ProfileImage &image = out.images.emplace_back();
     image.has_byte_counters = (version & byte_counters) != 0;
-    if (table > bytes_.size() || ids > bytes_.size())
+    if (table > bytes_.size() || ids > bytes_.size() || virtual_tables > bytes_.size())
       return wrong("a table lies beyond the end");
     ByteCursor counts(bytes_.substr(table));
     counts.u64_whole(); // buckets
@@ -67,6 +66,11 @@ public:
         return fail(ErrorCode::invalid_input, "a binary id is damaged", name_,
                     Position::at_offset(ids));
     }
+    left_out_.memory_profile = (version & has_memory_profile) != 0;
+    left_out_.traces = (version & has_traces) != 0;
+    left_out_.virtual_tables =
+        virtual_tables != 0 && ByteCursor(bytes_.substr(virtual_tables)).u64_whole() != 0;
+    out.left_out = left_out_;
     return out;
   }
 
@@ -94,7 +98,10 @@ private:
         const std::string_view data = from_.take(size);
         if (from_.failed())
           return wrong("the table of functions is truncated");
-        if (!read_counts(v, md5_low(key), data, image))
+        const uint64_t hash = md5_low(key);
+        if (detail_ == ProfileDetail::everything)
+          image.names.try_emplace(hash, key);
+        if (!read_counts(v, hash, data, image))
           return fail(ErrorCode::invalid_input, "the counts of a function are damaged", name_,
                       Position::at_offset(at));
       }
@@ -105,8 +112,7 @@ private:
   }
 
   // A name has a block of counts for each hash.
-  static bool read_counts(uint64_t v, uint64_t name_hash, std::string_view data,
-                          ProfileImage &image) {
+  bool read_counts(uint64_t v, uint64_t name_hash, std::string_view data, ProfileImage &image) {
     ByteCursor from(data);
     while (from.left() > 0) {
       CounterRecord record;
@@ -125,11 +131,12 @@ private:
           record.bitmap += static_cast<char>(from.u64_whole());
       }
       const uint32_t values = from.u32();
-      if (from.failed() || values < 8)
+      if (from.failed() || values < empty_values)
         return false;
       from.take(values - sizeof values);
       if (from.failed())
         return false;
+      left_out_.values += values > empty_values ? 1 : 0;
       image.records.push_back(std::move(record));
     }
     return true;
@@ -137,15 +144,18 @@ private:
 
   std::string_view bytes_;
   const std::string &name_;
+  ProfileDetail detail_;
   ByteCursor from_;
+  LeftOut left_out_;
 };
 
 } // namespace
 
 bool is_indexed_profile(std::string_view head) { return head.starts_with(indexed_magic); }
 
-Result<SourceProfile> read_indexed_profile(std::string_view bytes, const std::string &name) {
-  return IndexedReader(bytes, name).run();
+Result<SourceProfile> read_indexed_profile(std::string_view bytes, const std::string &name,
+                                           ProfileDetail detail) {
+  return IndexedReader(bytes, name, detail).run();
 }
 
 } // namespace tally::llvm

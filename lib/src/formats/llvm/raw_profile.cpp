@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include "formats/llvm/binary_ids.h"
+#include "formats/llvm/names.h"
 #include "formats/llvm/profile_version.h"
 #include "formats/llvm/source_profile.h"
 #include "support/byte_cursor.h"
+#include "support/md5.h"
 
 namespace tally::llvm {
 
@@ -29,7 +31,8 @@ std::optional<RecordLayout> layout_of(std::string_view bytes) {
 
 class RawReader {
 public:
-  RawReader(std::string_view bytes, const std::string &name) : bytes_(bytes), name_(name) {}
+  RawReader(std::string_view bytes, const std::string &name, ProfileDetail detail)
+      : bytes_(bytes), name_(name), detail_(detail) {}
 
   Result<SourceProfile> run() {
     SourceProfile out;
@@ -41,6 +44,7 @@ public:
       while (begin_ < bytes_.size() && bytes_[begin_] == '\0')
         ++begin_;
     }
+    out.left_out = left_out_;
     return out;
   }
 
@@ -111,7 +115,8 @@ private:
     take(from, pad_after_bitmap, 1);
     take(from, uniform, width);
     take(from, pad_after_uniform, 1);
-    take(from, name_bytes, 1);
+    const std::string_view names = take(from, name_bytes, 1);
+    const uint64_t names_at = from.before();
     align(from);
     constexpr size_t vtable_record = 24;
     take(from, vtables, layout_.pointer_size == 8 ? vtable_record : 16);
@@ -127,9 +132,23 @@ private:
       out.counters = sections.counters;
       out.bitmaps = sections.bitmaps;
     }
+    if (detail_ == ProfileDetail::everything && !add_names(names, out))
+      return wrong("the names of functions are damaged", names_at);
+    left_out_.virtual_tables |= vtables > 0;
     TALLY_CHECK(skip_values(from, data));
     begin_ += from.offset();
     return out;
+  }
+
+  static bool add_names(std::string_view section, ProfileImage &image) {
+    auto names = read_names(section);
+    if (!names)
+      return false;
+    for (std::string &name : *names) {
+      const uint64_t hash = md5_low(name);
+      image.names.try_emplace(hash, std::move(name));
+    }
+    return true;
   }
 
   // Takes `count` entries of `size` bytes.
@@ -164,22 +183,26 @@ private:
       from.take(bytes - sizeof bytes);
       if (from.failed())
         return wrong("the values of a function are truncated", from.before());
+      left_out_.values += bytes > empty_values ? 1 : 0;
     }
     return {};
   }
 
   std::string_view bytes_;
   const std::string &name_;
+  ProfileDetail detail_;
   size_t begin_ = 0; // of the current image
   RecordLayout layout_;
+  LeftOut left_out_;
 };
 
 } // namespace
 
 bool is_raw_profile(std::string_view head) { return layout_of(head).has_value(); }
 
-Result<SourceProfile> read_raw_profile(std::string_view bytes, const std::string &name) {
-  return RawReader(bytes, name).run();
+Result<SourceProfile> read_raw_profile(std::string_view bytes, const std::string &name,
+                                       ProfileDetail detail) {
+  return RawReader(bytes, name, detail).run();
 }
 
 } // namespace tally::llvm

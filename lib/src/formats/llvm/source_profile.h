@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <tally/result.h>
@@ -17,6 +18,7 @@ struct CounterRecord {
   uint64_t function_hash = 0; // of its structure, by which other versions of it are recognized
   std::vector<uint64_t> counts;
   std::string bitmap; // the test vectors of MC/DC that ran, a bit for each
+  friend bool operator==(const CounterRecord &, const CounterRecord &) = default;
 };
 
 // The counters of one executable or shared library, or those of all that a profile was merged from.
@@ -28,12 +30,26 @@ struct ProfileImage {
   bool has_byte_counters = false;
   std::string counters; // the sections of counters and bitmaps, if it is correlated
   std::string bitmaps;
+  // Of functions, by their hash. Only with ProfileDetail::everything, as coverage has the names of
+  // the object.
+  std::unordered_map<uint64_t, std::string> names;
+};
+
+// What profiles hold beside counters, which a sum of profiles does not keep.
+struct LeftOut {
+  uint64_t values = 0; // the number of functions that have value data
+  bool memory_profile = false, traces = false, virtual_tables = false;
 };
 
 struct SourceProfile {
   uint64_t version = 0;
-  std::vector<ProfileImage> images;
+  bool is_indexed = false;
+  std::vector<ProfileImage> images; // an indexed profile has one
+  LeftOut left_out;                 // only with ProfileDetail::everything
 };
+
+// What is read of a profile. Coverage needs only the counts.
+enum class ProfileDetail : uint8_t { counts, everything };
 
 bool is_raw_profile(std::string_view head);
 bool is_indexed_profile(std::string_view head);
@@ -41,8 +57,10 @@ bool is_indexed_profile(std::string_view head);
 // Read the profile in `bytes`. `name` is its file, for errors. Errors: invalid_input with the
 // offset at which the bytes are wrong or missing; unsupported for other versions, and for profiles
 // of optimizers (-fprofile-generate), which no mapping to sources belongs to.
-Result<SourceProfile> read_raw_profile(std::string_view bytes, const std::string &name);
-Result<SourceProfile> read_indexed_profile(std::string_view bytes, const std::string &name);
+Result<SourceProfile> read_raw_profile(std::string_view bytes, const std::string &name,
+                                       ProfileDetail detail = ProfileDetail::counts);
+Result<SourceProfile> read_indexed_profile(std::string_view bytes, const std::string &name,
+                                           ProfileDetail detail = ProfileDetail::counts);
 
 // The layout of records of functions, which is that of a version and of the program's processor.
 struct RecordLayout {

@@ -1,0 +1,50 @@
+// Adds up profiles of source-based coverage, as `llvm-profdata merge` does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tally/result.h>
+
+#include "formats/llvm/source_profile.h"
+#include "support/hash.h"
+
+namespace tally::llvm {
+
+class ProfileSum {
+public:
+  // Adds all images of a profile that was read with ProfileDetail::everything. Counters with the
+  // same name and the same hash of the function add up, and stop at the largest number that LLVM
+  // accepts; bitmaps are united. Errors: unsupported if the counters have no records, because these
+  // are in the object; invalid_input if the bitmaps have different layouts. After an error the sum
+  // is unchanged.
+  Result<void> add(const SourceProfile &profile);
+  // Resets all counters and bitmaps to 0.
+  void zero();
+
+  // An indexed profile. Its version is the largest of those that the LLVM of each added profile
+  // writes, which that LLVM and all newer ones read.
+  const SourceProfile &profile() const { return sum_; }
+  // What the sum does not hold of the profiles, a phrase for each.
+  std::vector<std::string> lost() const;
+
+private:
+  void add(const CounterRecord &record, const ProfileImage &from);
+
+  struct KeyHash {
+    size_t operator()(const std::pair<uint64_t, uint64_t> &key) const {
+      return combine(key.first, key.second);
+    }
+  };
+
+  SourceProfile sum_{.version = 0, .is_indexed = true, .images = {{}}, .left_out = {}};
+  // The index of the record with the hashes of a name and of a function.
+  std::unordered_map<std::pair<uint64_t, uint64_t>, size_t, KeyHash> index_;
+  uint64_t unnamed_ = 0;    // functions
+  uint64_t mismatched_ = 0; // functions whose numbers of counters differ
+};
+
+} // namespace tally::llvm
