@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include <tally/diagnostics.h>
 #include <tally/merge.h>
 #include <tally/result.h>
+
+#include "coverage/llvm_counts.h"
 
 namespace tally {
 
@@ -24,6 +27,15 @@ struct SourceBasedInputs {
 struct SourceBasedCoverage {
   Coverage coverage;
   std::vector<std::string> objects; // those with mappings
+};
+
+// What was read from the memory of a program, in place of files.
+struct GivenSourceBased {
+  std::vector<llvm::ReadProfile> profiles;
+  std::shared_ptr<const std::vector<llvm::CoverageObject>> objects; // null if there are none
+  bool only_executed = false; // leave out sources, and functions, that did not run
+
+  bool empty() const { return !objects || objects->empty(); }
 };
 
 // Returns whether the beginning of a file is that of a profile, or of an object.

@@ -13,6 +13,7 @@
 #include <tally/gcov.h>
 #include <tally/symbolizer.h>
 
+#include "formats/llvm/source_profile.h"
 #include "live/counter_places.h"
 #include "live/memory.h"
 
@@ -42,6 +43,17 @@ struct CountedModuleObject {
   uint32_t first_function = 0, last_function = 0; // half-open, into CounterLayout::functions
 };
 
+// A module with Clang's source-based coverage. Addresses are run-time addresses.
+struct SourceBasedModule {
+  uint32_t module = 0;        // as add_source_based() was given it
+  llvm::RecordLayout records; // how its records are laid out
+  std::string data;           // its records, which are constants
+  AddressRange counters, bitmaps;
+  // Where the records' pointers are offsets from (see llvm::CounterSections).
+  uint64_t counters_delta = 0, bitmaps_delta = 0;
+  bool is_relative = true;
+};
+
 // It stays valid until a module is loaded or unloaded: all that it holds are constants, which the
 // linker determines.
 struct CounterLayout {
@@ -50,7 +62,9 @@ struct CounterLayout {
   std::vector<CountedModuleObject> objects;
   std::vector<CountedFunction> functions;
   std::vector<CounterArray> arrays;
+  std::vector<SourceBasedModule> source_based;
 
+  bool has_counters() const { return !objects.empty() || !source_based.empty(); }
   std::span<const CountedFunction> functions_of(const CountedModuleObject &object) const {
     return std::span(functions).subspan(object.first_function,
                                         object.last_function - object.first_function);

@@ -57,6 +57,8 @@ CounterPlaces find_places(const symbolize::ElfFile &file) {
       places.source_counters = range;
     else if (section.name == "__llvm_prf_data")
       places.source_data = range;
+    else if (section.name == "__llvm_prf_bits")
+      places.source_bitmaps = range;
     else if (section.name == "__llvm_prf_names")
       places.source_names = range;
     else if (section.initialised_data &&

@@ -41,9 +41,9 @@ struct CounterPlaces {
   // Texts among the constants that end with the path of a file of counters, for units without a
   // file_info.
   std::vector<std::string> data_paths;
-  // Clang's source-based coverage: the sections __llvm_prf_data, _cnts and _names, and the variable
-  // __llvm_profile_raw_version.
-  AddressRange source_data, source_counters, source_names;
+  // Clang's source-based coverage: the sections __llvm_prf_data, _cnts, _bits and _names, and the
+  // variable __llvm_profile_raw_version.
+  AddressRange source_data, source_counters, source_bitmaps, source_names;
   std::optional<uint64_t> source_version;
 
   bool is_source_based() const { return source_counters.high > source_counters.low; }

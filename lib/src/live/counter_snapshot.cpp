@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "support/byte_cursor.h"
 
@@ -127,13 +126,21 @@ private:
   GcovData data_;
 };
 
+AddressRange range_of(const CounterArray &array) {
+  return {array.address, array.address + uint64_t{array.count} * 8};
+}
+
 } // namespace
 
 std::optional<CounterSnapshot> CounterSnapshot::zeros(const CounterLayout &layout) {
   std::vector<AddressRange> ranges;
   for (const CounterArray &array : layout.arrays)
     if (array.count > 0)
-      ranges.push_back({array.address, array.address + uint64_t{array.count} * 8});
+      ranges.push_back(range_of(array));
+  for (const SourceBasedModule &module : layout.source_based)
+    for (const AddressRange &range : {module.counters, module.bitmaps})
+      if (range.high > range.low)
+        ranges.push_back(range);
   std::ranges::sort(ranges, {}, &AddressRange::low);
   std::vector<AddressRange> merged;
   uint64_t total = 0;
@@ -169,34 +176,41 @@ CounterSnapshot::carried_to(const CounterLayout &layout,
     if (!was_loaded(object.module))
       continue;
     for (const CountedFunction &function : layout.functions_of(object))
-      for (const CounterArray &array : layout.arrays_of(function)) {
-        const std::string_view bytes = bytes_of(array);
-        if (Piece *const piece = out.piece_with(array); piece && !bytes.empty())
-          std::ranges::copy(bytes, piece->bytes.begin() +
-                                       static_cast<ptrdiff_t>(array.address - piece->address));
-      }
+      for (const CounterArray &array : layout.arrays_of(function))
+        out.copy_from(*this, range_of(array));
   }
+  for (const SourceBasedModule &module : layout.source_based)
+    if (was_loaded(module.module))
+      for (const AddressRange &range : {module.counters, module.bitmaps})
+        out.copy_from(*this, range);
   return out;
 }
 
-CounterSnapshot::Piece *CounterSnapshot::piece_with(const CounterArray &array) {
-  return const_cast<Piece *>(std::as_const(*this).piece_with(array));
+void CounterSnapshot::copy_from(const CounterSnapshot &other, const AddressRange &range) {
+  const std::string_view bytes = other.bytes_of(range);
+  if (auto *const piece = const_cast<Piece *>(piece_with(range)); piece && !bytes.empty())
+    std::ranges::copy(bytes,
+                      piece->bytes.begin() + static_cast<ptrdiff_t>(range.low - piece->address));
 }
 
-const CounterSnapshot::Piece *CounterSnapshot::piece_with(const CounterArray &array) const {
-  auto piece = std::ranges::upper_bound(pieces_, array.address, {}, &Piece::address);
-  if (array.count == 0 || piece == pieces_.begin())
+const CounterSnapshot::Piece *CounterSnapshot::piece_with(const AddressRange &range) const {
+  auto piece = std::ranges::upper_bound(pieces_, range.low, {}, &Piece::address);
+  if (range.high <= range.low || piece == pieces_.begin())
     return nullptr;
   --piece;
-  const AddressRange range{piece->address, piece->address + piece->bytes.size()};
-  return range.contains(array.address, uint64_t{array.count} * 8) ? &*piece : nullptr;
+  const AddressRange all{piece->address, piece->address + piece->bytes.size()};
+  return all.contains(range.low, range.high - range.low) ? &*piece : nullptr;
+}
+
+std::string_view CounterSnapshot::bytes_of(const AddressRange &range) const {
+  const Piece *const piece = piece_with(range);
+  return piece ? std::string_view(piece->bytes.data(), piece->bytes.size())
+                     .substr(range.low - piece->address, range.high - range.low)
+               : std::string_view();
 }
 
 std::string_view CounterSnapshot::bytes_of(const CounterArray &array) const {
-  const Piece *const piece = piece_with(array);
-  return piece ? std::string_view(piece->bytes.data(), piece->bytes.size())
-                     .substr(array.address - piece->address, size_t{array.count} * 8)
-               : std::string_view();
+  return bytes_of(range_of(array));
 }
 
 size_t CounterSnapshot::size() const {

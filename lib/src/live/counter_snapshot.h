@@ -30,6 +30,7 @@ public:
 
   // Returns the bytes of an array, in the program's byte order; nothing if it is not of the layout.
   std::string_view bytes_of(const CounterArray &array) const;
+  std::string_view bytes_of(const AddressRange &range) const;
   size_t size() const; // of all bytes
 
 private:
@@ -39,9 +40,9 @@ private:
   };
   // Returns a snapshot in which all counters are 0; nothing if they are more than can be.
   static std::optional<CounterSnapshot> zeros(const CounterLayout &layout);
-  // Return the piece that holds an array, or null.
-  Piece *piece_with(const CounterArray &array);
-  const Piece *piece_with(const CounterArray &array) const;
+  // Returns the piece that holds a range, or null.
+  const Piece *piece_with(const AddressRange &range) const;
+  void copy_from(const CounterSnapshot &other, const AddressRange &range);
 
   std::vector<Piece> pieces_; // sorted by address, disjoint
 };

@@ -141,13 +141,12 @@ private:
   }
 
   static bool add_names(std::string_view section, ProfileImage &image) {
-    auto names = read_names(section);
-    if (!names)
+    const auto texts = read_name_texts(section);
+    if (!texts)
       return false;
-    for (std::string &name : *names) {
-      const uint64_t hash = md5_low(name);
-      image.names.try_emplace(hash, std::move(name));
-    }
+    for (const std::string &text : *texts)
+      for (const std::string_view name : names_of_text(text))
+        image.names.try_emplace(md5_low(name), name);
     return true;
   }
 

@@ -18,6 +18,9 @@ struct CounterRecord {
   uint64_t function_hash = 0; // of its structure, by which other versions of it are recognized
   std::vector<uint64_t> counts;
   std::string bitmap; // the test vectors of MC/DC that ran, a bit for each
+  // A thread was in the function when its counters were read from memory, and may have kept some of
+  // them in registers.
+  bool at_least = false;
   friend bool operator==(const CounterRecord &, const CounterRecord &) = default;
 };
 

@@ -1,0 +1,63 @@
+// Reads the counters of Clang's source-based coverage from a program's memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tally/diagnostics.h>
+
+#include "coverage_collect/source_based.h"
+#include "live/counter_layout.h"
+#include "live/counter_snapshot.h"
+#include "live/open_functions.h"
+
+namespace tally::live {
+
+// Reads the records of a module that has source-based counters, and adds them. Reports a version
+// that is not known, and memory that cannot be read.
+void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_t number,
+                      Memory &memory, Diagnostics &diagnostics);
+
+// Returns whether the program reset its counters between two readings: some is 0 that was not.
+bool source_based_reset(const CounterLayout &layout, const CounterSnapshot &now,
+                        const CounterSnapshot &before);
+
+// Where threads are in code that counts source-based.
+struct SourceBasedFrame {
+  std::string function, file;
+  uint32_t line = 0;
+  bool is_optimized = false; // its counters may be in registers
+};
+
+// The counters of a program, and the mappings of its modules, which are read once.
+class SourceBasedProgram {
+public:
+  // Both must outlive the object.
+  SourceBasedProgram(const CounterLayout &layout, std::span<const LoadedModule> modules,
+                     Diagnostics &diagnostics);
+
+  // Returns what ran until now, or between two readings if `before` is not null. Functions that
+  // threads are in may have run more often, if their code is optimized.
+  GivenSourceBased counters(const CounterSnapshot &now, const CounterSnapshot *before,
+                            std::span<const StoppedThread> threads, Memory &memory);
+  // Returns the innermost frames of the threads, as of the last counters().
+  const std::vector<SourceBasedFrame> &frames() const { return frames_; }
+
+private:
+  using Open = std::vector<bool>; // by record of a module
+  std::vector<Open> open_functions(std::span<const StoppedThread> threads, Memory &memory);
+  void add_open(const SourceBasedModule &counted, uint64_t pc, Memory &memory, Open &open);
+
+  const CounterLayout &layout_;
+  std::span<const LoadedModule> modules_;
+  std::shared_ptr<const std::vector<llvm::CoverageObject>> objects_;
+  std::unique_ptr<Symbolizer> symbolizer_;
+  Diagnostics findings_; // of the symbolizer
+  std::vector<ModuleId> module_ids_;
+  std::vector<SourceBasedFrame> frames_;
+};
+
+} // namespace tally::live
