@@ -22,36 +22,40 @@ std::vector<const CountedRegion *> CountedFunction::expansions() const {
   return out;
 }
 
+const Result<MappedFunction> &DecodedMappings::of(const CoverageObject &object,
+                                                  const MappingRecord &record) {
+  const Key key(record.name_hash, record.function_hash, record.files_key, record.mapping);
+  auto at = functions_.find(key);
+  if (at == functions_.end())
+    at = functions_.emplace(key, object.decode(record)).first;
+  return at->second;
+}
+
+void add_counts(CounterRecord &sum, const CounterRecord &more) {
+  sum.counts.resize(std::max(sum.counts.size(), more.counts.size()));
+  for (size_t i = 0; i < more.counts.size(); ++i)
+    sum.counts[i] = saturated_sum(sum.counts[i], more.counts[i]);
+  sum.bitmap.resize(std::max(sum.bitmap.size(), more.bitmap.size()));
+  for (size_t i = 0; i < more.bitmap.size(); ++i)
+    sum.bitmap[i] = static_cast<char>(sum.bitmap[i] | more.bitmap[i]);
+}
+
 namespace {
-
-struct Counts {
-  std::vector<uint64_t> values;
-  std::string bitmap;
-
-  void add(std::span<const uint64_t> more, std::string_view more_bits) {
-    values.resize(std::max(values.size(), more.size()));
-    for (size_t i = 0; i < more.size(); ++i)
-      values[i] = saturated_sum(values[i], more[i]);
-    bitmap.resize(std::max(bitmap.size(), more_bits.size()));
-    for (size_t i = 0; i < more_bits.size(); ++i)
-      bitmap[i] = static_cast<char>(bitmap[i] | more_bits[i]);
-  }
-};
 
 // The sum of all images with the same build ids.
 class Pool {
 public:
   void add(const CounterRecord &record) {
-    counts_[record.name_hash][record.function_hash].add(record.counts, record.bitmap);
+    add_counts(counts_[record.name_hash][record.function_hash], record);
   }
   // Returns the counts of the versions of a function; null if it is unknown.
-  const std::map<uint64_t, Counts> *of(uint64_t name_hash) const {
+  const std::map<uint64_t, CounterRecord> *of(uint64_t name_hash) const {
     const auto at = counts_.find(name_hash);
     return at == counts_.end() ? nullptr : &at->second;
   }
 
 private:
-  std::unordered_map<uint64_t, std::map<uint64_t, Counts>> counts_;
+  std::unordered_map<uint64_t, std::map<uint64_t, CounterRecord>> counts_;
 };
 
 // Evaluates the counters of one function.
@@ -138,8 +142,8 @@ struct SharedRecord {
 class CountFunctions {
 public:
   CountFunctions(std::span<const CoverageObject> objects, std::span<const ReadProfile> profiles,
-                 Diagnostics &diagnostics)
-      : objects_(objects), diagnostics_(diagnostics) {
+                 CountedObjects which, DecodedMappings *mappings, Diagnostics &diagnostics)
+      : objects_(objects), which_(which), mappings_(mappings), diagnostics_(diagnostics) {
     for (const ReadProfile &each : profiles)
       for (const ProfileImage &image : each.profile.images)
         add_image(image, each);
@@ -209,6 +213,8 @@ private:
     for (const auto &[ids, pool] : pool_of_)
       if (belongs(ids, object))
         pools.insert(pool);
+    if (pools.empty() && which_ == CountedObjects::of_profiles)
+      return;
     std::unordered_map<uint64_t, size_t> chosen; // by the name's hash: the index in `order`
     std::vector<const MappingRecord *> order;
     for (const MappingRecord &record : object.records()) {
@@ -228,24 +234,31 @@ private:
     }
   }
 
-  static bool is_dummy(const CoverageObject &object, const MappingRecord &record) {
+  // The result is valid until the next call.
+  const Result<MappedFunction> &decoded(const CoverageObject &object, const MappingRecord &record) {
+    if (mappings_)
+      return mappings_->of(object, record);
+    return last_.emplace(object.decode(record));
+  }
+
+  bool is_dummy(const CoverageObject &object, const MappingRecord &record) {
     if (record.function_hash != 0)
       return false;
-    const auto function = object.decode(record);
+    const auto &function = decoded(object, record);
     return function && function->is_dummy();
   }
 
   std::optional<CountedFunction> count(const SharedRecord &shared) {
     const MappingRecord &record = *shared.record;
-    auto decoded = shared.object->decode(record);
-    if (!decoded) {
-      const Error &error = decoded.error();
+    const auto &mapped = decoded(*shared.object, record);
+    if (!mapped) {
+      const Error &error = mapped.error();
       diagnostics_.add(Severity::warning, error.message + ": left out", error.source, error.where);
       return std::nullopt;
     }
-    MappedFunction &function = *decoded;
+    const MappedFunction &function = *mapped;
     is_dummy_now_ = function.is_dummy();
-    Counts counts;
+    CounterRecord counts;
     bool is_known = false, has_others = false;
     now_.clear();
     for (const size_t pool : shared.pools)
@@ -255,7 +268,7 @@ private:
         has_others |= at == versions->end();
         if (at != versions->end()) {
           now_.insert(pool);
-          counts.add(at->second.values, at->second.bitmap);
+          add_counts(counts, at->second);
         }
       }
     if (!is_known && has_others) {
@@ -264,7 +277,7 @@ private:
       return std::nullopt;
     }
     if (function.regions.size() == 1 && function.regions[0].count.kind == Counter::Kind::zero &&
-        !counts.values.empty() && counts.values[0] > 0)
+        !counts.counts.empty() && counts.counts[0] > 0)
       return std::nullopt;
     return evaluated(function, is_known ? &counts : nullptr);
   }
@@ -277,9 +290,10 @@ private:
     return is_negative ? 0 : count;
   }
 
-  std::optional<CountedFunction> evaluated(MappedFunction &function, const Counts *counts) {
+  std::optional<CountedFunction> evaluated(const MappedFunction &function,
+                                           const CounterRecord *counts) {
     CountedFunction out;
-    Evaluation evaluation(function, counts ? &counts->values : nullptr);
+    Evaluation evaluation(function, counts ? &counts->counts : nullptr);
     bool is_first = true;
     for (const MappingRegion &region : function.regions) {
       const auto count = evaluation.value(region.count);
@@ -294,8 +308,8 @@ private:
     }
     if (is_first || function.files.empty())
       return std::nullopt;
-    out.name = own_name(std::move(function.name), function.files[0]);
-    out.files = std::move(function.files);
+    out.name = own_name(function.name, function.files[0]);
+    out.files = function.files;
     if (counts)
       out.bitmap = counts->bitmap;
     out.has_other_bitmap = has_other_bitmaps_;
@@ -327,6 +341,9 @@ private:
   }
 
   std::span<const CoverageObject> objects_;
+  const CountedObjects which_;
+  DecodedMappings *const mappings_;            // may be null
+  std::optional<Result<MappedFunction>> last_; // decoded without mappings_
   Diagnostics &diagnostics_;
   std::vector<Pool> pools_;
   bool has_other_bitmaps_ = false, negative_ = false;
@@ -352,7 +369,14 @@ private:
 std::vector<CountedFunction> count_functions(std::span<const CoverageObject> objects,
                                              std::span<const ReadProfile> profiles,
                                              Diagnostics &diagnostics) {
-  return CountFunctions(objects, profiles, diagnostics).run();
+  return count_functions(objects, profiles, CountedObjects::all, nullptr, diagnostics);
+}
+
+std::vector<CountedFunction> count_functions(std::span<const CoverageObject> objects,
+                                             std::span<const ReadProfile> profiles,
+                                             CountedObjects which, DecodedMappings *mappings,
+                                             Diagnostics &diagnostics) {
+  return CountFunctions(objects, profiles, which, mappings, diagnostics).run();
 }
 
 } // namespace tally::llvm

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <tally/diagnostics.h>
@@ -39,12 +41,33 @@ struct ReadProfile {
   std::string path;
 };
 
+// Adds the counts of a function to those of the same version of it.
+void add_counts(CounterRecord &sum, const CounterRecord &more);
+
+// Decodes each mapping once, for several calls of count_functions(). The objects must outlive it.
+class DecodedMappings {
+public:
+  const Result<MappedFunction> &of(const CoverageObject &object, const MappingRecord &record);
+
+private:
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t, std::string_view>;
+  std::map<Key, Result<MappedFunction>> functions_; // objects share many
+};
+
+// Selects objects: all, or those that one of the profiles may belong to.
+enum class CountedObjects : uint8_t { all, of_profiles };
+
 // Counts the functions of all objects with all profiles. A raw profile that names the build ids of
 // its image belongs to the objects with these ids only; any other belongs to all objects. A
 // function that several objects share occurs once. Reports what does not fit together. The objects
 // must outlive the result.
 std::vector<CountedFunction> count_functions(std::span<const CoverageObject> objects,
                                              std::span<const ReadProfile> profiles,
+                                             Diagnostics &diagnostics);
+// Without `mappings`, does not keep what it decodes.
+std::vector<CountedFunction> count_functions(std::span<const CoverageObject> objects,
+                                             std::span<const ReadProfile> profiles,
+                                             CountedObjects which, DecodedMappings *mappings,
                                              Diagnostics &diagnostics);
 
 } // namespace tally::llvm

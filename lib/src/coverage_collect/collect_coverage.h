@@ -16,10 +16,11 @@
 
 namespace tally {
 
-// The counters that one run of a test left, as pack_counters() writes them.
+// The counters that one run of a test left. Neither path needs to exist.
 struct TestRun {
   std::string test;     // name of the test; several runs may share it
-  std::string counters; // path of the file; need not exist if the run left no counters
+  std::string counters; // a file that pack_counters() wrote
+  std::string folder;   // a directory of counters that are not packed
 };
 
 struct CollectOptions {
