@@ -191,8 +191,8 @@ Result<PathMap> substitute(const std::string &word) {
 
 // Takes the counters out of the process that --pid names, or out of the core file of --core, and
 // writes them as --counters asks.
-Result<std::vector<ObjectFiles>> objects_in_memory(const ParsedCommand &given,
-                                                   Diagnostics &findings) {
+Result<live::ProgramCounters> counters_in_memory(const ParsedCommand &given,
+                                                 Diagnostics &findings) {
   const bool is_core = given.has("core");
   const char *const option = is_core ? "--core" : "--pid";
   for (const char *other : {"build", "per-test", is_core ? "pid" : "core"})
@@ -207,18 +207,18 @@ Result<std::vector<ObjectFiles>> objects_in_memory(const ParsedCommand &given,
                 given.arguments[most_arguments]);
   const auto pid = static_cast<pid_t>(is_core ? 0 : given.number("pid"));
   auto read =
-      is_core ? live::objects_of_core(std::string(given.value("core")),
-                                      given.arguments.empty() ? "" : given.arguments[0], findings)
-              : live::objects_of_process(pid, findings);
-  TALLY_TRY(objects, std::move(read));
+      is_core ? live::counters_of_core(std::string(given.value("core")),
+                                       given.arguments.empty() ? "" : given.arguments[0], findings)
+              : live::counters_of_process(pid, findings);
+  TALLY_TRY(counters, std::move(read));
   const auto status = is_core ? std::nullopt : process_status(std::to_string(pid));
   if (status && status->state != 'T' && status->state != 't')
     say(fmt::format("tally: process {} was read while it ran: functions that it was in may have "
                     "lines that are wrong by one",
                     pid));
   if (given.has("counters"))
-    TALLY_CHECK(live::write_counter_files(objects, std::string(given.value("counters"))));
-  return objects;
+    TALLY_CHECK(live::write_counter_files(counters.objects, std::string(given.value("counters"))));
+  return counters;
 }
 
 Result<CollectOptions> collecting(const ParsedCommand &given) {
@@ -322,8 +322,9 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   TALLY_TRY(how, collecting(given));
   Diagnostics findings;
   if (given.has("pid") || given.has("core")) {
-    TALLY_TRY(objects, objects_in_memory(given, findings));
-    how.given = std::move(objects);
+    TALLY_TRY(counters, counters_in_memory(given, findings));
+    how.given = std::move(counters.objects);
+    how.given_source_based = std::move(counters.source_based);
     how.paths = {given.has("core") ? std::string(given.value("core"))
                                    : fmt::format("process {}", given.number("pid"))};
   } else if (given.has("counters")) {
@@ -341,7 +342,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   CollectedCoverage &collected = **result;
   if (given.has("demangle"))
     TALLY_CHECK(demangle_names(collected.coverage));
-  if (const std::string why = live::why_uncertain(collected.coverage, how.given); !why.empty())
+  if (const std::string why = live::why_uncertain(collected.coverage, how.given, {}); !why.empty())
     say(fmt::format("tally: {}", why));
   if (!which_tests.empty()) {
     TALLY_TRY(location, source_location(which_tests));

@@ -38,7 +38,7 @@ Result<void> remove_counters(const std::string &folder) {
     std::error_code ignored;
     if (at->is_directory(ignored) && !at->is_symlink(ignored))
       folders.push_back(at->path());
-    else if (at->path().extension() == ".gcda")
+    else if (at->path().extension() == ".gcda" || at->path().extension() == raw_profile_suffix)
       files.push_back(at->path());
   }
   for (const fs::path &file : files)
@@ -108,8 +108,8 @@ Result<std::vector<TestRun>> runs_of_tests(const std::string &folder) {
     const auto n = number->get<uint64_t>();
     if (!numbers.insert(n).second)
       return fail(ErrorCode::invalid_input, fmt::format("n {} occurs twice", n), path);
-    out.push_back(
-        {name->get<std::string>(), (fs::path(folder) / fmt::format("{}.counters", n)).string()});
+    const fs::path run = fs::path(folder) / std::to_string(n);
+    out.push_back({name->get<std::string>(), run.string() + ".counters", run.string()});
   }
   return out;
 }

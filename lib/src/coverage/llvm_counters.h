@@ -3,28 +3,15 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "formats/llvm/source_profile.h"
 #include "support/hash.h"
 
 namespace tally::llvm {
 
-// The counters of a function: those of one profile, or the sum of several.
-struct CounterSum {
-  std::vector<uint64_t> values;
-  std::string bitmap;
-
-  void clear() {
-    values.clear();
-    bitmap.clear();
-  }
-  void add(std::span<const uint64_t> more, std::string_view more_bits);
-};
+// Adds the counters of a function to those of the same version of it.
+void add_counters(CounterRecord &sum, const CounterRecord &more);
 
 // The sum of all images with the same build ids.
 class CounterPool {
@@ -32,8 +19,8 @@ public:
   void add(CounterRecord &&record);
 
   struct Found {
-    const CounterSum *counters = nullptr; // null if this version of the function is unknown
-    bool has_name = false;                // whether any version is known
+    const CounterRecord *counters = nullptr; // null if this version of the function is unknown
+    bool has_name = false;                   // whether any version is known
   };
   Found find(uint64_t name_hash, uint64_t function_hash) const;
 
@@ -43,9 +30,8 @@ private:
   };
   // The versions of a function by its hash. Nearly all functions have one.
   struct Versions {
-    uint64_t function_hash = 0;
-    CounterSum counters;
-    std::map<uint64_t, CounterSum> others;
+    CounterRecord first;
+    std::map<uint64_t, CounterRecord> others;
   };
   std::unordered_map<uint64_t, Versions, HashName> functions_; // by the hash of the name
 };

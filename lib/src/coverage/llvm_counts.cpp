@@ -78,8 +78,9 @@ struct HashFunction {
 class CountFunctions {
 public:
   CountFunctions(std::span<const CoverageObject> objects, std::vector<ReadProfile> profiles,
-                 Diagnostics &diagnostics, const std::function<void(const CountedFunction &)> &take)
-      : objects_(objects), diagnostics_(diagnostics), take_(take) {
+                 CountedObjects which, Diagnostics &diagnostics,
+                 const std::function<void(const CountedFunction &)> &take)
+      : objects_(objects), which_(which), diagnostics_(diagnostics), take_(take) {
     for (ReadProfile &each : profiles)
       for (ProfileImage &image : each.profile.images)
         add_image(image, each);
@@ -105,7 +106,7 @@ public:
 private:
   void add_image(ProfileImage &image, const ReadProfile &from) {
     const std::vector<std::string> ids =
-        from.is_indexed ? std::vector<std::string>() : image.build_ids;
+        from.profile.is_indexed ? std::vector<std::string>() : image.build_ids;
     const auto [at, added] = pool_of_.try_emplace(ids, static_cast<uint32_t>(pools_.size()));
     if (added)
       pools_.emplace_back();
@@ -113,7 +114,8 @@ private:
     for (CounterRecord &record : image.records)
       pool.add(std::move(record));
     image.records.clear();
-    counted_.has_other_bitmap |= from.profile.version == (from.is_indexed ? 11 : 9); // of LLVM 18
+    counted_.has_other_bitmap |=
+        from.profile.version == (from.profile.is_indexed ? 11 : 9); // of LLVM 18
     if (!image.is_correlated)
       return;
     bool is_matched = false;
@@ -148,6 +150,8 @@ private:
     for (const auto &[ids, pool] : pool_of_)
       if (belongs(ids, object))
         pools.push_back(pool);
+    if (pools.empty() && which_ == CountedObjects::of_profiles)
+      return;
     std::ranges::sort(pools);
     std::unordered_map<uint64_t, size_t, HashName> chosen; // by the name's hash, of `order`
     chosen.reserve(object.records().size());
@@ -174,9 +178,11 @@ private:
 
   // Adds up the counters of a function in all pools, and stores these in now_. Returns whether the
   // function is to be counted: not if only other versions of it are known.
-  bool add_counters(const SharedRecord &shared) {
+  bool take_counters(const SharedRecord &shared) {
     const MappingRecord &record = *shared.record;
-    sum_.clear();
+    sum_.counts.clear();
+    sum_.bitmap.clear();
+    sum_.at_least = false;
     now_.clear();
     bool has_name = false;
     for (const uint32_t pool : shared.pools) {
@@ -184,7 +190,7 @@ private:
       has_name |= found.has_name;
       if (found.counters) {
         now_.push_back(pool);
-        sum_.add(found.counters->values, found.counters->bitmap);
+        add_counters(sum_, *found.counters);
       }
     }
     if (!now_.empty() || !has_name)
@@ -200,10 +206,10 @@ private:
       diagnostics_.add(Severity::warning, error.message + ": left out", error.source, error.where);
       return;
     }
-    if (!add_counters(shared))
+    if (!take_counters(shared))
       return;
     if (mapped_.regions.size() == 1 && mapped_.regions[0].count.kind == Counter::Kind::zero &&
-        !sum_.values.empty() && sum_.values[0] > 0)
+        !sum_.counts.empty() && sum_.counts[0] > 0)
       return;
     if (evaluate())
       add();
@@ -221,7 +227,7 @@ private:
   bool evaluate() {
     evaluation_.begin(mapped_, now_.empty()
                                    ? std::nullopt
-                                   : std::optional(std::span<const uint64_t>(sum_.values)));
+                                   : std::optional(std::span<const uint64_t>(sum_.counts)));
     counted_.regions.clear();
     bool is_first = true;
     for (const MappingRegion &region : mapped_.regions) {
@@ -240,6 +246,7 @@ private:
     counted_.name = own_name(mapped_.name, mapped_.files[0]);
     counted_.files = mapped_.files;
     counted_.bitmap = sum_.bitmap;
+    counted_.at_least = sum_.at_least;
     return true;
   }
 
@@ -282,6 +289,7 @@ private:
   };
 
   std::span<const CoverageObject> objects_;
+  const CountedObjects which_;
   Diagnostics &diagnostics_;
   const std::function<void(const CountedFunction &)> &take_;
   std::vector<CounterPool> pools_;
@@ -295,7 +303,7 @@ private:
   // again.
   MappedFunction mapped_;
   Evaluation evaluation_;
-  CounterSum sum_;
+  CounterRecord sum_;
   Pools now_; // that have counts of it
   CountedFunction counted_;
 };
@@ -303,9 +311,9 @@ private:
 } // namespace
 
 void count_functions(std::span<const CoverageObject> objects, std::vector<ReadProfile> profiles,
-                     Diagnostics &diagnostics,
+                     CountedObjects which, Diagnostics &diagnostics,
                      const std::function<void(const CountedFunction &)> &take) {
-  CountFunctions(objects, std::move(profiles), diagnostics, take).run();
+  CountFunctions(objects, std::move(profiles), which, diagnostics, take).run();
 }
 
 } // namespace tally::llvm

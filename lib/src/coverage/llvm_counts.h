@@ -28,6 +28,7 @@ struct CountedFunction {
   std::vector<CountedRegion> regions;  // in the order of the mapping; at least one is code
   std::string bitmap;                  // of MC/DC
   bool has_other_bitmap = false;       // in a layout that is not known
+  bool at_least = false;               // see CounterRecord
 
   // Returns for each file the region that it is expanded in, none for a file that is not expanded.
   std::vector<const CountedRegion *> expansions() const;
@@ -36,16 +37,18 @@ struct CountedFunction {
 // A profile, and the file that it was read from.
 struct ReadProfile {
   SourceProfile profile;
-  bool is_indexed = false;
   std::string path;
 };
+
+// Selects objects: all, or those that one of the profiles may belong to.
+enum class CountedObjects : uint8_t { all, of_profiles };
 
 // Counts the functions of all objects with all profiles, and calls take(function) for each one. The
 // function is reused afterwards; what it refers to is the objects'. A raw profile that names the
 // build ids of its image belongs to the objects with these ids only; any other belongs to all
 // objects. A function that several objects share occurs once. Reports what does not fit together.
 void count_functions(std::span<const CoverageObject> objects, std::vector<ReadProfile> profiles,
-                     Diagnostics &diagnostics,
+                     CountedObjects which, Diagnostics &diagnostics,
                      const std::function<void(const CountedFunction &)> &take);
 
 } // namespace tally::llvm

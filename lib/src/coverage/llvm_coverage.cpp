@@ -67,6 +67,8 @@ struct FileRegions {
   std::vector<BranchesAt> branches; // in any order
   std::map<DecisionKey, McdcCoverage> decisions;
   std::vector<FunctionCoverage> functions;
+  // First and last lines of functions that may have run more often.
+  std::vector<std::pair<uint32_t, uint32_t>> at_least;
   // By the place of the first region. A function has several records if it is a template.
   std::map<SourcePlace, RegionTotals> regions;
 };
@@ -99,6 +101,8 @@ public:
       else if (region.is_stretch() && files[region.file])
         files[region.file]->stretches.push_back(
             {region.start, region.end, region.kind, signed_count(each.count)});
+      if (function.at_least && region.kind == Kind::code && files[region.file])
+        files[region.file]->at_least.emplace_back(region.start.line, region.end.line);
       if (region.kind == Kind::code) {
         ++totals.regions;
         totals.regions_executed += each.count > 0;
@@ -118,6 +122,7 @@ public:
     covered.start_line = first->region.start.line;
     covered.end_line = std::max(last_line, covered.start_line);
     covered.count = signed_count(function.count);
+    covered.uncertain = function.at_least ? INT64_MAX : 0;
     files[0]->functions.push_back(std::move(covered));
   }
 
@@ -134,6 +139,7 @@ public:
         continue;
       }
       covered.lines = lines_of(*segments);
+      mark_at_least(std::move(file.at_least), covered.lines);
       covered.segments = std::move(*segments);
       for (const auto &[place, totals] : file.regions)
         covered.regions += totals;
@@ -152,6 +158,19 @@ public:
   }
 
 private:
+  static void mark_at_least(std::vector<std::pair<uint32_t, uint32_t>> ranges,
+                            std::vector<LineCoverage> &lines) {
+    std::ranges::sort(ranges);
+    uint32_t end = 0; // the last line of the ranges that begin before a line
+    auto next = ranges.begin();
+    for (LineCoverage &line : lines) {
+      for (; next != ranges.end() && next->first <= line.line; ++next)
+        end = std::max(end, next->second);
+      if (line.line <= end)
+        line.uncertain = INT64_MAX;
+    }
+  }
+
   // Of the instantiations of a function, the largest numbers count.
   static void add_totals(const CountedFunction &function, size_t main_file,
                          const std::vector<FileRegions *> &files, const RegionTotals &totals) {
@@ -283,6 +302,7 @@ private:
           covered.functions.back().start_line == each.start_line) {
         int64_t &count = covered.functions.back().count;
         count = saturated_sum(count, each.count);
+        covered.functions.back().uncertain |= each.uncertain;
         continue;
       }
       covered.functions.push_back(std::move(each));
@@ -299,10 +319,11 @@ private:
 } // namespace
 
 Coverage coverage_of(std::span<const CoverageObject> objects, std::vector<ReadProfile> profiles,
+                     CountedObjects which,
                      const std::function<std::optional<std::string>(const std::string &)> &path_of,
                      Diagnostics &diagnostics) {
   CollectFiles files(path_of);
-  count_functions(objects, std::move(profiles), diagnostics,
+  count_functions(objects, std::move(profiles), which, diagnostics,
                   [&](const CountedFunction &function) { files.add(function); });
   return files.finish(diagnostics);
 }

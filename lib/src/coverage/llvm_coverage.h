@@ -19,6 +19,7 @@ namespace tally::llvm {
 // Reports what count_functions() reports, and sources that are left out because their regions are
 // not those of a compiler.
 Coverage coverage_of(std::span<const CoverageObject> objects, std::vector<ReadProfile> profiles,
+                     CountedObjects which,
                      const std::function<std::optional<std::string>(const std::string &)> &path_of,
                      Diagnostics &diagnostics);
 

@@ -15,6 +15,7 @@
 #include <tally/merge.h>
 
 #include "coverage/exclusion_markers.h"
+#include "coverage_collect/build_programs.h"
 #include "coverage_collect/counted_object.h"
 #include "coverage_collect/coverage_inputs.h"
 #include "coverage_collect/real_paths.h"
@@ -46,10 +47,32 @@ Result<void> first_warning(const Diagnostics &findings) {
   return {};
 }
 
+// Objects that CollectOptions::objects excludes. Their paths are matched as the user knows them:
+// relative to the build directory, or as named on the command line.
+class ExcludedObjects {
+public:
+  explicit ExcludedObjects(const CollectOptions &options) : options_(options) {
+    std::error_code ignored;
+    if (!options.build.empty())
+      build_ = fs::canonical(options.build, ignored).string();
+  }
+  bool contains(const std::string &object) {
+    return options_.objects.excludes(
+        build_.empty() ? fs::path(object).lexically_normal().string()
+                       : std::string(relative_path(real_paths_.of(object), build_)));
+  }
+
+private:
+  const CollectOptions &options_;
+  std::string build_; // absolute and without symbolic links
+  RealPaths real_paths_;
+};
+
 class Collect {
 public:
   Collect(const CollectOptions &options, Diagnostics &diagnostics)
-      : options_(options), diagnostics_(diagnostics), sum_(options.policy, diagnostics) {}
+      : options_(options), diagnostics_(diagnostics), sum_(options.policy, diagnostics),
+        excluded_(options) {}
 
   Result<CollectedCoverage> run();
 
@@ -78,7 +101,6 @@ private:
   SourceRules source_rules() const {
     return {options_.filter, out_.root, options_.substitutes, inputs_.maps};
   }
-  void leave_out_objects();
   void report_progress(size_t done, size_t all) const {
     if (options_.progress)
       options_.progress(done, all);
@@ -103,6 +125,7 @@ private:
   std::set<std::string> left_out_, lost_;
   std::map<std::string, std::string> moved_, replaced_;
   std::optional<Error> failed_;
+  ExcludedObjects excluded_;
   CollectedCoverage out_;
 };
 
@@ -179,18 +202,56 @@ Result<void> Collect::count_tests(size_t i, const GcovOptions &counting,
   return {};
 }
 
-// Reads the counters of a run. A file that does not exist means that the run left none.
-Result<PackedCounters> read_counters(const std::string &path) {
-  TALLY_TRY(source, ByteSource::open_if_there(path));
-  if (!source)
+// Reads the counters of a run. If neither the file nor the directory exists, the run left none.
+Result<PackedCounters> read_counters(const TestRun &run, Diagnostics &diagnostics) {
+  std::string packed;
+  TALLY_TRY(source, ByteSource::open_if_there(run.counters));
+  if (source) {
+    TALLY_TRY(bytes, source->rest());
+    packed = std::move(bytes);
+  }
+  std::error_code ignored;
+  if (!run.folder.empty() && fs::is_directory(run.folder, ignored)) {
+    if (!packed.empty()) // pack_counters() relies on it
+      TALLY_CHECK(PackedCounters::read(packed, run.counters));
+    TALLY_TRY(bytes, pack_counters(run.folder, diagnostics, std::move(packed)));
+    packed = std::move(bytes);
+  }
+  if (!source && packed.empty())
     return PackedCounters();
-  TALLY_TRY(bytes, source->rest());
-  return PackedCounters::read(std::move(bytes), path);
+  return PackedCounters::read(std::move(packed), run.counters);
+}
+
+// Takes counters out of `inputs` that lie in the directories of the runs: they are not those of the
+// test "".
+void leave_to_runs(const std::vector<TestRun> &runs, CoverageInputs &inputs) {
+  std::set<std::string> folders;
+  std::error_code ignored;
+  for (const TestRun &run : runs)
+    if (fs::is_directory(run.folder, ignored))
+      folders.insert(fs::canonical(run.folder, ignored).string());
+  if (folders.empty())
+    return;
+  RealPaths real_paths;
+  const auto is_of_run = [&](const std::string &file) {
+    fs::path path = real_paths.of(file);
+    while (path.has_relative_path()) {
+      path = path.parent_path();
+      if (folders.contains(path.string()))
+        return true;
+    }
+    return false;
+  };
+  std::erase_if(inputs.source_based.profiles, is_of_run);
+  for (ObjectFiles &files : inputs.objects)
+    if (is_of_run(files.data))
+      files.data.clear();
 }
 
 // Finds the runs that have counters of each object. Adds every test to the sum, even a test that
 // has counts of no object.
 Result<void> Collect::read_runs() {
+  leave_to_runs(options_.runs, inputs_);
   RealPaths real_paths;
   std::unordered_map<std::string, size_t> objects; // by their notes
   if (!options_.runs.empty())
@@ -200,7 +261,7 @@ Result<void> Collect::read_runs() {
   Coverage names;
   for (size_t i = 0; i < options_.runs.size(); ++i) {
     const TestRun &run = options_.runs[i];
-    TALLY_TRY(packed, read_counters(run.counters));
+    TALLY_TRY(packed, read_counters(run, diagnostics_));
     if (without_data_.insert(run.test).second)
       names.tests.push_back({run.test, {}});
     for (const PackedCounters::File &file : packed.files())
@@ -209,6 +270,9 @@ Result<void> Collect::read_runs() {
         run_files_[at->second].push_back({i, &file});
     runs_.push_back(std::move(packed));
   }
+  for (size_t i = 0; i < runs_.size(); ++i)
+    if (has_source_profile(runs_[i]))
+      inputs_.source_based.runs.push_back({options_.runs[i].test, &runs_[i]});
   return sum_.add(std::move(names));
 }
 
@@ -279,15 +343,35 @@ Result<void> Collect::add_reports() {
 
 // Adds the coverage of profiles. All are added at once, because objects share functions.
 Result<void> Collect::add_source_based() {
-  if (inputs_.source_based.profiles.empty())
+  if (!options_.given_source_based.empty()) {
+    SourceResolver resolver(source_rules());
+    resolver.begin_object("");
+    TALLY_CHECK(sum_.add(coverage_of(
+        options_.given_source_based,
+        [&](const std::string &name) { return resolver.resolve(name, ""); }, diagnostics_)));
+    out_.counted += options_.given_source_based.objects->size();
+    keep(resolver);
     return {};
+  }
+  if (inputs_.source_based.is_empty())
+    return {};
+  SourceBasedInputs &inputs = inputs_.source_based;
+  if (!options_.build.empty() && inputs.objects.empty()) {
+    TALLY_TRY(programs, programs_of_build(options_.build));
+    std::erase_if(programs, [this](const std::string &path) { return excluded_.contains(path); });
+    inputs.are_of_build = !programs.empty();
+    inputs.objects = std::move(programs);
+    inputs.folders = inputs.are_of_build ? std::vector<std::string>() : std::vector{options_.build};
+  }
   SourceResolver resolver(source_rules());
   resolver.begin_object("");
-  TALLY_TRY(collected, collect_source_based(
-                           inputs_.source_based,
-                           [&](const std::string &name) { return resolver.resolve(name, ""); },
-                           options_.policy, diagnostics_));
+  TALLY_TRY(collected,
+            collect_source_based(
+                inputs, [&](const std::string &name) { return resolver.resolve(name, ""); },
+                options_.policy, diagnostics_));
   out_.counted += collected.objects.size();
+  for (const TestCoverage &test : collected.coverage.tests)
+    without_data_.erase(test.name);
   TALLY_CHECK(sum_.add(std::move(collected.coverage)));
   keep(resolver);
   return {};
@@ -373,41 +457,31 @@ Result<void> leave_to_tests(Coverage &coverage, Diagnostics &diagnostics) {
   return {};
 }
 
-// Removes excluded objects. Their paths are matched as the user knows them: relative to the build
-// directory, or as named on the command line.
-void Collect::leave_out_objects() {
-  RealPaths real_paths;
-  std::error_code ignored;
-  const std::string build =
-      options_.build.empty() ? "" : fs::canonical(options_.build, ignored).string();
-  std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
-    const std::string path = build.empty()
-                                 ? fs::path(files.notes).lexically_normal().string()
-                                 : std::string(relative_path(real_paths.of(files.notes), build));
-    return options_.objects.excludes(path);
-  });
-}
-
 Result<CollectedCoverage> Collect::run() {
   std::error_code fault;
   out_.root = fs::canonical(options_.root, fault).string();
   if (fault)
     return fail_errno(fault.value(), "cannot open the root", options_.root);
-  if (options_.given.empty()) {
+  const bool is_given = !options_.given.empty() || !options_.given_source_based.empty();
+  if (!is_given) {
     TALLY_TRY(inputs, find_inputs(options_.paths, options_.build, options_.mapped, diagnostics_));
     inputs_ = std::move(inputs);
   } else {
     inputs_.objects = options_.given;
   }
-  if (inputs_.objects.empty() && inputs_.reports.empty() && inputs_.source_based.profiles.empty())
+  const bool any_objects = !inputs_.objects.empty();
+  std::erase_if(inputs_.objects,
+                [this](const ObjectFiles &files) { return excluded_.contains(files.notes); });
+  std::erase_if(inputs_.source_based.objects,
+                [this](const std::string &path) { return excluded_.contains(path); });
+  TALLY_CHECK(options_.objects.check());
+  TALLY_CHECK(read_runs());
+  if (!is_given && !any_objects && inputs_.reports.empty() && inputs_.source_based.is_empty())
     return fail(
         ErrorCode::no_data,
         "there are no counters (*.gcda, *.da, *.profraw) and no notes (*.gcno, *.bbg): was it "
         "compiled with --coverage?",
         fmt::format("{}", options_.paths.front()));
-  leave_out_objects();
-  TALLY_CHECK(options_.objects.check());
-  TALLY_CHECK(read_runs());
   pieces_.resize(inputs_.objects.size());
   InOrder(inputs_.objects.size(), options_.threads)
       .run<ObjectWorker>(

@@ -13,13 +13,15 @@
 #include "coverage/path_filter.h"
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/counted_object.h"
+#include "coverage_collect/source_based.h"
 
 namespace tally {
 
-// The counters that one run of a test left, as pack_counters() writes them.
+// The counters that one run of a test left. Neither path needs to exist.
 struct TestRun {
   std::string test;     // name of the test; several runs may share it
-  std::string counters; // path of the file; need not exist if the run left no counters
+  std::string counters; // a file that pack_counters() wrote
+  std::string folder;   // a directory of counters that are not packed
 };
 
 struct CollectOptions {
@@ -29,6 +31,7 @@ struct CollectOptions {
   std::vector<std::string> paths{"."};
   // Objects to count in place of those in `paths`, if there are any.
   std::vector<ObjectFiles> given{};
+  GivenSourceBased given_source_based{}; // counted in place of `paths`, too
   // Objects with a mapping of source-based coverage, beside those that `paths` names.
   std::vector<std::string> mapped{};
   // A build directory, or empty. If given, only objects that its compile_commands.json names

@@ -59,6 +59,8 @@ public:
       return !notes.paths.contains(real_paths_.of(files.notes));
     });
     inputs_.maps = std::move(notes.maps);
+    if (!notes.asks_for_counters && !inputs_.source_based.profiles.empty())
+      inputs_.objects.clear(); // from an earlier build, before it was built for profiles
     if (!notes.asks_for_counters && !inputs_.objects.empty())
       diagnostics_.add(
           Severity::warning,

@@ -28,7 +28,10 @@ Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagno
                                   std::string before) {
   std::string out = before.empty() ? std::string(magic) : std::move(before);
   TALLY_TRY(names, files_below(
-                       folder, [](std::string_view name) { return name.ends_with(".gcda"); },
+                       folder,
+                       [](std::string_view name) {
+                         return name.ends_with(".gcda") || name.ends_with(raw_profile_suffix);
+                       },
                        diagnostics));
   for (const std::string &name : names) {
     TALLY_TRY(source, ByteSource::open(name));

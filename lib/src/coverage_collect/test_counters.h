@@ -12,10 +12,13 @@
 
 namespace tally {
 
-// Returns the content of a file that holds all counters (.gcda) below the directory `folder`, each
-// compressed with zlib. The stored path is the part after `folder`, and begins with '/'. Empty
-// counters and other files are left out. If `before` is not empty, it is the content of such a
-// file, to which the counters are appended.
+// The end of the name of a raw profile of source-based coverage.
+inline constexpr std::string_view raw_profile_suffix = ".profraw";
+
+// Returns the content of a file that holds all counters (.gcda, .profraw) below the directory
+// `folder`, each compressed with zlib. The stored path is the part after `folder`, and begins with
+// '/'. Empty counters and other files are left out. If `before` is not empty, it is the content of
+// such a file, to which the counters are appended.
 Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagnostics,
                                   std::string before = {});
 

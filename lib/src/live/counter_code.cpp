@@ -25,14 +25,18 @@ std::optional<std::vector<uint64_t>> operands_near(uint64_t pc, const AddressRan
       return std::nullopt;
   }
   std::vector<uint64_t> out;
-  for (size_t at = 0; at + 4 <= bytes.size(); ++at) {
+  add_operands(begin, bytes, out);
+  std::ranges::sort(out);
+  return out;
+}
+
+void add_operands(uint64_t begin, std::span<const std::byte> code, std::vector<uint64_t> &out) {
+  for (size_t at = 0; at + 4 <= code.size(); ++at) {
     int32_t distance = 0;
-    std::memcpy(&distance, bytes.data() + at, sizeof distance);
+    std::memcpy(&distance, code.data() + at, sizeof distance);
     for (const uint64_t immediate : {uint64_t{0}, uint64_t{1}, uint64_t{4}})
       out.push_back(begin + at + 4 + immediate + static_cast<uint64_t>(int64_t{distance}));
   }
-  std::ranges::sort(out);
-  return out;
 }
 
 std::vector<uint32_t> counters_among(std::span<const uint64_t> operands,

@@ -20,6 +20,10 @@ namespace tally::live {
 std::optional<std::vector<uint64_t>> operands_near(uint64_t pc, const AddressRange &function,
                                                    Memory &memory);
 
+// Adds the addresses of the operands that the instructions of some code of x86-64 can have, in any
+// order. `begin` is the address of the code.
+void add_operands(uint64_t begin, std::span<const std::byte> code, std::vector<uint64_t> &out);
+
 // Returns the indices of an array's counters that some of the operands address.
 std::vector<uint32_t> counters_among(std::span<const uint64_t> operands, const CounterArray &array);
 

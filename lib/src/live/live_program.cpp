@@ -64,6 +64,7 @@ Result<void> LiveProgram::refresh(NotesCache &cache) {
     if (!is_loaded(before[object.module].identity()))
       unloaded_.insert(before[object.module].key.path);
   open_functions_.reset();
+  source_based_.reset();
   if (!modules_.empty())
     layout_.words = modules_.front().places.words;  // of the program, and so of all modules
   const size_t unread = findings.findings().size(); // files
@@ -75,6 +76,8 @@ Result<void> LiveProgram::refresh(NotesCache &cache) {
   for (uint32_t i = 0; i < modules_.size(); ++i)
     if (!modules_[i].places.clang_units.empty())
       add_clang_objects(layout_, modules_[i], i, source_->memory(), notes_of, findings);
+  for (uint32_t i = 0; i < modules_.size(); ++i)
+    add_source_based(layout_, modules_[i], i, source_->memory(), findings);
   if (source_->wants_more())
     return {}; // what was read is not complete, and what is damaged is not known
   // The variables of a module perhaps have no values yet. The next call then looks again.
@@ -146,7 +149,18 @@ std::vector<ObjectFiles> LiveProgram::objects(const Reading &reading, NotesCache
                         {std::vector<bool>(notes.size(), true), {}}, cache);
 }
 
+GivenSourceBased LiveProgram::source_based(const Reading &now, const Reading *before) {
+  if (layout_.source_based.empty())
+    return {};
+  if (!source_based_)
+    source_based_ = std::make_unique<SourceBasedProgram>(layout_, modules_, findings_);
+  return source_based_->counters(now.snapshot, before ? &before->snapshot : nullptr, now.threads,
+                                 source_->memory());
+}
+
 bool LiveProgram::was_reset(const Reading &now, const Reading &before, NotesCache &cache) {
+  if (source_based_reset(layout_, now.snapshot, before.snapshot))
+    return true;
   if (!live::was_reset(layout_, now.snapshot, before.snapshot, {}))
     return false; // the usual case, without a look at the stacks
   const Notes notes = notes_of_objects(cache);
@@ -261,13 +275,18 @@ std::string function_and_line(const ObjectFiles &object, const OpenFrame &frame)
 
 } // namespace
 
-std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles> objects) {
+std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles> objects,
+                          std::span<const SourceBasedFrame> frames) {
   size_t lines = 0;
   for (const FileCoverage &file : coverage.files)
     lines += static_cast<size_t>(std::ranges::count_if(
         file.lines, [](const LineCoverage &line) { return line.uncertain != 0; }));
   const std::string what = lines == 1 ? "1 line is" : fmt::format("{} lines are", lines);
   std::vector<std::string> places;
+  for (const SourceBasedFrame &frame : frames)
+    if (frame.is_optimized)
+      places.push_back(
+          fmt::format("{} ({}:{})", demangled(frame.function), base_name(frame.file), frame.line));
   for (const ObjectFiles &object : objects)
     for (const OpenFrame &frame : object.live->frames) {
       if (lines > 0 && frame.file.empty()) // as OpenFunctions::frames() describes
@@ -312,13 +331,7 @@ Error no_objects(LiveProgram &program, std::string_view what, bool is_core) {
                                  : findings[0].text();
   for (const LoadedModule &module : program.modules()) {
     const std::string_view name = base_name(module.key.path);
-    if (module.places.is_source_based()) {
-      out.code = ErrorCode::bad_state;
-      out.message = fmt::format(
-          "{} counts source-based: `coverage dump FILE.profraw` in a debugger is for llvm-cov",
-          name);
-    } else if (is_core && module.places.has_counters() &&
-               !holds_data(module, program.source().memory())) {
+    if (is_core && module.places.has_counters() && !holds_data(module, program.source().memory())) {
       out.message =
           fmt::format("the core file holds no data of {} (bit 0 of its coredump_filter)", name);
     } else if (findings.empty() && module.places.has_counters()) {
@@ -335,33 +348,34 @@ Error no_objects(LiveProgram &program, std::string_view what, bool is_core) {
 
 namespace {
 
-Result<std::vector<ObjectFiles>> objects_of(std::unique_ptr<ProgramSource> source, bool is_core,
-                                            std::span<const StoppedThread> threads,
-                                            const std::string &what, Diagnostics &diagnostics) {
+Result<ProgramCounters> counters_of(std::unique_ptr<ProgramSource> source, bool is_core,
+                                    std::span<const StoppedThread> threads, const std::string &what,
+                                    Diagnostics &diagnostics) {
   LiveProgram program(std::move(source));
   NotesCache cache;
   TALLY_CHECK(program.refresh(cache));
   diagnostics.append(program.findings());
-  if (program.layout().objects.empty())
+  if (!program.layout().has_counters())
     return fail(no_objects(program, what, is_core));
   const auto snapshot = program.snapshot();
   if (!snapshot)
     return fail(ErrorCode::io, fmt::format("the counters of {} cannot be read", what));
-  return program.objects({*snapshot, threads}, cache);
+  const Reading reading{*snapshot, threads};
+  return ProgramCounters{program.objects(reading, cache), program.source_based(reading, nullptr)};
 }
 
 } // namespace
 
-Result<std::vector<ObjectFiles>> objects_of_process(pid_t pid, Diagnostics &diagnostics) {
+Result<ProgramCounters> counters_of_process(pid_t pid, Diagnostics &diagnostics) {
   TALLY_TRY(source, process_source(pid));
-  return objects_of(std::move(source), false, {}, fmt::format("process {}", pid), diagnostics);
+  return counters_of(std::move(source), false, {}, fmt::format("process {}", pid), diagnostics);
 }
 
-Result<std::vector<ObjectFiles>>
-objects_of_core(const std::string &core, const std::string &program, Diagnostics &diagnostics) {
+Result<ProgramCounters> counters_of_core(const std::string &core, const std::string &program,
+                                         Diagnostics &diagnostics) {
   TALLY_TRY(source, core_source(core, program));
   TALLY_TRY(threads, threads_of_core(core, program));
-  return objects_of(std::move(source), true, threads, core, diagnostics);
+  return counters_of(std::move(source), true, threads, core, diagnostics);
 }
 
 } // namespace tally::live

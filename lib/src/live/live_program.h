@@ -21,6 +21,7 @@
 #include "live/counter_snapshot.h"
 #include "live/open_functions.h"
 #include "live/program_source.h"
+#include "live/source_based.h"
 
 namespace tally::live {
 
@@ -98,6 +99,14 @@ public:
   std::pair<std::vector<ObjectFiles>, std::vector<ObjectFiles>>
   changed_objects(const Reading &now, const Reading &before, bool only_changed, NotesCache &cache);
 
+  // Returns what modules with Clang's source-based coverage counted until a reading, or since
+  // another one if that is not null.
+  GivenSourceBased source_based(const Reading &now, const Reading *before);
+  // Returns where threads were at the last source_based().
+  std::span<const SourceBasedFrame> source_based_frames() const {
+    return source_based_ ? source_based_->frames() : std::span<const SourceBasedFrame>();
+  }
+
 private:
   using Frames = std::vector<std::vector<OpenFrame>>; // by object
   struct Wanted {
@@ -122,11 +131,13 @@ private:
   Diagnostics findings_; // of modules_ and layout_
   uint64_t generation_ = 0;
   std::unique_ptr<OpenFunctions> open_functions_; // of the newest notes
+  std::unique_ptr<SourceBasedProgram> source_based_;
 };
 
-// Says how many lines of the coverage are uncertain, and in which functions of the objects the
-// threads are for that reason; empty if none is.
-std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles> objects);
+// Says how many lines of the coverage are uncertain, and in which functions of the objects, or in
+// which of `frames`, the threads are for that reason; empty if none is.
+std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles> objects,
+                          std::span<const SourceBasedFrame> frames);
 
 // Returns why a program has no objects. `what` names it: "process 7", or a core file if `is_core`.
 Error no_objects(LiveProgram &program, std::string_view what, bool is_core);
@@ -136,12 +147,16 @@ Error no_objects(LiveProgram &program, std::string_view what, bool is_core);
 // if they cannot be added up.
 Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std::string &folder);
 
-// Returns the objects of a process, which may run, with their counters. Errors are those of
-// LiveProgram, and no_data if nothing in the process was compiled with --coverage.
-Result<std::vector<ObjectFiles>> objects_of_process(pid_t pid, Diagnostics &diagnostics);
-// Returns the objects of the program that wrote a core file. `program` is its executable, or empty
+struct ProgramCounters {
+  std::vector<ObjectFiles> objects; // with gcov's counters
+  GivenSourceBased source_based;
+};
+// Returns the counters of a process, which may run. Errors are those of LiveProgram, and no_data if
+// nothing in the process has counters.
+Result<ProgramCounters> counters_of_process(pid_t pid, Diagnostics &diagnostics);
+// Returns the counters of the program that wrote a core file. `program` is its executable, or empty
 // if that is where it was.
-Result<std::vector<ObjectFiles>>
-objects_of_core(const std::string &core, const std::string &program, Diagnostics &diagnostics);
+Result<ProgramCounters> counters_of_core(const std::string &core, const std::string &program,
+                                         Diagnostics &diagnostics);
 
 } // namespace tally::live

@@ -7,14 +7,12 @@
 #include <fmt/format.h>
 
 #include "formats/llvm/profile_version.h"
+#include "formats/llvm/source_profile.h"
 
 namespace tally::live {
 
 namespace {
 
-constexpr uint64_t raw_version = 8;                   // of Clang 13 and 14
-constexpr uint64_t version_bits = 0x00ffffffffffffff; // the rest of the word are flags
-constexpr uint64_t record_size = 48;                  // of a function, with 64-bit pointers
 constexpr uint64_t most_section = uint64_t{1} << 32;
 
 class RawWriter {
@@ -34,35 +32,53 @@ public:
     TALLY_TRY(word, bytes(*places.source_version, 8));
     uint64_t version = 0; // of the same byte order as this machine
     std::memcpy(&version, word.data(), std::min(word.size(), sizeof version));
-    if ((version & version_bits) != raw_version)
+    const uint64_t number = version & llvm::version_bits;
+    constexpr uint64_t newest = 10;
+    if (number < llvm::first_relative_raw || number > newest)
       return refused(ErrorCode::unsupported,
-                     fmt::format("its counters have version {}; known is version {}, of Clang 13 "
-                                 "and 14",
-                                 version & version_bits, raw_version));
+                     fmt::format("its counters have version {}; known are versions {} to {}, of "
+                                 "Clang 14 to 22",
+                                 number, llvm::first_relative_raw, newest));
     if (version & llvm::byte_counters)
       return refused(ErrorCode::unsupported, "its counters have one byte each, which is not known");
+    llvm::RecordLayout layout;
+    layout.version = number;
+    layout.value_kinds = number >= llvm::first_raw_with_tables ? 3 : 2;
     const uint64_t data_size = size_of(places.source_data),
                    counter_bytes = size_of(places.source_counters),
                    names_size = size_of(places.source_names);
-    if (data_size % record_size != 0 || counter_bytes % 8 != 0 || data_size > most_section ||
+    if (data_size % layout.size() != 0 || counter_bytes % 8 != 0 || data_size > most_section ||
         counter_bytes > most_section || names_size > most_section)
       return refused(ErrorCode::unsupported, "its sections of counters have unknown sizes");
     TALLY_TRY(data, bytes(places.source_data.low, data_size));
     TALLY_TRY(counters, bytes(places.source_counters.low, counter_bytes));
+    TALLY_TRY(bitmaps, bytes(places.source_bitmaps.low, size_of(places.source_bitmaps)));
     TALLY_TRY(names, bytes(places.source_names.low, names_size));
     put(0xff6c70726f667281); // "\xfflprofr\x81"
     put(version);
     put(0); // bytes of binary IDs
-    put(data_size / record_size);
+    put(data_size / layout.size());
     put(0); // bytes between the records and the counters
     put(counter_bytes / 8);
-    put(0); // bytes between the counters and the names
+    put(0); // bytes between the counters and what follows
+    if (number >= llvm::first_raw_with_bitmaps) {
+      put(bitmaps.size());
+      put((8 - bitmaps.size() % 8) % 8); // bytes between the bitmaps and the names
+    }
     put(names_size);
     put(places.source_counters.low - places.source_data.low);
+    if (number >= llvm::first_raw_with_bitmaps)
+      put(places.source_bitmaps.low - places.source_data.low);
     put(places.source_names.low + module_.bias);
-    put(1); // the last kind of values
+    if (number >= llvm::first_raw_with_tables) {
+      put(0); // virtual tables
+      put(0); // bytes of their names
+    }
+    put(layout.value_kinds - 1); // the last kind of values
     out_ += data;
     out_ += counters;
+    if (number >= llvm::first_raw_with_bitmaps)
+      out_ += bitmaps + std::string((8 - bitmaps.size() % 8) % 8, '\0');
     out_ += names;
     out_.resize((out_.size() + 7) / 8 * 8);
     return std::move(out_);

@@ -46,6 +46,24 @@ Result<Reply> breakpoints_set(std::string_view answer, size_t wanted, size_t wit
                {}};
 }
 
+// Lists the source around a line.
+Result<Reply> list_source(CoverageGroup &group, const std::string &source, const std::string &file,
+                          uint32_t line) {
+  if (!can_be_passed(file))
+    return fail(ErrorCode::unsupported,
+                "the name of the source file cannot be passed to the debugger", source);
+  const std::string location = fmt::format("{}:{}", file, line);
+  Request request{RequestKind::list_source, {}, {}};
+  request.words = {file, fmt::format("{}", line)};
+  group.front.actions.push(std::move(request),
+                           [location](std::string_view answer) -> Result<Reply> {
+                             if (answer.empty())
+                               return Reply{};
+                             return fail(ErrorCode::not_found, std::string(answer), location);
+                           });
+  return Reply{};
+}
+
 } // namespace
 
 Result<Reply> coverage_break_command(CoverageGroup &group, const ParsedCommand &command) {
@@ -56,6 +74,10 @@ Result<Reply> coverage_break_command(CoverageGroup &group, const ParsedCommand &
       [&group, source, place](Result<std::shared_ptr<const CounterMark>> read) -> Result<Reply> {
         TALLY_TRY(now, std::move(read));
         TALLY_TRY(program, group.counted_program(source));
+        if (program->layout().objects.empty())
+          return fail(ErrorCode::unsupported,
+                      "needs gcov's counters (--coverage): the program counts source-based",
+                      source);
         auto found = live::functions_not_run(program->layout(), program->modules(),
                                              program->notes_of_objects(group.notes()),
                                              now->snapshot, now->threads, place);
@@ -92,23 +114,13 @@ Result<Reply> coverage_list_command(CoverageGroup &group, const ParsedCommand &c
         for (const live::StoppedThread &thread : now->threads)
           for (const std::vector<OpenFrame> &frames :
                program->frames(std::span(&thread, 1), group.notes()))
-            for (const OpenFrame &frame : frames) {
-              if (frame.line == 0 || frame.file.empty())
-                continue;
-              if (!can_be_passed(frame.file))
-                return fail(ErrorCode::unsupported,
-                            "the name of the source file cannot be passed to the debugger", source);
-              const std::string location = fmt::format("{}:{}", frame.file, frame.line);
-              Request request{RequestKind::list_source, {}, {}};
-              request.words = {frame.file, fmt::format("{}", frame.line)};
-              group.front.actions.push(
-                  std::move(request), [location](std::string_view answer) -> Result<Reply> {
-                    if (answer.empty())
-                      return Reply{};
-                    return fail(ErrorCode::not_found, std::string(answer), location);
-                  });
-              return Reply{};
-            }
+            for (const OpenFrame &frame : frames)
+              if (frame.line > 0 && !frame.file.empty())
+                return list_source(group, source, frame.file, frame.line);
+        static_cast<void>(program->source_based({now->snapshot, now->threads}, nullptr));
+        for (const live::SourceBasedFrame &frame : program->source_based_frames())
+          if (frame.line > 0 && !frame.file.empty())
+            return list_source(group, source, frame.file, frame.line);
         return fail(ErrorCode::no_data, "no thread is in a function that has counters", source);
       });
 }

@@ -98,12 +98,18 @@ Result<Reply> status_of(const CoverageGroup &group, const live::LiveProgram &pro
     modules.insert(object.module);
   for (const live::CounterArray &array : layout.arrays)
     counters += array.count;
+  size_t source_based = 0; // functions
+  for (const live::SourceBasedModule &module : layout.source_based) {
+    modules.insert(module.module);
+    counters += (module.counters.high - module.counters.low) / 8;
+    source_based += module.data.size() / module.records.size();
+  }
   const auto yes_or = [](const auto &mark) { return mark ? "yes" : "no"; };
   const std::vector<StatusRow> rows{
       {"process", static_cast<uint64_t>(group.front.target.pid)},
       {"modules", static_cast<uint64_t>(modules.size())},
-      {"objects", static_cast<uint64_t>(layout.objects.size())},
-      {"functions", static_cast<uint64_t>(layout.functions.size())},
+      {"objects", static_cast<uint64_t>(layout.objects.size() + layout.source_based.size())},
+      {"functions", static_cast<uint64_t>(layout.functions.size() + source_based)},
       StatusRow::bytes("counters", counters * 8, fmt::format("{} bytes", counters * 8)),
       {"mark", std::string(yes_or(group.mark))},
       {"stop_mark", std::string(yes_or(group.stop_before))},
@@ -130,7 +136,13 @@ Result<Reply> dump_counter_files(CoverageGroup &group, const std::string &comman
                                  const std::string &folder) {
   return group.with_objects(
       command,
-      [folder](std::span<const ObjectFiles> objects, const std::string &remarks) -> Result<Reply> {
+      [folder, command](std::span<const ObjectFiles> objects,
+                        const std::string &remarks) -> Result<Reply> {
+        if (objects.empty())
+          return fail(ErrorCode::unsupported,
+                      "the program counts source-based, and has no counters for .gcda files: "
+                      "`coverage dump FILE.profraw` writes them",
+                      command);
         TALLY_CHECK(live::write_counter_files(objects, folder));
         return Reply{fmt::format("Wrote the counters of {} below {}.\n",
                                  counted(objects.size(), "objects"), folder) +

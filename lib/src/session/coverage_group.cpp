@@ -68,8 +68,9 @@ fs::path source_path(const ObjectFiles &object, StringId file) {
 
 // Returns the deepest directory that contains all sources of the objects, except those below /usr;
 // "/" if it is not known. Sources outside of it would be left out.
-std::string common_directory(std::span<const ObjectFiles> objects) {
-  std::optional<fs::path> common;
+std::string common_directory(std::span<const ObjectFiles> objects,
+                             const GivenSourceBased &source_based) {
+  std::set<fs::path> folders;
   for (const ObjectFiles &object : objects) {
     if (!object.live->notes)
       continue;
@@ -80,19 +81,26 @@ std::string common_directory(std::span<const ObjectFiles> objects) {
       const fs::path path = source_path(object, file);
       if (path.empty())
         return "/";
-      if (path.string().starts_with("/usr/"))
-        continue;
-      const fs::path folder = path.parent_path();
-      if (!common) {
-        common = folder;
-        continue;
-      }
-      fs::path shared;
-      for (auto a = common->begin(), b = folder.begin();
-           a != common->end() && b != folder.end() && *a == *b; ++a, ++b)
-        shared /= *a;
-      common = shared;
+      folders.insert(path.parent_path());
     }
+  }
+  if (!source_based.empty())
+    for (const llvm::CoverageObject &object : *source_based.objects)
+      for (const std::string &name : object.sources())
+        folders.insert(fs::path(name).parent_path());
+  std::optional<fs::path> common;
+  for (const fs::path &folder : folders) {
+    if (folder.string().starts_with("/usr/") || !folder.is_absolute())
+      continue;
+    if (!common) {
+      common = folder;
+      continue;
+    }
+    fs::path shared;
+    for (auto a = common->begin(), b = folder.begin();
+         a != common->end() && b != folder.end() && *a == *b; ++a, ++b)
+      shared /= *a;
+    common = shared;
   }
   std::error_code ignored; // the user may not be permitted to look
   return common && fs::is_directory(*common, ignored) ? common->string() : "/";
@@ -136,13 +144,14 @@ std::string unloaded_text(const live::LiveProgram &program) {
 
 // Compilers may state the path of a source in several ways. If none of the files has the path of
 // the pc, those of its name are meant.
-void add_stopped_line(const OpenFrame &frame, const Coverage &coverage, StoppedLines &stopped) {
-  const std::string path = fs::path(frame.file).lexically_normal().string();
+void add_stopped_line(const std::string &source, uint32_t line, const Coverage &coverage,
+                      StoppedLines &stopped) {
+  const std::string path = fs::path(source).lexically_normal().string();
   const bool is_there =
       std::ranges::find(coverage.files, path, &FileCoverage::path) != coverage.files.end();
   for (const FileCoverage &file : coverage.files)
     if (is_there ? file.path == path : base_name(file.path) == base_name(path))
-      stopped.emplace(file.path, frame.line);
+      stopped.emplace(file.path, line);
 }
 
 // Returns what distinguishes the program that an event is about from another.
@@ -311,7 +320,7 @@ Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &co
   if (!program_)
     return fail(ErrorCode::bad_state, "the program is gone", command);
   TALLY_CHECK(program_->refresh(notes()));
-  if (!program_->layout().objects.empty())
+  if (program_->layout().has_counters())
     return &*program_;
   const bool is_core = front.target.target == TargetKind::core;
   Error why = live::no_objects(*program_, is_core ? "this core file" : "this process", is_core);
@@ -519,46 +528,56 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   LiveCoverage out;
   std::vector<ObjectFiles> old;
   const live::Reading reading{now.snapshot, now.threads};
+  std::optional<live::Reading> earlier;
   if (before && program.was_reset(reading, {before->snapshot, before->threads}, notes())) {
     out.remarks += "(counters were reset since the mark: the counts begin there)\n";
     before = nullptr;
   }
   if (before)
-    std::tie(out.objects, old) = program.changed_objects(
-        reading, {before->snapshot, before->threads}, only_changed, notes());
+    earlier.emplace(live::Reading{before->snapshot, before->threads});
+  if (earlier)
+    std::tie(out.objects, old) = program.changed_objects(reading, *earlier, only_changed, notes());
   else
     out.objects = program.objects(reading, notes());
-  out.root = common_directory(out.objects);
-  Diagnostics findings = program.findings();
   CollectOptions options;
+  options.given_source_based = program.source_based(reading, earlier ? &*earlier : nullptr);
+  out.root = common_directory(out.objects, options.given_source_based);
+  Diagnostics findings = program.findings();
   options.root = out.root;
   options.threads = std::max(1u, std::thread::hardware_concurrency());
   std::ranges::copy_if(out.objects, std::back_inserter(options.given), has_notes);
   out.remarks += missing_notes(out.objects);
   out.remarks += unloaded_text(program);
-  if (options.given.empty()) {
+  if (options.given.empty() && options.given_source_based.empty()) {
     out.remarks += warning_lines(findings);
     return out;
   }
   TALLY_TRY(collected, collect_coverage(options, findings));
   out.coverage = std::move(collected.coverage);
-  if (before) {
+  if (earlier) {
     Diagnostics ignored; // they are the same
     out.before = old;
     std::erase_if(old, std::not_fn(has_notes));
     options.given = std::move(old);
-    TALLY_TRY(earlier, collect_coverage(options, ignored));
-    out.coverage = coverage_since(std::move(out.coverage), earlier.coverage);
+    options.given_source_based = {}; // it is a difference already
+    if (!options.given.empty()) {
+      TALLY_TRY(subtracted, collect_coverage(options, ignored));
+      out.coverage = coverage_since(std::move(out.coverage), subtracted.coverage);
+    }
   }
   TALLY_CHECK(demangle_names(out.coverage));
   for (const ObjectFiles &object : out.objects)
     for (const OpenFrame &frame : object.live->frames)
-      add_stopped_line(frame, out.coverage, out.stopped);
+      add_stopped_line(frame.file, frame.line, out.coverage, out.stopped);
+  for (const live::SourceBasedFrame &frame : program.source_based_frames())
+    add_stopped_line(frame.file, frame.line, out.coverage, out.stopped);
   functions_.clear();
   for (const FileCoverage &file : out.coverage.files)
     for (const FunctionCoverage &function : file.functions)
       functions_.push_back(function.name);
-  if (const std::string why = live::why_uncertain(out.coverage, out.objects); !why.empty())
+  if (const std::string why =
+          live::why_uncertain(out.coverage, out.objects, program.source_based_frames());
+      !why.empty())
     out.uncertain = fmt::format("({})\n", why);
   out.remarks += warning_lines(findings);
   return out;

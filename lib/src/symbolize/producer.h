@@ -13,4 +13,10 @@ namespace tally::symbolize {
 // debug information for it.
 std::string producer_at(const ModuleFiles &files, uint64_t address);
 
+// Returns whether the function at a link-time address was perhaps optimized by Clang, which does
+// not record its options. Without optimization, the variables of a function are relative to its
+// frame pointer, and calls are not described (DW_AT_call_all_calls). The result is true for code
+// without debug information.
+bool may_be_optimized(const ModuleFiles &files, uint64_t address);
+
 } // namespace tally::symbolize

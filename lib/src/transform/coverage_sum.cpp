@@ -33,6 +33,7 @@ public:
     sum_.branches.reserve(std::max(a_.branches.size(), b_.branches.size()));
     TALLY_CHECK(add_lines());
     TALLY_CHECK(add_functions());
+    add_segments();
     return std::move(sum_);
   }
 
@@ -72,6 +73,7 @@ private:
   Result<void> add_lines();
   Result<void> add_line(const LineCoverage &left, const LineCoverage &right);
   Result<void> add_functions();
+  void add_segments();
 
   const FileCoverage &a_, &b_;
   const MergePolicy policy_;
@@ -148,6 +150,23 @@ Result<void> FileSum::add_line(const LineCoverage &left, const LineCoverage &rig
   }
   end_line();
   return fits ? Result<void>() : overflow(left.line);
+}
+
+// Which regions ran is only known of each side: of both together, at least so many did.
+void FileSum::add_segments() {
+  const RegionTotals &left = a_.regions, &right = b_.regions;
+  sum_.regions = {std::max(left.regions, right.regions),
+                  std::max(left.regions_executed, right.regions_executed),
+                  std::max(left.instantiations, right.instantiations),
+                  std::max(left.instantiations_executed, right.instantiations_executed)};
+  const auto place = [](const SegmentCoverage &each) { return std::pair(each.line, each.column); };
+  if (a_.segments.empty() || b_.segments.empty()) {
+    sum_.segments = a_.segments.empty() ? b_.segments : a_.segments;
+  } else if (std::ranges::equal(a_.segments, b_.segments, {}, place, place)) {
+    sum_.segments = a_.segments;
+    for (size_t i = 0; i < sum_.segments.size(); ++i)
+      sum_.segments[i].count = saturated_sum(sum_.segments[i].count, b_.segments[i].count);
+  } // otherwise the sources differ
 }
 
 Result<void> FileSum::add_functions() {

@@ -196,9 +196,13 @@ Result<void> CoverageObject::decode(const MappingRecord &record, MappedFunction 
   if (!Decoder(record, files->second, out).run())
     return fail(ErrorCode::invalid_input, "the mapping of a function is damaged", name_,
                 Position::at_offset(static_cast<uint64_t>(record.mapping.data() - bytes_.data())));
-  const auto name = names_.find(record.name_hash);
-  out.name = name == names_.end() ? std::string_view() : name->second;
+  out.name = name_of(record);
   return {};
+}
+
+std::string_view CoverageObject::name_of(const MappingRecord &record) const {
+  const auto name = names_.find(record.name_hash);
+  return name == names_.end() ? std::string_view() : name->second;
 }
 
 } // namespace tally::llvm

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -85,10 +86,14 @@ public:
 
   const std::string &name() const { return name_; } // the path, and the member in parentheses
   const std::string &build_id() const { return build_id_; } // lower-case hex; may be empty
+  // Returns the paths of all sources that the mappings name, each once.
+  std::set<std::string> sources() const;
   const std::vector<MappingRecord> &records() const { return records_; }
   // Decodes the mapping of a record into `out`, whose memory is used again. Fails with
   // invalid_input if it is damaged.
   Result<void> decode(const MappingRecord &record, MappedFunction &out) const;
+  // Returns the name of a record's function, which the object holds; empty if it has none.
+  std::string_view name_of(const MappingRecord &record) const;
   // Returns the records of functions for counters of a profile that has none, because it was made
   // with -profile-correlate=binary. Fails with invalid_input if they do not fit together.
   Result<std::vector<CounterRecord>> correlate(const ProfileImage &image) const;
@@ -103,6 +108,7 @@ private:
   RecordLayout layout_;
   std::string_view correlated_; // __llvm_covdata
   uint64_t counters_address_ = 0, bitmaps_address_ = 0;
+  bool has_folders_ = false; // file_names_ begin with the compiler's working directory
   std::unordered_map<uint64_t, std::vector<std::string>> file_names_; // by their key
   // The names of functions by their hash, in the texts that the sections hold.
   std::unordered_map<uint64_t, std::string_view> names_;

@@ -156,6 +156,7 @@ private:
       files.emplace_back(names.take(names.uleb128()));
     if (names.failed())
       return false;
+    out_.has_folders_ |= version >= 6;
     if (version >= 6 && !files.empty())
       for (size_t i = 1; i < files.size(); ++i)
         files[i] = path_of(files[i], files[0]);
@@ -233,6 +234,15 @@ std::vector<CoverageObject> CoverageObject::read(std::string_view bytes, const s
           bytes.substr(static_cast<size_t>(base), static_cast<size_t>(header->ar_size)));
     command = elf_next(member.get());
   }
+  return out;
+}
+
+std::set<std::string> CoverageObject::sources() const {
+  std::set<std::string> out;
+  for (const auto &[key, files] : file_names_)
+    // From version 6 on, the first one is the compiler's working directory.
+    for (size_t i = has_folders_ && !files.empty() ? 1 : 0; i < files.size(); ++i)
+      out.insert(files[i]);
   return out;
 }
 

@@ -79,8 +79,8 @@ Result<void> ProfileFile::correlate(std::span<const std::string> objects,
     image.records = std::move(records);
     image.is_correlated = false;
     for (const MappingRecord &record : object->records())
-      if (auto function = object->decode(record))
-        image.names.try_emplace(record.name_hash, std::move(function->name));
+      if (const std::string_view function = object->name_of(record); !function.empty())
+        image.names.try_emplace(record.name_hash, function);
   }
   return {};
 }

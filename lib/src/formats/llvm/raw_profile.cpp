@@ -18,7 +18,6 @@ namespace {
 // "\xff", "lprofr" for 64-bit or "lprofR" for 32-bit programs, "\x81", as a number.
 constexpr uint64_t magic_64 = 0xff6c70726f667281, magic_32 = 0xff6c70726f665281;
 constexpr size_t unit = 8; // what parts are padded to
-constexpr uint64_t oldest_raw = 5, newest_raw = 11;
 
 std::optional<RecordLayout> layout_of(std::string_view bytes) {
   for (const bool big_endian : {false, true}) {

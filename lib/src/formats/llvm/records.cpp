@@ -74,6 +74,14 @@ public:
     return out;
   }
 
+  // Returns where the counters of a record begin in their section.
+  uint64_t counters_at(std::string_view record, uint64_t before) const {
+    ByteCursor from(record, layout_.big_endian);
+    from.take(2 * sizeof(uint64_t)); // the hashes
+    const uint64_t offset = pointer(from) - base(sections_.counters_delta, before);
+    return layout_.pointer_size == 4 ? offset & UINT32_MAX : offset;
+  }
+
 private:
   uint64_t pointer(ByteCursor &from) const {
     return layout_.pointer_size == 4 ? from.u32() : from.u64_whole();
@@ -116,6 +124,16 @@ Result<std::vector<CounterRecord>> read_records(std::string_view records,
                   Position::at_offset(offset + before));
     out.push_back(std::move(record));
   }
+  return out;
+}
+
+std::vector<uint64_t> counter_offsets(std::string_view records, const RecordLayout &layout,
+                                      const CounterSections &sections) {
+  std::vector<uint64_t> out;
+  const std::string no_name;
+  const RecordReader reader(layout, sections, no_name);
+  for (uint64_t before = 0; before < records.size(); before += layout.size())
+    out.push_back(reader.counters_at(records.substr(before, layout.size()), before));
   return out;
 }
 

@@ -93,4 +93,8 @@ Result<std::vector<CounterRecord>> read_records(std::string_view records,
                                                 const CounterSections &sections,
                                                 const std::string &name, uint64_t offset);
 
+// Returns where the counters of each record begin in their section, which is not checked.
+std::vector<uint64_t> counter_offsets(std::string_view records, const RecordLayout &layout,
+                                      const CounterSections &sections);
+
 } // namespace tally::llvm
