@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       image.records.push_back(std::move(counts));
     }
   const Coverage coverage = llvm::coverage_of(
-      objects, {std::move(profile)},
+      objects, {std::move(profile)}, llvm::CountedObjects::all,
       [](const std::string &name) { return std::optional("/" + name); }, findings);
   for (const FileCoverage &file : coverage.files) {
     uint32_t before = 0;

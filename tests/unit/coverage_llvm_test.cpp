@@ -119,10 +119,11 @@ public:
     llvm::ReadProfile profile;
     profile.profile.images.emplace_back().records = {{md5_low("f"), 42, std::move(counts), {}}};
     std::vector<uint64_t> out;
-    llvm::count_functions(objects, {profile}, findings, [&](const llvm::CountedFunction &function) {
-      for (const llvm::CountedRegion &each : function.regions)
-        out.push_back(each.count);
-    });
+    llvm::count_functions(objects, {profile}, llvm::CountedObjects::all, findings,
+                          [&](const llvm::CountedFunction &function) {
+                            for (const llvm::CountedRegion &each : function.regions)
+                              out.push_back(each.count);
+                          });
     return out;
   }
 

@@ -129,7 +129,9 @@ Coverage coverage_of(GivenSourceBased given,
                      const std::function<std::optional<std::string>(const std::string &)> &path_of,
                      Diagnostics &diagnostics) {
   Coverage out = llvm::coverage_of(*given.objects, std::move(given.profiles),
-                                   llvm::CountedObjects::all, path_of, diagnostics);
+                                   given.of_profiles ? llvm::CountedObjects::of_profiles
+                                                     : llvm::CountedObjects::all,
+                                   path_of, diagnostics);
   if (!given.only_executed)
     return out;
   const auto did_not_run = [](const auto &each) { return each.count == 0 && each.uncertain == 0; };

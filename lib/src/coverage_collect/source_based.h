@@ -46,6 +46,7 @@ struct GivenSourceBased {
   std::vector<llvm::ReadProfile> profiles;
   std::shared_ptr<const std::vector<llvm::CoverageObject>> objects; // null if there are none
   bool only_executed = false; // leave out sources, and functions, that did not run
+  bool of_profiles = false;   // leave out objects that no profile belongs to
 
   bool empty() const { return !objects || objects->empty(); }
 };

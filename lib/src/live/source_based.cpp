@@ -194,9 +194,12 @@ SourceBasedProgram::open_functions(std::span<const StoppedThread> threads, Memor
         symbolizer_->frames(module_ids_[counted.module], pc - module.bias, frames);
         const bool is_optimized = symbolize::may_be_optimized(
             symbolize::find_files(module.key, {"/usr/lib/debug"}, findings_), pc - module.bias);
-        if (is_innermost && !frames.empty())
-          frames_.push_back({std::string(frames[0].function), std::string(frames[0].file),
-                             frames[0].line, is_optimized});
+        // Code that the compiler made up has no line, but what it is inlined into has.
+        const auto frame =
+            std::ranges::find_if(frames, [](const SourceFrame &each) { return each.line > 0; });
+        if (is_innermost && frame != frames.end())
+          frames_.push_back(
+              {std::string(frame->function), std::string(frame->file), frame->line, is_optimized});
         is_innermost = false;
         if (is_optimized)
           add_open(counted, pc, memory, out[i]);

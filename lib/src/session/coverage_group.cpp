@@ -540,8 +540,9 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   else
     out.objects = program.objects(reading, notes());
   CollectOptions options;
-  options.given_source_based = program.source_based(reading, earlier ? &*earlier : nullptr);
-  out.root = common_directory(out.objects, options.given_source_based);
+  out.source_based = program.source_based(reading, earlier ? &*earlier : nullptr);
+  options.given_source_based = out.source_based;
+  out.root = common_directory(out.objects, out.source_based);
   Diagnostics findings = program.findings();
   options.root = out.root;
   options.threads = std::max(1u, std::thread::hardware_concurrency());

@@ -36,6 +36,7 @@ struct LiveCoverage {
   StoppedLines stopped;
   std::vector<ObjectFiles> objects;
   std::vector<ObjectFiles> before; // the same at the mark; empty if there is none
+  GivenSourceBased source_based;   // since the mark, if there is one
   std::string remarks;             // complete lines, to show below a table
   std::string uncertain;           // such a line about uncertain counts; may be empty
 

@@ -17,8 +17,25 @@ Result<Coverage> coverage_of_object(const ObjectFiles &object, const std::string
   return std::move(collected.coverage);
 }
 
+// Adds a row for each module that counts source-based, which is one object here.
+Result<void> add_modules(const LiveCoverage &shown, std::vector<ObjectCoverage> &out) {
+  for (const llvm::ReadProfile &profile : shown.source_based.profiles) {
+    CollectOptions options;
+    options.root = shown.root;
+    options.given_source_based = shown.source_based;
+    options.given_source_based.profiles = {profile};
+    options.given_source_based.of_profiles = true;
+    Diagnostics ignored;
+    TALLY_TRY(collected, collect_coverage(options, ignored));
+    if (const CoverageTotals totals = totals_of(collected.coverage); totals.lines > 0)
+      out.push_back({profile.path, profile.path, totals});
+  }
+  return {};
+}
+
 Result<std::vector<ObjectCoverage>> coverage_by_object(const LiveCoverage &shown) {
   std::vector<ObjectCoverage> out;
+  TALLY_CHECK(add_modules(shown, out));
   for (size_t i = 0; i < shown.objects.size(); ++i) {
     const ObjectFiles &object = shown.objects[i];
     if (!object.live->notes)
