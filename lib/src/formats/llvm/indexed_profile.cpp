@@ -22,6 +22,8 @@ public:
     from_.take(indexed_magic.size());
     const uint64_t version = from_.u64_whole();
     const uint64_t v = version & version_bits;
+    if (from_.failed())
+      return wrong("the header is truncated");
     if (version & of_optimizer)
       return fail(ErrorCode::unsupported,
                   "is a profile for the optimizer (-fprofile-generate), not of coverage", name_);
@@ -50,12 +52,12 @@ public:
     out.is_indexed = true;
     ProfileImage &image = out.images.emplace_back();
     image.has_byte_counters = (version & byte_counters) != 0;
-    if (table > bytes_.size() || ids > bytes_.size() || virtual_tables > bytes_.size())
+    if (table > bytes_.size() || ids > bytes_.size() || virtual_tables > bytes_.size() ||
+        (virtual_tables != 0 && bytes_.size() - virtual_tables < sizeof(uint64_t)))
       return wrong("a table lies beyond the end");
     ByteCursor counts(bytes_.substr(table));
-    counts.u64_whole(); // buckets
-    const uint64_t keys = counts.u64_whole();
-    if (counts.failed())
+    const uint64_t buckets = counts.u64_whole(), keys = counts.u64_whole();
+    if (counts.failed() || buckets > counts.left() / sizeof(uint64_t))
       return fail(ErrorCode::invalid_input, "the table of functions is truncated", name_,
                   Position::at_offset(table));
     TALLY_CHECK(read_functions(v, keys, image));

@@ -38,7 +38,7 @@ public:
     // Programs with several images that share a file, and `cat`, put profiles one after another.
     while (begin_ < bytes_.size()) {
       TALLY_TRY(image, read_image());
-      out.version = layout_.version;
+      out.version = std::max(out.version, layout_.version);
       out.images.push_back(std::move(image));
       while (begin_ < bytes_.size() && bytes_[begin_] == '\0')
         ++begin_;
@@ -62,6 +62,8 @@ private:
     ByteCursor from(rest, layout_.big_endian);
     from.u64_whole();
     const uint64_t version = from.u64_whole();
+    if (from.failed())
+      return wrong("the header is truncated", from.offset());
     if (version & of_optimizer)
       return fail(ErrorCode::unsupported,
                   "is a profile for the optimizer (-fprofile-generate): coverage needs "
