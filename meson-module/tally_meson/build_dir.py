@@ -17,6 +17,7 @@ import subprocess
 import typing as T
 
 from .refusal import Refusal
+from .source_based import Compiled
 
 
 class BuildDir:
@@ -46,6 +47,48 @@ class BuildDir:
             if option["name"] == "b_coverage":
                 return bool(option["value"])
         return None
+
+    def argument_options(self) -> T.Dict[str, T.List[str]]:
+        """Returns the values of the options that hold arguments of compilers and linkers of the
+        host machine."""
+        return {
+            option["name"]: [str(word) for word in option["value"]]
+            for option in self._introspection("intro-buildoptions.json")
+            if re.match(r"^((c|cpp|objc|objcpp)_(link_)?|rust_)args$", option["name"])
+            and isinstance(option["value"], list)
+        }
+
+    def compiled(self) -> T.Dict[str, Compiled]:
+        """Returns how the last configuration compiles each language. After options have changed,
+        this is out of date until the next configuration."""
+        out: T.Dict[str, Compiled] = {}
+        for target in self._introspection("intro-targets.json"):
+            for each in target.get("target_sources", []):
+                if each.get("machine", "host") == "host" and each.get("language"):
+                    of = out.setdefault(each["language"], Compiled(each["compiler"], []))
+                    of.arguments.append(each["parameters"])
+        return out
+
+    def has_changed_options(self) -> bool:
+        """Returns whether options have changed since the last configuration."""
+        try:
+            return (
+                os.stat(os.path.join(self.path, "meson-private", "coredata.dat")).st_mtime_ns
+                > os.stat(os.path.join(self.path, "build.ninja")).st_mtime_ns
+            )
+        except OSError:
+            return False
+
+    def size_of_largest_program(self) -> int:
+        """Returns the size of the largest program or library that is built, in bytes."""
+        largest = 0
+        for target in self._introspection("intro-targets.json"):
+            for path in target["filename"]:
+                try:
+                    largest = max(largest, os.stat(path).st_size)
+                except OSError:
+                    pass
+        return largest
 
     def subproject_folder(self) -> str:
         return str(
@@ -134,16 +177,7 @@ class BuildDir:
     def names_for_meson(self) -> T.Dict[str, str]:
         """Returns, for each name of a test that Meson shows, a name that `meson test` accepts. It
         includes the project's name if several projects have a test of that name."""
-        tests = [
-            (
-                test["name"],
-                str(test["suite"][0]).partition(":")[0],
-                "+".join(filter(None, (suite.partition(":")[2] for suite in test["suite"]))),
-            )
-            for kind in ("tests", "benchmarks")
-            for test in self._introspection(f"intro-{kind}.json")
-            if test["suite"]
-        ]
+        tests = [(test["name"], *_project_and_suites(test)) for test in self._tests()]
         projects: T.Dict[str, T.Set[str]] = {}
         for name, project, _ in tests:
             projects.setdefault(name, set()).add(project)
@@ -157,15 +191,26 @@ class BuildDir:
             )
             if len(projects[name]) > 1:
                 taken = f"{project}:{taken}"
-            # The name has the form that TestHarness.get_pretty_suite() of Meson 1.0 and of 1.12
-            # makes.
-            for shown in (
-                name,
-                f"{project}:{suites} / {name}" if suites else f"{project} / {name}",
-                f"{suites} - {project}:{name}" if suites else f"{project}:{name}",
-            ):
+            for shown in _shown(name, project, suites):
                 out[shown] = taken
         return out
+
+    def tests_that_set(self, variable: str) -> T.Set[str]:
+        """Returns the names, as Meson shows them, of tests whose environment has the variable."""
+        return {
+            shown
+            for test in self._tests()
+            if variable in test.get("env", {})
+            for shown in _shown(test["name"], *_project_and_suites(test))
+        }
+
+    def _tests(self) -> T.List[T.Dict[str, T.Any]]:
+        return [
+            test
+            for kind in ("tests", "benchmarks")
+            for test in self._introspection(f"intro-{kind}.json")
+            if test["suite"]
+        ]
 
     def built_here(self, name: str) -> str:
         """Returns the path of the executable target `name`, or '' if none is built."""
@@ -232,6 +277,22 @@ class BuildDir:
         if not found:
             raise Refusal("there is no meson on PATH")
         return [found]
+
+
+def _project_and_suites(test: T.Dict[str, T.Any]) -> T.Tuple[str, str]:
+    return (
+        str(test["suite"][0]).partition(":")[0],
+        "+".join(filter(None, (suite.partition(":")[2] for suite in test["suite"]))),
+    )
+
+
+def _shown(name: str, project: str, suites: str) -> T.Tuple[str, ...]:
+    """Returns the forms that TestHarness.get_pretty_suite() of Meson 1.0 and of 1.12 makes."""
+    return (
+        name,
+        f"{project}:{suites} / {name}" if suites else f"{project} / {name}",
+        f"{suites} - {project}:{name}" if suites else f"{project}:{name}",
+    )
 
 
 def ninja() -> T.List[str]:

@@ -18,6 +18,7 @@ import typing as T
 
 from . import arguments
 from .refusal import BUILD_FAILED, REFUSED, Refusal, say
+from .source_based import VARIABLE
 
 if T.TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -270,6 +271,8 @@ class _Harness:
             return
         if trees:
             environment["GCOV_PREFIX"] = trees.tree(number)
+            if environment.get(VARIABLE) == os.environ.get(VARIABLE):  # not the test's own
+                environment.update(measurement.variables(trees.tree(number)))
 
         async def run_and_report(*arguments: T.Any, **keywords: T.Any) -> T.Any:
             result = await run(*arguments, **keywords)

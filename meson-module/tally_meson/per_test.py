@@ -22,8 +22,8 @@ _LEAST_ROOM = 64 << 20  # bytes
 
 def _room_for(build: BuildDir) -> int:
     """Returns the bytes that the counters may need: a few tests run at once, and the counters of
-    one are smaller than the notes."""
-    notes = 0
+    one are smaller than the notes, or, if they are source-based, than the program."""
+    notes, programs = 0, 4 * build.size_of_largest_program()
     for folder, _, names in os.walk(build.path):
         for name in names:
             if name.endswith(".gcno"):
@@ -31,7 +31,7 @@ def _room_for(build: BuildDir) -> int:
                     notes += os.stat(os.path.join(folder, name)).st_size
                 except OSError:
                     pass
-    return max(_LEAST_ROOM, 4 * notes)
+    return max(_LEAST_ROOM, 4 * notes, programs)
 
 
 def _folder(build: BuildDir) -> str:
@@ -68,10 +68,11 @@ class Trees:
 
     def harvest_words(self) -> T.List[str]:
         """Returns the command that packs a test's counters; the caller appends the test's tree.
-        GCOV_PREFIX keeps the collector's own counters, if it has any, out of the tests' trees."""
+        The variables keep the collector's own counters, if it has any, out of the tests' trees."""
         return [
             "env",
             f"GCOV_PREFIX={self.folder}/collector",
+            f"LLVM_PROFILE_FILE={self.folder}/collector.profraw",
             self.collector,
             "coverage",
             "--harvest",
