@@ -17,20 +17,20 @@ import subprocess
 import typing as T
 
 from .refusal import Refusal
-from .source_based import Compiled
 
 
 class BuildDir:
     def __init__(self, folder: str) -> None:
         self.path = os.path.realpath(folder)
         try:
-            info = self._introspection("meson-info.json")
+            info = self.introspection("meson-info.json")
             self.source = os.path.realpath(info["directories"]["source"])
             self.meson_version = str(info["meson_version"]["full"])
         except (Refusal, KeyError):
             raise Refusal(f"{folder} is not a build directory of Meson: name one with -C") from None
 
-    def _introspection(self, name: str) -> T.Any:
+    def introspection(self, name: str) -> T.Any:
+        """Returns the content of a file in meson-info."""
         path = os.path.join(self.path, "meson-info", name)
         try:
             with open(path, encoding="utf-8") as file:
@@ -43,46 +43,15 @@ class BuildDir:
 
     def coverage(self) -> T.Optional[bool]:
         """Returns the value of the option b_coverage, or None if no compiler has the option."""
-        for option in self._introspection("intro-buildoptions.json"):
+        for option in self.introspection("intro-buildoptions.json"):
             if option["name"] == "b_coverage":
                 return bool(option["value"])
         return None
 
-    def argument_options(self) -> T.Dict[str, T.List[str]]:
-        """Returns the values of the options that hold arguments of compilers and linkers of the
-        host machine."""
-        return {
-            option["name"]: [str(word) for word in option["value"]]
-            for option in self._introspection("intro-buildoptions.json")
-            if re.match(r"^((c|cpp|objc|objcpp)_(link_)?|rust_)args$", option["name"])
-            and isinstance(option["value"], list)
-        }
-
-    def compiled(self) -> T.Dict[str, Compiled]:
-        """Returns how the last configuration compiles each language. After options have changed,
-        this is out of date until the next configuration."""
-        out: T.Dict[str, Compiled] = {}
-        for target in self._introspection("intro-targets.json"):
-            for each in target.get("target_sources", []):
-                if each.get("machine", "host") == "host" and each.get("language"):
-                    of = out.setdefault(each["language"], Compiled(each["compiler"], []))
-                    of.arguments.append(each["parameters"])
-        return out
-
-    def has_changed_options(self) -> bool:
-        """Returns whether options have changed since the last configuration."""
-        try:
-            return (
-                os.stat(os.path.join(self.path, "meson-private", "coredata.dat")).st_mtime_ns
-                > os.stat(os.path.join(self.path, "build.ninja")).st_mtime_ns
-            )
-        except OSError:
-            return False
-
     def size_of_largest_program(self) -> int:
         """Returns the size of the largest program or library that is built, in bytes."""
         largest = 0
-        for target in self._introspection("intro-targets.json"):
+        for target in self.introspection("intro-targets.json"):
             for path in target["filename"]:
                 try:
                     largest = max(largest, os.stat(path).st_size)
@@ -92,12 +61,12 @@ class BuildDir:
 
     def subproject_folder(self) -> str:
         return str(
-            self._introspection("intro-projectinfo.json").get("subproject_dir") or "subprojects"
+            self.introspection("intro-projectinfo.json").get("subproject_dir") or "subprojects"
         )
 
     def subprojects(self) -> T.List[str]:
         """Returns the names of the subprojects of the last configuration."""
-        projects = self._introspection("intro-projectinfo.json").get("subprojects", [])
+        projects = self.introspection("intro-projectinfo.json").get("subprojects", [])
         return sorted(str(each["name"]) for each in projects)
 
     def knows_subproject(self, name: str) -> bool:
@@ -126,7 +95,7 @@ class BuildDir:
     def own_build_files(self) -> T.Iterator[str]:
         """Yields the texts of the project's meson.build files, except those of subprojects."""
         others = os.path.join(self.source, self.subproject_folder()) + os.sep
-        for path in self._introspection("intro-buildsystem_files.json"):
+        for path in self.introspection("intro-buildsystem_files.json"):
             if os.path.basename(path) == "meson.build" and not path.startswith(others):
                 try:
                     with open(path, encoding="utf-8", errors="replace") as file:
@@ -208,13 +177,13 @@ class BuildDir:
         return [
             test
             for kind in ("tests", "benchmarks")
-            for test in self._introspection(f"intro-{kind}.json")
+            for test in self.introspection(f"intro-{kind}.json")
             if test["suite"]
         ]
 
     def built_here(self, name: str) -> str:
         """Returns the path of the executable target `name`, or '' if none is built."""
-        for target in self._introspection("intro-targets.json"):
+        for target in self.introspection("intro-targets.json"):
             if target["name"] == name and target["type"] == "executable":
                 for path in target["filename"]:
                     if os.access(path, os.X_OK):

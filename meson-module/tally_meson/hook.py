@@ -18,7 +18,6 @@ import typing as T
 
 from . import arguments
 from .refusal import BUILD_FAILED, REFUSED, Refusal, say
-from .source_based import VARIABLE
 
 if T.TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -270,9 +269,7 @@ class _Harness:
                 )
             return
         if trees:
-            environment["GCOV_PREFIX"] = trees.tree(number)
-            if environment.get(VARIABLE) == os.environ.get(VARIABLE):  # not the test's own
-                environment.update(measurement.variables(trees.tree(number)))
+            environment.update(trees.variables(number, environment))
 
         async def run_and_report(*arguments: T.Any, **keywords: T.Any) -> T.Any:
             result = await run(*arguments, **keywords)

@@ -142,6 +142,8 @@ class Measurement:
         if self._plan.source_based:
             self._profiles = source_based.Profiles(self.build)
             self._profiles.set(self.trees.folder if self.trees else self._profiles.folder)
+            if self.trees:
+                self.trees.profiles = self._profiles
 
     @refused_by_system()
     def zero(self) -> None:
@@ -151,10 +153,6 @@ class Measurement:
             self._profiles.remove()
         else:
             self._collector.zero(self.build)
-
-    def variables(self, tree: str) -> T.Dict[str, str]:
-        """Returns the variables by which a test's source-based counters go to its tree."""
-        return {source_based.VARIABLE: self._profiles.pattern(tree)} if self._profiles else {}
 
     def finish(self, status: int) -> int:
         """Prints the table and writes the reports. Returns the exit status; `status`, that of the

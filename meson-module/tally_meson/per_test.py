@@ -12,10 +12,13 @@ import subprocess
 import tempfile
 import typing as T
 
+from .source_based import VARIABLE
+
 if T.TYPE_CHECKING:
     from .build_dir import BuildDir
     from .collector import Collector
     from .measurement import Ran
+    from .source_based import Profiles
 
 _LEAST_ROOM = 64 << 20  # bytes
 
@@ -52,6 +55,7 @@ class Trees:
         self.collector = collector.path
         self.folder = _folder(build)
         self.names: T.Dict[str, str] = {}  # the name to write, by the name that Meson shows
+        self.profiles: T.Optional[Profiles] = None  # if the counters are source-based
         self._rows: T.List[T.Dict[str, T.Any]] = []
         self._last = 0
 
@@ -65,6 +69,14 @@ class Trees:
 
     def tree(self, number: int) -> str:
         return os.path.join(self.folder, str(number))
+
+    def variables(self, number: int, environment: T.Mapping[str, str]) -> T.Dict[str, str]:
+        """Returns the variables by which a test's counters go to its tree. A LLVM_PROFILE_FILE in
+        `environment` that is not that of the whole run is the test's own, and stays."""
+        out = {"GCOV_PREFIX": self.tree(number)}
+        if self.profiles and environment.get(VARIABLE) == os.environ.get(VARIABLE):
+            out[VARIABLE] = self.profiles.pattern(self.tree(number))
+        return out
 
     def harvest_words(self) -> T.List[str]:
         """Returns the command that packs a test's counters; the caller appends the test's tree.

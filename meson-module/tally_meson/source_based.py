@@ -22,7 +22,7 @@ _COMPILE = (INSTRUMENTED, "-fcoverage-mapping")
 _MCDC = "-fcoverage-mcdc"
 _MCDC_SINCE = 18
 _RUST = "-Cinstrument-coverage"
-# If the user's own arguments include it, the counters are a file that is mapped into memory ("%c" in
+# If the user's or the project's own arguments include it, the counters are a file that is mapped into memory ("%c" in
 # its name), so that it is complete at any time. It is not added, because processes then share their
 # counters after a fork, and Clang derives counts from others: lines that ran may show 0. Clang 18
 # and 19 cannot combine it with MC/DC.
@@ -38,7 +38,7 @@ _BY_CLANG = {
 }
 
 
-class Compiled(T.NamedTuple):
+class _Compiled(T.NamedTuple):
     """How the targets of the host machine compile one language."""
 
     compiler: T.List[str]
@@ -69,7 +69,7 @@ def rust_llvm_version(said: str) -> T.Optional[int]:
 
 
 def compile_arguments(version: int, given: T.Sequence[str]) -> T.Tuple[str, ...]:
-    """Returns the arguments for a Clang of this version. `given` are the user's own."""
+    """Returns the arguments for a Clang of this version, which is given others already."""
     has_mcdc = version >= _MCDC_SINCE and _RELOCATION not in given
     return (*_COMPILE, _MCDC) if has_mcdc else _COMPILE
 
@@ -95,6 +95,40 @@ def is_instrumented(arguments: T.Iterable[str]) -> bool:
     )
 
 
+def _argument_options(build: BuildDir) -> T.Dict[str, T.List[str]]:
+    """Returns the values of the options that hold arguments of compilers and linkers of the host
+    machine."""
+    return {
+        option["name"]: [str(word) for word in option["value"]]
+        for option in build.introspection("intro-buildoptions.json")
+        if re.match(r"^((c|cpp|objc|objcpp)_(link_)?|rust_)args$", option["name"])
+        and isinstance(option["value"], list)
+    }
+
+
+def _compiled(build: BuildDir) -> T.Dict[str, _Compiled]:
+    """Returns how the last configuration compiles each language."""
+    out: T.Dict[str, _Compiled] = {}
+    for target in build.introspection("intro-targets.json"):
+        for each in target.get("target_sources", []):
+            if each.get("machine", "host") == "host" and each.get("language"):
+                of = out.setdefault(each["language"], _Compiled(each["compiler"], []))
+                of.arguments.append(each["parameters"])
+    return out
+
+
+def _has_changed_options(build: BuildDir) -> bool:
+    """Returns whether options have changed since the last configuration, so that _compiled() is out
+    of date."""
+    try:
+        return (
+            os.stat(os.path.join(build.path, "meson-private", "coredata.dat")).st_mtime_ns
+            > os.stat(os.path.join(build.path, "build.ninja")).st_mtime_ns
+        )
+    except OSError:
+        return False
+
+
 def _said(command: T.Sequence[str], option: str = "--version") -> str:
     try:
         done = subprocess.run(
@@ -114,8 +148,8 @@ def _said(command: T.Sequence[str], option: str = "--version") -> str:
 def missing(build: BuildDir) -> T.Dict[str, T.List[str]]:
     """Returns the options that must change, with their new values. Raises Refusal if a compiler is
     not Clang, and reports what cannot be measured."""
-    options, compiled = build.argument_options(), build.compiled()
-    is_current = not build.has_changed_options()
+    options, compiled = _argument_options(build), _compiled(build)
+    is_current = not _has_changed_options(build)
     wanted: T.Dict[str, T.Tuple[str, ...]] = {}
     versions: T.Set[int] = set()  # of Clang
     others: T.List[T.Tuple[str, str]] = []  # compilers that are not Clang
@@ -131,7 +165,7 @@ def missing(build: BuildDir) -> T.Dict[str, T.List[str]]:
         given = options[f"{language}_args"]
         if not is_instrumented(given) and is_current and each.is_instrumented():
             continue  # by the project's own arguments
-        wanted[f"{language}_args"] = compile_arguments(version, given)
+        wanted[f"{language}_args"] = compile_arguments(version, [*given, *sum(each.arguments, [])])
         wanted[f"{language}_link_args"] = (INSTRUMENTED,)
     if others:
         raise Refusal(
@@ -160,17 +194,17 @@ def missing(build: BuildDir) -> T.Dict[str, T.List[str]]:
 
 def is_on(build: BuildDir) -> bool:
     """Returns whether the build is instrumented for source-based coverage."""
-    if any(map(is_instrumented, build.argument_options().values())):
+    if any(map(is_instrumented, _argument_options(build).values())):
         return True
-    return not build.has_changed_options() and any(
-        each.is_instrumented() for each in build.compiled().values()
+    return not _has_changed_options(build) and any(
+        each.is_instrumented() for each in _compiled(build).values()
     )
 
 
 def to_remove(build: BuildDir) -> T.Dict[str, T.List[str]]:
     """Returns the options whose values have arguments of source-based coverage, without these."""
     out = {}
-    for name, value in build.argument_options().items():
+    for name, value in _argument_options(build).items():
         if is_instrumented(value):
             out[name] = removed(value)
     return out
@@ -180,8 +214,8 @@ class Profiles:
     """Where the profiles of a run go."""
 
     def __init__(self, build: BuildDir) -> None:
-        self.folder = os.path.join(build.path, "meson-private", "tally-profiles")
-        instrumented = [each for each in build.compiled().values() if each.is_instrumented()]
+        self.folder = os.path.join(build.path, "meson-private", "coverage-profiles")
+        instrumented = [each for each in _compiled(build).values() if each.is_instrumented()]
         self.is_continuous = bool(instrumented) and all(
             each.is_relocated() for each in instrumented
         )
