@@ -351,15 +351,16 @@ constexpr std::array<OptionSpec, 29> coverage_specs{{
      .check = check_nothing},
     {.name = "per-test",
      .values = "DIR",
-     .summary = "count each test separately; DIR holds the counters\n"
-                "that --harvest packed, and tests.json:\n"
-                "[{\"n\": 1, \"name\": \"of 1.counters\"}, …]",
+     .summary = "count each test separately; DIR holds the counters of\n"
+                "test N in DIR/N, or packed by --harvest, and\n"
+                "tests.json: [{\"n\": 1, \"name\": \"of DIR/1\"}, …]",
      .check = check_directory},
     {.name = "harvest",
      .values = "FOLDER",
      .summary = "only pack the counters below FOLDER, which was the\n"
-                "GCOV_PREFIX of a test, into FOLDER.counters, and\n"
-                "remove FOLDER",
+                "GCOV_PREFIX of a test, or the directory of its\n"
+                "LLVM_PROFILE_FILE, into FOLDER.counters, and remove\n"
+                "FOLDER",
      .check = check_nothing},
     {.name = "which-tests",
      .values = "FILE:LINE",

@@ -22,9 +22,23 @@ class _Flag(T.NamedTuple):
     use: str = ""
 
 
-SWITCHES = ("--coverage", "--coverage-off")
+SWITCHES = ("--coverage", "--coverage=source", "--coverage-off")
 FLAGS: T.Tuple[_Flag, ...] = (
-    _Flag("--coverage", "switch", "", "Measure which lines the tests reach, and print a table."),
+    _Flag(
+        "--coverage",
+        "switch",
+        "",
+        "Measure which lines the tests reach, and print a table: by Clang's source-based coverage "
+        "if the build has it, otherwise by the option b_coverage.",
+    ),
+    # An option of its own, because "--coverage" must not take the name of a test for its value.
+    _Flag(
+        "--coverage=source",
+        "switch",
+        "",
+        "Measure by Clang's source-based coverage. Adds its arguments to c_args, c_link_args and "
+        "those of other languages if they are not there.",
+    ),
     _Flag(
         "--coverage-report",
         "list",
@@ -101,12 +115,18 @@ FLAGS: T.Tuple[_Flag, ...] = (
     ),
     _Flag("--coverage-per-test", "switch", "", "Count each test separately."),
     _Flag("--coverage-keep", "switch", "", "Add to the counts of earlier runs."),
-    _Flag("--coverage-no-reconfigure", "switch", "", "Never switch the option b_coverage on."),
+    _Flag(
+        "--coverage-no-reconfigure",
+        "switch",
+        "",
+        "Never switch the option b_coverage on, nor add arguments.",
+    ),
     _Flag(
         "--coverage-off",
         "switch",
         "",
-        "Switch the option b_coverage off again, and run the tests without measuring " "them.",
+        "Switch the option b_coverage off again, take the arguments of --coverage=source away, and "
+        "run the tests without measuring them.",
     ),
 )
 
@@ -114,7 +134,8 @@ FLAGS: T.Tuple[_Flag, ...] = (
 class Flags(T.NamedTuple):
     """The values of the flags; None, False or () if a flag is not given."""
 
-    coverage: bool = False
+    coverage: bool = False  # also with --coverage=source
+    source: bool = False
     report: T.Tuple[str, ...] = ()
     fail_under: T.Optional[str] = None
     fail_under_branch: T.Optional[str] = None
@@ -137,6 +158,7 @@ class Flags(T.NamedTuple):
             value = getattr(options, _dest(flag), None)
             if value is not None:
                 values[_field(flag)] = tuple(value) if flag.kind == "list" else value
+        values["coverage"] = values.get("coverage", False) or values.get("source", False)
         return cls(**values)
 
     def first_given(self) -> T.Optional[str]:
@@ -148,7 +170,7 @@ class Flags(T.NamedTuple):
 
 
 def _dest(flag: _Flag) -> str:
-    return flag.name[2:].replace("-", "_")
+    return flag.name[2:].replace("-", "_").replace("=", "_")
 
 
 def _field(flag: _Flag) -> str:
@@ -183,7 +205,8 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> T.NoReturn:
-        raise Refusal(message)
+        value = message.partition("argument --coverage: ignored explicit argument ")[2]
+        raise Refusal(f"--coverage: expected source, found {value}" if value else message)
 
 
 def parser_of(command: str) -> Parser:

@@ -23,13 +23,14 @@ class BuildDir:
     def __init__(self, folder: str) -> None:
         self.path = os.path.realpath(folder)
         try:
-            info = self._introspection("meson-info.json")
+            info = self.introspection("meson-info.json")
             self.source = os.path.realpath(info["directories"]["source"])
             self.meson_version = str(info["meson_version"]["full"])
         except (Refusal, KeyError):
             raise Refusal(f"{folder} is not a build directory of Meson: name one with -C") from None
 
-    def _introspection(self, name: str) -> T.Any:
+    def introspection(self, name: str) -> T.Any:
+        """Returns the content of a file in meson-info."""
         path = os.path.join(self.path, "meson-info", name)
         try:
             with open(path, encoding="utf-8") as file:
@@ -42,19 +43,30 @@ class BuildDir:
 
     def coverage(self) -> T.Optional[bool]:
         """Returns the value of the option b_coverage, or None if no compiler has the option."""
-        for option in self._introspection("intro-buildoptions.json"):
+        for option in self.introspection("intro-buildoptions.json"):
             if option["name"] == "b_coverage":
                 return bool(option["value"])
         return None
 
+    def size_of_largest_program(self) -> int:
+        """Returns the size of the largest program or library that is built, in bytes."""
+        largest = 0
+        for target in self.introspection("intro-targets.json"):
+            for path in target["filename"]:
+                try:
+                    largest = max(largest, os.stat(path).st_size)
+                except OSError:
+                    pass
+        return largest
+
     def subproject_folder(self) -> str:
         return str(
-            self._introspection("intro-projectinfo.json").get("subproject_dir") or "subprojects"
+            self.introspection("intro-projectinfo.json").get("subproject_dir") or "subprojects"
         )
 
     def subprojects(self) -> T.List[str]:
         """Returns the names of the subprojects of the last configuration."""
-        projects = self._introspection("intro-projectinfo.json").get("subprojects", [])
+        projects = self.introspection("intro-projectinfo.json").get("subprojects", [])
         return sorted(str(each["name"]) for each in projects)
 
     def knows_subproject(self, name: str) -> bool:
@@ -83,7 +95,7 @@ class BuildDir:
     def own_build_files(self) -> T.Iterator[str]:
         """Yields the texts of the project's meson.build files, except those of subprojects."""
         others = os.path.join(self.source, self.subproject_folder()) + os.sep
-        for path in self._introspection("intro-buildsystem_files.json"):
+        for path in self.introspection("intro-buildsystem_files.json"):
             if os.path.basename(path) == "meson.build" and not path.startswith(others):
                 try:
                     with open(path, encoding="utf-8", errors="replace") as file:
@@ -134,16 +146,7 @@ class BuildDir:
     def names_for_meson(self) -> T.Dict[str, str]:
         """Returns, for each name of a test that Meson shows, a name that `meson test` accepts. It
         includes the project's name if several projects have a test of that name."""
-        tests = [
-            (
-                test["name"],
-                str(test["suite"][0]).partition(":")[0],
-                "+".join(filter(None, (suite.partition(":")[2] for suite in test["suite"]))),
-            )
-            for kind in ("tests", "benchmarks")
-            for test in self._introspection(f"intro-{kind}.json")
-            if test["suite"]
-        ]
+        tests = [(test["name"], *_project_and_suites(test)) for test in self._tests()]
         projects: T.Dict[str, T.Set[str]] = {}
         for name, project, _ in tests:
             projects.setdefault(name, set()).add(project)
@@ -157,19 +160,30 @@ class BuildDir:
             )
             if len(projects[name]) > 1:
                 taken = f"{project}:{taken}"
-            # The name has the form that TestHarness.get_pretty_suite() of Meson 1.0 and of 1.12
-            # makes.
-            for shown in (
-                name,
-                f"{project}:{suites} / {name}" if suites else f"{project} / {name}",
-                f"{suites} - {project}:{name}" if suites else f"{project}:{name}",
-            ):
+            for shown in _shown(name, project, suites):
                 out[shown] = taken
         return out
 
+    def tests_that_set(self, variable: str) -> T.Set[str]:
+        """Returns the names, as Meson shows them, of tests whose environment has the variable."""
+        return {
+            shown
+            for test in self._tests()
+            if variable in test.get("env", {})
+            for shown in _shown(test["name"], *_project_and_suites(test))
+        }
+
+    def _tests(self) -> T.List[T.Dict[str, T.Any]]:
+        return [
+            test
+            for kind in ("tests", "benchmarks")
+            for test in self.introspection(f"intro-{kind}.json")
+            if test["suite"]
+        ]
+
     def built_here(self, name: str) -> str:
         """Returns the path of the executable target `name`, or '' if none is built."""
-        for target in self._introspection("intro-targets.json"):
+        for target in self.introspection("intro-targets.json"):
             if target["name"] == name and target["type"] == "executable":
                 for path in target["filename"]:
                     if os.access(path, os.X_OK):
@@ -232,6 +246,22 @@ class BuildDir:
         if not found:
             raise Refusal("there is no meson on PATH")
         return [found]
+
+
+def _project_and_suites(test: T.Dict[str, T.Any]) -> T.Tuple[str, str]:
+    return (
+        str(test["suite"][0]).partition(":")[0],
+        "+".join(filter(None, (suite.partition(":")[2] for suite in test["suite"]))),
+    )
+
+
+def _shown(name: str, project: str, suites: str) -> T.Tuple[str, ...]:
+    """Returns the forms that TestHarness.get_pretty_suite() of Meson 1.0 and of 1.12 makes."""
+    return (
+        name,
+        f"{project}:{suites} / {name}" if suites else f"{project} / {name}",
+        f"{suites} - {project}:{name}" if suites else f"{project}:{name}",
+    )
 
 
 def ninja() -> T.List[str]:

@@ -86,7 +86,12 @@ class Collector:
             )
 
     def coverage_words(
-        self, build: BuildDir, plan: Plan, *, per_test: T.Optional[str] = None
+        self,
+        build: BuildDir,
+        plan: Plan,
+        *,
+        per_test: T.Optional[str] = None,
+        paths: T.Sequence[str] = (),
     ) -> T.List[str]:
         words = ["coverage", "--root", build.source, "--build", build.path]
         for option, values in (
@@ -108,7 +113,7 @@ class Collector:
         ):
             if value is not None:
                 words.append(f"{option}={value}")
-        return words
+        return [*words, *paths]
 
     def check(self, build: BuildDir, plan: Plan) -> None:
         """Raises Refusal if the collector would reject its command line. Changes nothing."""
@@ -126,7 +131,7 @@ class Collector:
                 )
         # In a directory without counters the collector ends right after it has read its arguments.
         nowhere = os.path.join(build.path, "meson-info")
-        status, _, errors = self._run(*self.coverage_words(build, plan), nowhere)
+        status, _, errors = self._run(*self.coverage_words(build, plan, paths=[nowhere]))
         if status == REFUSED:
             raise Refusal(
                 re.sub(
@@ -144,8 +149,16 @@ class Collector:
                 say(re.sub("^tally: ", "", line))
             say("not all counters could be reset: the table includes counts of earlier runs")
 
-    def collect(self, build: BuildDir, plan: Plan, *, per_test: T.Optional[str] = None) -> int:
-        """Prints the table and writes the reports. Returns the collector's exit status."""
+    def collect(
+        self,
+        build: BuildDir,
+        plan: Plan,
+        *,
+        per_test: T.Optional[str] = None,
+        paths: T.Sequence[str] = (),
+    ) -> int:
+        """Prints the table and writes the reports. Returns the collector's exit status. Counters
+        are looked for in `paths`; if it is empty, in the build directory."""
         for report in plan.reports:
             folder = os.path.dirname(report.partition(":")[2])
             try:
@@ -153,7 +166,7 @@ class Collector:
                     os.makedirs(folder, exist_ok=True)
             except OSError:
                 pass  # the collector reports the file that it cannot write
-        words = self.coverage_words(build, plan, per_test=per_test)
+        words = self.coverage_words(build, plan, per_test=per_test, paths=paths)
         return self._run(*words, captured=False)[0]
 
     def _run(self, *words: str, captured: bool = True) -> T.Tuple[int, T.List[str], T.List[str]]:
@@ -162,7 +175,9 @@ class Collector:
         environment = dict(os.environ)
         with contextlib.ExitStack() as stack:
             if self._is_of_build:  # keeps the collector's own counters apart
-                environment["GCOV_PREFIX"] = stack.enter_context(tempfile.TemporaryDirectory())
+                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                environment["GCOV_PREFIX"] = folder
+                environment["LLVM_PROFILE_FILE"] = os.path.join(folder, "collector.profraw")
             done = subprocess.run(
                 [self.path, *words],
                 check=False,

@@ -269,7 +269,7 @@ class _Harness:
                 )
             return
         if trees:
-            environment["GCOV_PREFIX"] = trees.tree(number)
+            environment.update(trees.variables(number, environment))
 
         async def run_and_report(*arguments: T.Any, **keywords: T.Any) -> T.Any:
             result = await run(*arguments, **keywords)

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import typing as T
 
-from . import lending, settings
+from . import lending, settings, source_based
 from .collector import Collector
 from .per_test import Trees
 from .refusal import NO_DATA, Refusal, refused_by_system, say
@@ -18,6 +19,9 @@ from .refusal import NO_DATA, Refusal, refused_by_system, say
 if T.TYPE_CHECKING:
     from .arguments import Flags
     from .build_dir import BuildDir
+
+
+_Options = T.Mapping[str, T.Union[str, T.List[str]]]  # of Meson
 
 
 class Ran(T.NamedTuple):
@@ -53,6 +57,7 @@ class Measurement:
         self._collector.check(build, self._plan)
         self._lock: T.Optional[T.IO[str]] = None
         self.trees: T.Optional[Trees] = None
+        self._profiles: T.Optional[source_based.Profiles] = None
         self.ran: T.List[Ran] = []
 
     def _made_plan(self) -> settings.Plan:
@@ -92,22 +97,36 @@ class Measurement:
         return True
 
     def _switch_on(self, may_rebuild: bool) -> None:
+        if self._plan.source_based:
+            options = source_based.missing(self.build) if self._flags.source else {}
+            if options:
+                self._require_reconfiguration(
+                    "the build has no source-based coverage", options, may_rebuild
+                )
+                say(
+                    "arguments for source-based coverage are added to "
+                    f'{", ".join(options)}, and everything is compiled again; they stay until a '
+                    "run with --coverage-off"
+                )
+                _configure(self.build, options)
+            return
         on = self.build.coverage()
         if on:
             return
         if on is None:
             raise Refusal("this build has no option b_coverage: none of its compilers supports it")
-        if self._flags.no_reconfigure or not may_rebuild:
-            flag = "--coverage-no-reconfigure" if self._flags.no_reconfigure else "--no-rebuild"
-            raise Refusal(
-                f"the option b_coverage is off, and {flag} is given: type "
-                f"{_typed(self.build, True)}"
-            )
+        b_coverage = {"b_coverage": "true"}
+        self._require_reconfiguration("the option b_coverage is off", b_coverage, may_rebuild)
         say(
             "the option b_coverage is off: it is switched on, and everything is compiled again; it "
             "stays on until a run with --coverage-off"
         )
-        _set_coverage(self.build, True)
+        _configure(self.build, b_coverage)
+
+    def _require_reconfiguration(self, why: str, options: _Options, may_rebuild: bool) -> None:
+        if self._flags.no_reconfigure or not may_rebuild:
+            flag = "--coverage-no-reconfigure" if self._flags.no_reconfigure else "--no-rebuild"
+            raise Refusal(f"{why}, and {flag} is given: type {_typed(self.build, options)}")
 
     @refused_by_system()
     def begin(self) -> None:
@@ -120,10 +139,19 @@ class Measurement:
         if self._plan.per_test:
             self.trees = Trees(self._collector, self.build)
             self.trees.names = self.build.names_for_meson()
+        if self._plan.source_based:
+            self._profiles = source_based.Profiles(self.build)
+            self._profiles.set(self.trees.folder if self.trees else self._profiles.folder)
+            if self.trees:
+                self.trees.profiles = self._profiles
 
     @refused_by_system()
     def zero(self) -> None:
-        if not self._flags.keep:
+        if self._flags.keep:
+            return
+        if self._profiles:
+            self._profiles.remove()
+        else:
             self._collector.zero(self.build)
 
     def finish(self, status: int) -> int:
@@ -143,16 +171,35 @@ class Measurement:
     def _collected(self) -> int:
         if self.trees:
             self.trees.complete()
-        else:
-            for test in dict.fromkeys(self.ran):
-                if test.why_no_data():
-                    say(f"{test.name}: no data: {test.why_no_data()}")
+        self._say_what_has_no_data()
         sys.stdout.flush()
+        paths = []
+        if self._plan.source_based:
+            profiles = self._profiles or source_based.Profiles(self.build)
+            profiles.make()
+            paths = [profiles.folder]
         return self._collector.collect(
-            self.build, self._plan, per_test=self.trees.folder if self.trees else None
+            self.build,
+            self._plan,
+            per_test=self.trees.folder if self.trees else None,
+            paths=paths,
         )
 
+    def _say_what_has_no_data(self) -> None:
+        own = self.build.tests_that_set(source_based.VARIABLE) if self._profiles else set()
+        for test in dict.fromkeys(self.ran):
+            if test.name in own:
+                say(f"{test.name}: no data: it sets {source_based.VARIABLE} itself")
+            elif (
+                test.why_no_data()
+                and not self.trees  # whose table says it
+                and not (self._profiles and self._profiles.is_continuous)
+            ):
+                say(f"{test.name}: no data: {test.why_no_data()}")
+
     def close(self) -> None:
+        if self._profiles:
+            self._profiles.restore()
         if self.trees:
             self.trees.remove()
         if self._lock:
@@ -173,16 +220,26 @@ class Measurement:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
 
-def _typed(build: BuildDir, on: bool) -> str:
-    """Returns the command that sets the option, as a user types it."""
+def _typed(build: BuildDir, options: _Options) -> str:
+    """Returns the command that sets the options, as a user types it."""
     command = build.meson()
     name = os.path.basename(command[-1]) if len(command) == 1 else " ".join(command)
-    return f"{name} configure {build.path} -Db_coverage={str(on).lower()}"
+    values = [
+        f"-D{option}={value if isinstance(value, str) else ' '.join(map(shlex.quote, value))}"
+        for option, value in options.items()
+    ]
+    return f'{name} configure {build.path} {" ".join(map(shlex.quote, values))}'
 
 
-def _set_coverage(build: BuildDir, on: bool) -> None:
+def _configure(build: BuildDir, options: _Options) -> None:
     done = subprocess.run(
-        [*build.meson(), "configure", build.path, f"-Db_coverage={str(on).lower()}"],
+        [
+            *build.meson(),
+            "configure",
+            build.path,
+            # Meson reads a list in this form in any version, whatever is in its strings.
+            *(f"-D{option}={value}" for option, value in options.items()),
+        ],
         check=False,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -190,7 +247,7 @@ def _set_coverage(build: BuildDir, on: bool) -> None:
     )
     if done.returncode != 0:
         lines = done.stdout.decode(errors="replace").split("\n")
-        raise Refusal(f'{_typed(build, on)}: {" ".join(lines).strip()}')
+        raise Refusal(f'{_typed(build, options)}: {" ".join(lines).strip()}')
 
 
 @refused_by_system()
@@ -205,16 +262,27 @@ def switch_off(build: BuildDir, flags: Flags, given: T.Mapping[str, bool]) -> No
             f"--coverage-off cannot be combined with {option}: the programs must be "
             "compiled again"
         )
-    if not build.coverage():
+    options: T.Dict[str, T.Union[str, T.List[str]]] = {}
+    said = []
+    if build.coverage():
+        options["b_coverage"] = "false"
+        said.append("the option b_coverage is switched off")
+    instrumented = source_based.to_remove(build)
+    if instrumented:
+        options.update(instrumented)
+        said.append(
+            "the arguments for source-based coverage are taken out of " + ", ".join(instrumented)
+        )
+    if not options:
         say("the option b_coverage is already off")
         return
-    _set_coverage(build, False)
-    say("the option b_coverage is switched off, and everything is compiled again")
+    _configure(build, options)
+    say(f'{" and ".join(said)}, and everything is compiled again')
 
 
 def refuse_stale(build: BuildDir) -> None:
-    """Raises Refusal if b_coverage is off: the counters on disk then come from an earlier build."""
-    if build.coverage() is False:
+    """Raises Refusal if coverage is off: the counters on disk then come from an earlier build."""
+    if build.coverage() is False and not source_based.is_on(build):
         raise Refusal(
             "the option b_coverage is off: the counters on disk come from an earlier "
             f"build; type tally-meson test -C {build.path} to count again"

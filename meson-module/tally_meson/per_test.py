@@ -12,18 +12,21 @@ import subprocess
 import tempfile
 import typing as T
 
+from .source_based import VARIABLE
+
 if T.TYPE_CHECKING:
     from .build_dir import BuildDir
     from .collector import Collector
     from .measurement import Ran
+    from .source_based import Profiles
 
 _LEAST_ROOM = 64 << 20  # bytes
 
 
 def _room_for(build: BuildDir) -> int:
     """Returns the bytes that the counters may need: a few tests run at once, and the counters of
-    one are smaller than the notes."""
-    notes = 0
+    one are smaller than the notes, or, if they are source-based, than the program."""
+    notes, programs = 0, 4 * build.size_of_largest_program()
     for folder, _, names in os.walk(build.path):
         for name in names:
             if name.endswith(".gcno"):
@@ -31,7 +34,7 @@ def _room_for(build: BuildDir) -> int:
                     notes += os.stat(os.path.join(folder, name)).st_size
                 except OSError:
                     pass
-    return max(_LEAST_ROOM, 4 * notes)
+    return max(_LEAST_ROOM, 4 * notes, programs)
 
 
 def _folder(build: BuildDir) -> str:
@@ -52,6 +55,7 @@ class Trees:
         self.collector = collector.path
         self.folder = _folder(build)
         self.names: T.Dict[str, str] = {}  # the name to write, by the name that Meson shows
+        self.profiles: T.Optional[Profiles] = None  # if the counters are source-based
         self._rows: T.List[T.Dict[str, T.Any]] = []
         self._last = 0
 
@@ -66,12 +70,21 @@ class Trees:
     def tree(self, number: int) -> str:
         return os.path.join(self.folder, str(number))
 
+    def variables(self, number: int, environment: T.Mapping[str, str]) -> T.Dict[str, str]:
+        """Returns the variables by which a test's counters go to its tree. A LLVM_PROFILE_FILE in
+        `environment` that is not that of the whole run is the test's own, and stays."""
+        out = {"GCOV_PREFIX": self.tree(number)}
+        if self.profiles and environment.get(VARIABLE) == os.environ.get(VARIABLE):
+            out[VARIABLE] = self.profiles.pattern(self.tree(number))
+        return out
+
     def harvest_words(self) -> T.List[str]:
         """Returns the command that packs a test's counters; the caller appends the test's tree.
-        GCOV_PREFIX keeps the collector's own counters, if it has any, out of the tests' trees."""
+        The variables keep the collector's own counters, if it has any, out of the tests' trees."""
         return [
             "env",
             f"GCOV_PREFIX={self.folder}/collector",
+            f"LLVM_PROFILE_FILE={self.folder}/collector.profraw",
             self.collector,
             "coverage",
             "--harvest",

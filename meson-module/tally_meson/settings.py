@@ -13,7 +13,7 @@ import re
 import sys
 import typing as T
 
-from . import gcovr_config
+from . import gcovr_config, source_based
 from .refusal import Refusal
 
 if T.TYPE_CHECKING:
@@ -188,6 +188,7 @@ class Plan:
     sort: T.Optional[str]
     diff: T.Optional[str]
     per_test: bool
+    source_based: bool
 
 
 def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
@@ -216,14 +217,21 @@ def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
         single("fail_under"),
         single("fail_under_branch"),
         tuple(_substitute(word, typed_in) for word in flags.substitute),
-        ()
-        if native
-        else tuple(f"^{re.escape(folder)}/" for folder in build.native_object_folders()),
+        () if native else tuple(map(_pattern_of_objects, build.native_object_folders())),
         flags.limit,
         flags.sort,
         flags.diff,
         flags.per_test or own.get("per_test", False),
+        flags.source or source_based.is_on(build),
     )
+
+
+def _pattern_of_objects(folder: str) -> str:
+    """Returns a pattern of the objects of a target, relative to the build directory. For
+    source-based coverage this is the program that is linked of them."""
+    if folder.endswith(".p"):
+        return f"^{re.escape(folder[:-2])}(\\.p/|$)"
+    return f"^{re.escape(folder)}/"
 
 
 def _substitute(word: str, folder: str) -> str:

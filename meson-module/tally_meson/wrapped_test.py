@@ -98,10 +98,12 @@ def main() -> int:
     # written its counters.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: None)
+    environment = {**os.environ, "GCOV_PREFIX": tree}
+    pattern = environment.get("LLVM_PROFILE_FILE", "")
+    if os.path.dirname(pattern) == folder:  # otherwise it is the test's own
+        environment["LLVM_PROFILE_FILE"] = os.path.join(tree, os.path.basename(pattern))
     try:
-        status = subprocess.run(
-            command, env={**os.environ, "GCOV_PREFIX": tree}, check=False
-        ).returncode
+        status = subprocess.run(command, env=environment, check=False).returncode
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return 127

@@ -38,13 +38,20 @@ int main(int argc, char **argv) {
 """
 PLUG = "int plug(int x) {\n  if (x > 100)\n    return 2;\n  return 1;\n}\n"
 FLAGS = ["-fprofile-instr-generate", "-fcoverage-mapping", "-g0"]
-RUNS = [("one", ["1"]), ("two", ["2", "3"]), ("two", ["30", "3"]), ("killed", [])]
+RUNS: list[tuple[str, list[str]]] = [
+    ("one", ["1"]),
+    ("two", ["2", "3"]),
+    ("two", ["30", "3"]),
+    ("killed", []),
+]
 
 
 class SourceCoverageTest(unittest.TestCase):
     """`main` runs four times, in three tests, of which one leaves no profile."""
 
     folder: Path
+    tree: Path  # of the tests' profiles
+    objects: list[str]
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -54,22 +61,23 @@ class SourceCoverageTest(unittest.TestCase):
         for name, text in (("main.c", MAIN), ("plug.c", PLUG), ("idle.c", "int main(void) {}\n")):
             (cls.folder / name).write_text(text, encoding="utf-8")
         (cls.folder / "build").mkdir()
-        for words in (
+        commands: tuple[list[str], ...] = (
             ["-shared", "-fPIC", "plug.c", "-o", "build/libplug.so"],
             ["main.c", "build/libplug.so", "-o", "build/main"],
             ["idle.c", "-o", "build/idle"],
-        ):
+        )
+        for words in commands:
             subprocess.run(["clang", *FLAGS, *words], cwd=cls.folder, check=True, timeout=60)
         cls.objects = [str(cls.folder / "build" / name) for name in ("main", "libplug.so")]
         cls.tree = cls.folder / "tree"
-        for number, (_, words) in enumerate(RUNS, 1):
+        for number, (_, arguments) in enumerate(RUNS, 1):
             done = subprocess.run(
-                ["build/main", *words],
+                ("build/main", *arguments),
                 cwd=cls.folder,
                 timeout=60,
                 env={**os.environ, "LLVM_PROFILE_FILE": f"{cls.tree}/{number}/%p-%m.profraw"},
             )
-            assert done.returncode == (0 if words else -6), done
+            assert done.returncode == (0 if arguments else -6), done
         tests = [{"n": number, "name": name} for number, (name, _) in enumerate(RUNS, 1)]
         (cls.tree / "tests.json").write_text(json.dumps(tests), encoding="utf-8")
 

@@ -148,6 +148,7 @@ class Folder(unittest.TestCase):
             ),
             ("meson-info/intro-projectinfo.json", {"subproject_dir": "deps"}),
             ("meson-info/intro-buildoptions.json", [{"name": "b_coverage", "value": True}]),
+            ("meson-info/intro-targets.json", []),
             ("meson-private/x", {}),
             ("meson-logs/x", {}),
         ):
@@ -440,6 +441,7 @@ class Builds(Folder):
             self.assertEqual(Collector(self.build).path, command_line())
 
     def test_a_stale_build_directory(self) -> None:
+        (self.path / "meson-info" / "intro-targets.json").unlink()
         with self.assertRaisesRegex(Refusal, "intro-targets.json cannot be read: configure again"):
             self.build.built_here("tally")
 

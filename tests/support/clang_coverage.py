@@ -1,6 +1,7 @@
 """Clang's source-based coverage as llvm-cov of the same version shows it."""
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -23,7 +24,7 @@ def da_lines(tracefile: str) -> dict[tuple[str, int], int]:
     path = ""
     for word, _, rest in (text.partition(":") for text in tracefile.splitlines()):
         if word == "SF":
-            path = rest
+            path = os.path.normpath(rest)
         elif word == "DA":
             line, count = rest.split(",")[:2]
             out[path, int(line)] = int(count)
