@@ -20,7 +20,7 @@ namespace {
 using Kind = llvm::MappingRegion::Kind;
 
 llvm::Stretch region(Kind kind, llvm::SourcePlace start, llvm::SourcePlace end, int64_t count) {
-  return {start, end, kind, count};
+  return {start, end, kind, count, count};
 }
 
 std::vector<std::pair<uint32_t, int64_t>> lines(std::vector<llvm::Stretch> regions) {

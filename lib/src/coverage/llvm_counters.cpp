@@ -13,7 +13,10 @@ void add_counters(CounterRecord &sum, const CounterRecord &more) {
   sum.bitmap.resize(std::max(sum.bitmap.size(), more.bitmap.size()));
   for (size_t i = 0; i < more.bitmap.size(); ++i)
     sum.bitmap[i] = static_cast<char>(sum.bitmap[i] | more.bitmap[i]);
-  sum.at_least |= more.at_least;
+  sum.open.frames += more.open.frames;
+  sum.open.frames_before += more.open.frames_before;
+  sum.open.next = std::max(sum.open.next, more.open.next);
+  sum.open.at_least |= more.open.at_least;
 }
 
 void CounterPool::add(CounterRecord &&record) {

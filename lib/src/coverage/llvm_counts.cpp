@@ -1,7 +1,6 @@
 #include "coverage/llvm_counts.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -182,7 +181,7 @@ private:
     const MappingRecord &record = *shared.record;
     sum_.counts.clear();
     sum_.bitmap.clear();
-    sum_.at_least = false;
+    sum_.open = {};
     now_.clear();
     bool has_name = false;
     for (const uint32_t pool : shared.pools) {
@@ -216,18 +215,16 @@ private:
   }
 
   // Counters that threads do not add to atomically may contradict each other, so that a difference
-  // is below 0.
-  uint64_t not_negative(uint64_t count) {
-    const bool is_negative = count > std::numeric_limits<int64_t>::max();
-    negative_ |= is_negative;
-    return is_negative ? 0 : count;
+  // is below 0. While a thread is in the function, this is usual.
+  uint64_t not_negative(int64_t count, bool is_open) {
+    negative_ |= count < 0 && !is_open;
+    return count < 0 ? 0 : static_cast<uint64_t>(count);
   }
 
   // Evaluates the function that was decoded. Returns false if its mapping and counters do not fit.
   bool evaluate() {
-    evaluation_.begin(mapped_, now_.empty()
-                                   ? std::nullopt
-                                   : std::optional(std::span<const uint64_t>(sum_.counts)));
+    evaluation_.begin(mapped_, now_.empty() ? nullptr : &sum_);
+    counted_.is_open = sum_.open != CounterRecord::Open();
     counted_.regions.clear();
     bool is_first = true;
     for (const MappingRegion &region : mapped_.regions) {
@@ -235,18 +232,23 @@ private:
       const auto false_count = evaluation_.value(region.false_count);
       if (!count || !false_count)
         return false;
+      CountedRegion counted{region, not_negative(count->least, counted_.is_open),
+                            not_negative(false_count->least, counted_.is_open), 0};
+      if (counted_.is_open)
+        counted.uncertain =
+            sum_.open.at_least ? UINT64_MAX : not_negative(count->most, true) - counted.count;
       if (is_first && region.is_stretch()) {
-        counted_.count = not_negative(*count);
+        counted_.count = counted.count;
+        counted_.uncertain = counted.uncertain;
         is_first = false;
       }
-      counted_.regions.push_back({region, not_negative(*count), not_negative(*false_count)});
+      counted_.regions.push_back(counted);
     }
     if (is_first || mapped_.files.empty())
       return false;
     counted_.name = own_name(mapped_.name, mapped_.files[0]);
     counted_.files = mapped_.files;
     counted_.bitmap = sum_.bitmap;
-    counted_.at_least = sum_.at_least;
     return true;
   }
 

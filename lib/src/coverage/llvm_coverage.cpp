@@ -67,8 +67,7 @@ struct FileRegions {
   std::vector<BranchesAt> branches; // in any order
   std::map<DecisionKey, McdcCoverage> decisions;
   std::vector<FunctionCoverage> functions;
-  // First and last lines of functions that may have run more often.
-  std::vector<std::pair<uint32_t, uint32_t>> at_least;
+  bool is_uncertain = false; // some stretch is
   // By the place of the first region. A function has several records if it is a template.
   std::map<SourcePlace, RegionTotals> regions;
 };
@@ -99,10 +98,7 @@ public:
       if (region.kind == Kind::branch)
         add_branch(files, expansions, each);
       else if (region.is_stretch() && files[region.file])
-        files[region.file]->stretches.push_back(
-            {region.start, region.end, region.kind, signed_count(each.count)});
-      if (function.at_least && region.kind == Kind::code && files[region.file])
-        files[region.file]->at_least.emplace_back(region.start.line, region.end.line);
+        add_stretch(*files[region.file], each);
       if (region.kind == Kind::code) {
         ++totals.regions;
         totals.regions_executed += each.count > 0;
@@ -122,7 +118,7 @@ public:
     covered.start_line = first->region.start.line;
     covered.end_line = std::max(last_line, covered.start_line);
     covered.count = signed_count(function.count);
-    covered.uncertain = function.at_least ? INT64_MAX : 0;
+    covered.uncertain = signed_count(function.uncertain);
     files[0]->functions.push_back(std::move(covered));
   }
 
@@ -132,6 +128,9 @@ public:
       FileCoverage covered;
       covered.path = path;
       const size_t most = most_lines + most_lines_of_region * file.stretches.size();
+      std::vector<Stretch> uncertain;
+      if (file.is_uncertain)
+        uncertain = file.stretches;
       auto segments = segments_of(std::move(file.stretches));
       if (!segments ||
           (!segments->empty() && segments->back().line - segments->front().line > most)) {
@@ -139,7 +138,8 @@ public:
         continue;
       }
       covered.lines = lines_of(*segments);
-      mark_at_least(std::move(file.at_least), covered.lines);
+      if (!uncertain.empty())
+        set_uncertain(std::move(uncertain), covered.lines);
       covered.segments = std::move(*segments);
       for (const auto &[place, totals] : file.regions)
         covered.regions += totals;
@@ -158,17 +158,24 @@ public:
   }
 
 private:
-  static void mark_at_least(std::vector<std::pair<uint32_t, uint32_t>> ranges,
-                            std::vector<LineCoverage> &lines) {
-    std::ranges::sort(ranges);
-    uint32_t end = 0; // the last line of the ranges that begin before a line
-    auto next = ranges.begin();
-    for (LineCoverage &line : lines) {
-      for (; next != ranges.end() && next->first <= line.line; ++next)
-        end = std::max(end, next->second);
-      if (line.line <= end)
-        line.uncertain = INT64_MAX;
-    }
+  static void add_stretch(FileRegions &file, const CountedRegion &each) {
+    const MappingRegion &region = each.region;
+    const int64_t count = signed_count(each.count);
+    file.stretches.push_back({region.start, region.end, region.kind, count,
+                              saturated_sum(count, signed_count(each.uncertain))});
+    file.is_uncertain |= each.uncertain > 0;
+  }
+
+  // Sets how much more often lines may have run: as often as if all their stretches had.
+  static void set_uncertain(std::vector<Stretch> stretches, std::vector<LineCoverage> &lines) {
+    for (Stretch &stretch : stretches)
+      stretch.count = stretch.most;
+    const auto segments = segments_of(std::move(stretches));
+    if (!segments)
+      return;
+    const std::vector<LineCoverage> most = lines_of(*segments);
+    for (size_t i = 0; i < std::min(most.size(), lines.size()); ++i)
+      lines[i].uncertain = most[i].count == INT64_MAX ? INT64_MAX : most[i].count - lines[i].count;
   }
 
   // Of the instantiations of a function, the largest numbers count.
@@ -302,7 +309,8 @@ private:
           covered.functions.back().start_line == each.start_line) {
         int64_t &count = covered.functions.back().count;
         count = saturated_sum(count, each.count);
-        covered.functions.back().uncertain |= each.uncertain;
+        int64_t &uncertain = covered.functions.back().uncertain;
+        uncertain = saturated_sum(uncertain, each.uncertain);
         continue;
       }
       covered.functions.push_back(std::move(each));

@@ -2,16 +2,38 @@
 
 namespace tally::llvm {
 
-void Evaluation::begin(const MappedFunction &function,
-                       std::optional<std::span<const uint64_t>> counts) {
+namespace {
+
+// Arithmetic modulo 2^64, as in the counters.
+int64_t sum_of(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t difference_of(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
+} // namespace
+
+void Evaluation::begin(const MappedFunction &function, const CounterRecord *counters) {
   expressions_ = &function.expressions;
-  counts_ = counts;
+  counters_ = counters;
   values_.resize(expressions_->size());
   states_.assign(expressions_->size(), State::unknown);
   failed_ = false;
 }
 
-std::optional<uint64_t> Evaluation::expression(uint32_t index) {
+std::optional<CountRange> Evaluation::simple(Counter counter) const {
+  if (counter.kind == Counter::Kind::zero || !counters_)
+    return CountRange();
+  if (counter.index >= counters_->counts.size())
+    return std::nullopt;
+  const auto count = static_cast<int64_t>(counters_->counts[counter.index]);
+  const bool is_next =
+      counters_->open.next >= 0 && static_cast<uint32_t>(counters_->open.next) == counter.index;
+  return CountRange{count, sum_of(count, is_next ? 1 : 0)};
+}
+
+std::optional<CountRange> Evaluation::expression(uint32_t index) {
   // Expressions may be nested deeply, so that this does not recurse.
   stack_.assign(1, index);
   while (!stack_.empty()) {
@@ -29,7 +51,14 @@ std::optional<uint64_t> Evaluation::expression(uint32_t index) {
       return std::nullopt;
     if (!left || !right)
       continue;
-    values_[at] = expression.is_sum ? *left + *right : *left - *right; // modulo 2^64
+    // A difference is what takes another way. A call that has not decided yet is counted in it.
+    const int64_t undecided = counters_ ? counters_->open.frames : 0;
+    const int64_t undecided_before = counters_ ? counters_->open.frames_before : 0;
+    values_[at] =
+        expression.is_sum
+            ? CountRange{sum_of(left->least, right->least), sum_of(left->most, right->most)}
+            : CountRange{difference_of(left->least, sum_of(right->most, undecided)),
+                         difference_of(sum_of(left->most, undecided_before), right->least)};
     states_[at] = State::known;
     stack_.pop_back();
   }
@@ -37,7 +66,7 @@ std::optional<uint64_t> Evaluation::expression(uint32_t index) {
 }
 
 // Returns nothing if the operand must be evaluated before, and puts it on the stack.
-std::optional<uint64_t> Evaluation::operand(Counter counter, bool is_second_visit) {
+std::optional<CountRange> Evaluation::operand(Counter counter, bool is_second_visit) {
   if (counter.kind != Counter::Kind::expression) {
     const auto value = simple(counter);
     failed_ |= !value;

@@ -7,34 +7,36 @@
 #include <vector>
 
 #include "formats/llvm/coverage_mapping.h"
+#include "formats/llvm/source_profile.h"
 
 namespace tally::llvm {
 
-// Evaluates one function after another, and uses its memory again.
+// What a count may be; both are included.
+struct CountRange {
+  int64_t least = 0, most = 0;
+};
+
+// Evaluates one function after another, and uses its memory again. Counts may be negative, if
+// counters contradict each other.
 class Evaluation {
 public:
-  // Begins a function. Without counts, it is unknown, and all counts are 0.
-  void begin(const MappedFunction &function, std::optional<std::span<const uint64_t>> counts);
+  // Begins a function. Without counters, it is unknown, and all counts are 0.
+  void begin(const MappedFunction &function, const CounterRecord *counters);
   // Returns nothing if a counter does not exist, or if an expression refers to itself.
-  std::optional<uint64_t> value(Counter counter) {
+  std::optional<CountRange> value(Counter counter) {
     return counter.kind == Counter::Kind::expression ? expression(counter.index) : simple(counter);
   }
 
 private:
   enum class State : uint8_t { unknown, open, known };
 
-  std::optional<uint64_t> simple(Counter counter) const {
-    if (counter.kind == Counter::Kind::zero || !counts_)
-      return 0;
-    return counter.index < counts_->size() ? std::optional((*counts_)[counter.index])
-                                           : std::nullopt;
-  }
-  std::optional<uint64_t> expression(uint32_t index);
-  std::optional<uint64_t> operand(Counter counter, bool is_second_visit);
+  std::optional<CountRange> simple(Counter counter) const;
+  std::optional<CountRange> expression(uint32_t index);
+  std::optional<CountRange> operand(Counter counter, bool is_second_visit);
 
   const std::vector<Expression> *expressions_ = nullptr;
-  std::optional<std::span<const uint64_t>> counts_;
-  std::vector<uint64_t> values_;
+  const CounterRecord *counters_ = nullptr;
+  std::vector<CountRange> values_;
   std::vector<State> states_;
   std::vector<uint32_t> stack_;
   bool failed_ = false;

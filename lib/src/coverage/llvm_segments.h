@@ -16,6 +16,7 @@ struct Stretch {
   SourcePlace start, end;
   MappingRegion::Kind kind = MappingRegion::Kind::code;
   int64_t count = 0;
+  int64_t most = 0; // the largest that the count may be
 };
 
 // Returns the segments of a source, given all its stretches in any order. Those with the same place

@@ -154,7 +154,10 @@ GivenSourceBased LiveProgram::source_based(const Reading &now, const Reading *be
     return {};
   if (!source_based_)
     source_based_ = std::make_unique<SourceBasedProgram>(layout_, modules_, findings_);
-  return source_based_->counters(now.snapshot, before ? &before->snapshot : nullptr, now.threads,
+  std::optional<SourceBasedProgram::Moment> old;
+  if (before)
+    old.emplace(SourceBasedProgram::Moment{before->snapshot, before->threads});
+  return source_based_->counters({now.snapshot, now.threads}, old ? &*old : nullptr,
                                  source_->memory());
 }
 
@@ -284,9 +287,8 @@ std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles>
   const std::string what = lines == 1 ? "1 line is" : fmt::format("{} lines are", lines);
   std::vector<std::string> places;
   for (const SourceBasedFrame &frame : frames)
-    if (frame.is_optimized)
-      places.push_back(
-          fmt::format("{} ({}:{})", demangled(frame.function), base_name(frame.file), frame.line));
+    places.push_back(
+        fmt::format("{} ({}:{})", demangled(frame.function), base_name(frame.file), frame.line));
   for (const ObjectFiles &object : objects)
     for (const OpenFrame &frame : object.live->frames) {
       if (lines > 0 && frame.file.empty()) // as OpenFunctions::frames() describes

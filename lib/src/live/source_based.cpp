@@ -144,14 +144,15 @@ SourceBasedProgram::SourceBasedProgram(const CounterLayout &layout,
     module_ids_.push_back(symbolizer_->module(module.key, findings_));
 }
 
-GivenSourceBased SourceBasedProgram::counters(const CounterSnapshot &now,
-                                              const CounterSnapshot *before,
-                                              std::span<const StoppedThread> threads,
+GivenSourceBased SourceBasedProgram::counters(const Moment &now, const Moment *before,
                                               Memory &memory) {
   GivenSourceBased out;
   out.objects = objects_;
   out.only_executed = before != nullptr;
-  const std::vector<Open> open = open_functions(threads, memory);
+  std::vector<Open> open_before;
+  if (before)
+    open_before = open_functions(before->threads, memory);
+  const std::vector<Open> open = open_functions(now.threads, memory); // the last, for frames_
   for (size_t i = 0; i < layout_.source_based.size(); ++i) {
     const SourceBasedModule &counted = layout_.source_based[i];
     llvm::ReadProfile &profile = out.profiles.emplace_back();
@@ -162,14 +163,17 @@ GivenSourceBased SourceBasedProgram::counters(const CounterSnapshot &now,
     for (const llvm::CoverageObject &object : *objects_)
       if (object.name() == modules_[counted.module].loaded_path() && !object.build_id().empty())
         image.build_ids = {object.build_id()};
-    image.records = records_of(counted, now);
+    image.records = records_of(counted, now.snapshot);
     for (size_t k = 0; k < image.records.size(); ++k)
-      image.records[k].at_least = open[i][k];
+      image.records[k].open = open[i][k];
     if (!before)
       continue;
-    const std::vector<llvm::CounterRecord> old = records_of(counted, *before);
-    for (size_t k = 0; k < std::min(old.size(), image.records.size()); ++k)
+    const std::vector<llvm::CounterRecord> old = records_of(counted, before->snapshot);
+    for (size_t k = 0; k < std::min(old.size(), image.records.size()); ++k) {
       subtract(image.records[k], old[k]);
+      image.records[k].open.frames_before = open_before[i][k].frames;
+      image.records[k].open.at_least |= open_before[i][k].at_least;
+    }
   }
   return out;
 }
@@ -200,38 +204,49 @@ SourceBasedProgram::open_functions(std::span<const StoppedThread> threads, Memor
         if (is_innermost && frame != frames.end())
           frames_.push_back(
               {std::string(frame->function), std::string(frame->file), frame->line, is_optimized});
+        add_open(counted, pc, &pc == thread.pcs.data(), is_optimized, memory, out[i]);
         is_innermost = false;
-        if (is_optimized)
-          add_open(counted, pc, memory, out[i]);
       }
   }
   return out;
 }
 
-// Adds the functions whose counters the code around a pc updates: those of the function there, and
-// of what is inlined into it. If the code is not known, all functions may be meant.
-void SourceBasedProgram::add_open(const SourceBasedModule &counted, uint64_t pc, Memory &memory,
-                                  Open &open) {
+// Adds the functions whose counters the code of the function at a pc updates: its own, and those of
+// what is inlined into it. If that code is not known, all functions may be meant.
+void SourceBasedProgram::add_open(const SourceBasedModule &counted, uint64_t pc, bool is_innermost,
+                                  bool is_optimized, Memory &memory, Open &open) {
   const LoadedModule &module = modules_[counted.module];
+  const ModuleId id = module_ids_[counted.module];
   std::vector<SourceFrame> frames;
-  symbolizer_->frames(module_ids_[counted.module], pc - module.bias, frames);
+  symbolizer_->frames(id, pc - module.bias, frames);
   std::vector<InstructionRange> code;
   if (module.places.x86_64 && !frames.empty())
-    code = symbolizer_->code_of(module_ids_[counted.module], pc - module.bias, frames.size() - 1);
-  std::vector<uint64_t> operands;
+    code = symbolizer_->code_of(id, pc - module.bias, frames.size() - 1);
+  std::vector<uint64_t> operands, next_operands;
+  bool is_known = !code.empty();
   for (const InstructionRange &range : code) {
     std::vector<std::byte> bytes(std::min(range.end - range.start, most_code));
-    if (!memory.read(range.start + module.bias, bytes)) {
-      code.clear();
+    is_known &= memory.read(range.start + module.bias, bytes);
+    if (!is_known)
       break;
-    }
-    add_operands(range.start + module.bias, bytes, operands);
+    const uint64_t begin = range.start + module.bias;
+    add_operands(begin, bytes, operands);
+    // Unoptimized code loads a counter, adds 1 and stores it, in 18 bytes.
+    constexpr uint64_t update = 18;
+    if (is_innermost && pc >= begin && pc - begin < bytes.size())
+      add_operands(pc,
+                   std::span(bytes)
+                       .subspan(pc - begin)
+                       .first(std::min<uint64_t>(update, bytes.size() - (pc - begin))),
+                   next_operands);
   }
-  if (code.empty()) {
-    open.assign(open.size(), true);
+  if (!is_known) {
+    for (llvm::CounterRecord::Open &each : open)
+      each.at_least = true;
     return;
   }
   std::ranges::sort(operands);
+  std::ranges::sort(next_operands);
   const std::vector<uint64_t> begins = llvm::counter_offsets(
       counted.data, counted.records,
       {{}, {}, counted.counters_delta, counted.bitmaps_delta, counted.is_relative});
@@ -240,13 +255,20 @@ void SourceBasedProgram::add_open(const SourceBasedModule &counted, uint64_t pc,
   for (size_t k = 0; k < begins.size(); ++k)
     in_order.emplace_back(begins[k], k);
   std::ranges::sort(in_order);
+  const uint64_t width = counted.records.has_byte_counters ? 1 : sizeof(uint64_t);
   for (size_t k = 0; k < in_order.size(); ++k) {
     const uint64_t low = counted.counters.low + in_order[k].first;
     const uint64_t high = k + 1 < in_order.size() ? counted.counters.low + in_order[k + 1].first
                                                   : counted.counters.high;
     const auto first = std::ranges::lower_bound(operands, low);
-    if (first != operands.end() && *first < high)
-      open[in_order[k].second] = true;
+    if (first == operands.end() || *first >= high)
+      continue;
+    llvm::CounterRecord::Open &found = open[in_order[k].second];
+    ++found.frames;
+    found.at_least |= is_optimized;
+    const auto next = std::ranges::lower_bound(next_operands, low);
+    if (next != next_operands.end() && *next < high && (*next - low) % width == 0)
+      found.next = static_cast<int32_t>((*next - low) / width);
   }
 }
 

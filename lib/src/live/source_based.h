@@ -39,17 +39,21 @@ public:
   SourceBasedProgram(const CounterLayout &layout, std::span<const LoadedModule> modules,
                      Diagnostics &diagnostics);
 
-  // Returns what ran until now, or between two readings if `before` is not null. Functions that
-  // threads are in may have run more often, if their code is optimized.
-  GivenSourceBased counters(const CounterSnapshot &now, const CounterSnapshot *before,
-                            std::span<const StoppedThread> threads, Memory &memory);
+  // The counters at one moment, and the stacks.
+  struct Moment {
+    const CounterSnapshot &snapshot;
+    std::span<const StoppedThread> threads;
+  };
+  // Returns what ran until now, or between two moments if `before` is not null.
+  GivenSourceBased counters(const Moment &now, const Moment *before, Memory &memory);
   // Returns the innermost frames of the threads, as of the last counters().
   const std::vector<SourceBasedFrame> &frames() const { return frames_; }
 
 private:
-  using Open = std::vector<bool>; // by record of a module
+  using Open = std::vector<llvm::CounterRecord::Open>; // by record of a module
   std::vector<Open> open_functions(std::span<const StoppedThread> threads, Memory &memory);
-  void add_open(const SourceBasedModule &counted, uint64_t pc, Memory &memory, Open &open);
+  void add_open(const SourceBasedModule &counted, uint64_t pc, bool is_innermost, bool is_optimized,
+                Memory &memory, Open &open);
 
   const CounterLayout &layout_;
   std::span<const LoadedModule> modules_;

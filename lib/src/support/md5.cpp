@@ -41,7 +41,7 @@ uint32_t load(const char *bytes) {
 }
 
 template <class Word> void add_block(State<Word> &state, const Block<Word> &words) {
-  auto [a, b, c, d] = state;
+  Word a = state[0], b = state[1], c = state[2], d = state[3];
   const auto &add = sines();
   // Sixteen steps for each of the four ways of mixing. The first word of a way and the distance of
   // the next ones are those of the RFC.

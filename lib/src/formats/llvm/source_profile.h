@@ -18,9 +18,15 @@ struct CounterRecord {
   uint64_t function_hash = 0; // of its structure, by which other versions of it are recognized
   std::vector<uint64_t> counts;
   std::string bitmap; // the test vectors of MC/DC that ran, a bit for each
-  // A thread was in the function when its counters were read from memory, and may have kept some of
-  // them in registers.
-  bool at_least = false;
+  // What threads were doing when the counters were read from memory.
+  struct Open {
+    // How many calls had not returned, so that they may not have taken a branch: at the end, and,
+    // if the counters are those since a mark, at its begin.
+    uint32_t frames = 0, frames_before = 0;
+    int32_t next = -1;     // the counter that a thread is about to increase; -1 if there is none
+    bool at_least = false; // counters may be in registers
+    friend bool operator==(const Open &, const Open &) = default;
+  } open;
   friend bool operator==(const CounterRecord &, const CounterRecord &) = default;
 };
 
