@@ -17,7 +17,7 @@ namespace tally::llvm {
 
 namespace {
 
-constexpr size_t word = sizeof(uint64_t); // what parts are padded to
+constexpr size_t word_size = sizeof(uint64_t); // what parts are padded to
 
 // What the counters of all functions show, for the optimizer.
 class CountSummary {
@@ -211,18 +211,18 @@ private:
   }
   static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
 
-  void put(uint64_t number) { put_number(number, word); }
+  void put(uint64_t number) { put_number(number, word_size); }
   void put_number(uint64_t number, size_t bytes) {
     out_.resize(out_.size() + bytes);
     set(out_.size() - bytes, number, bytes);
   }
-  void pad() { out_.resize((out_.size() + word - 1) / word * word); }
+  void pad() { out_.resize((out_.size() + word_size - 1) / word_size * word_size); }
   // Leaves room for a number, and returns where it belongs.
   size_t later() {
     put(0);
-    return out_.size() - word;
+    return out_.size() - word_size;
   }
-  void set(size_t at, uint64_t number, size_t bytes = word) {
+  void set(size_t at, uint64_t number, size_t bytes = word_size) {
     char *const to = out_.data() + at;
     for (size_t i = 0; i < bytes; ++i)
       to[i] = static_cast<char>(number >> (8 * i));
