@@ -122,7 +122,7 @@ class LlvmProfilesTest(ProfileCase):
     def test_values_are_left_out(self) -> None:
         self.put("v.profraw", raw_profile({"main": 1}, values=True))
         done = self.run_in("merge v.profraw a.profraw -o sum.profdata")
-        self.assertEqual(done.stderr, "tally: not in llvm-indexed: value data of 1 function\n")
+        self.assertEqual(done.stderr, "tally: not in llvm-indexed: value data\n")
         self.assertEqual(counts_of(self.content("sum.profdata")), {"main": 2, "f": 5})
 
     def test_damaged_profiles(self) -> None:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import SOURCE_ROOT, command_line
@@ -94,6 +94,9 @@ def output(*words: str | Path) -> str:
     return done.stdout
 
 
+Check = Callable[["LlvmMergeTest", Path], None]
+
+
 class LlvmMergeTest(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
@@ -126,11 +129,10 @@ class LlvmMergeTest(unittest.TestCase):
                 path = sources / os.path.relpath(os.path.normpath(line[3:]), BUILT_IN)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch()
-        return tally(
-            *("coverage", *profiles, "--report", "lcov:-", "--no-markers"),
-            *("--root", sources, "--substitute", f"{BUILT_IN}={sources}"),
-            *(word for path in self.objects(case) for word in ("--object", path)),
-        )
+        objects = [word for path in self.objects(case) for word in ("--object", path)]
+        options = ["--report", "lcov:-", "--no-markers", "--root", str(sources)]
+        options += ["--substitute", f"{BUILT_IN}={sources}"]
+        return tally("coverage", *profiles, *options, *objects)
 
     def compare(self, case: Path) -> None:
         mine, theirs = indexed_of(self.merged(case)), indexed_of(case / "all.profdata")
@@ -170,10 +172,11 @@ class LlvmMergeTest(unittest.TestCase):
     def reader_agrees(self, version: int, case: Path, mine: Path, theirs: Path) -> None:
         profdata, cov = (tool_path(name, version) for name in ("llvm-profdata", "llvm-cov"))
         assert profdata
-        for options in ([], ["--all-functions", "--counts", "--detailed-summary"]):
+        for options in [["--detailed-summary"], ["--all-functions", "--counts"]]:
             shown = [output(profdata, "show", *options, each) for each in (mine, theirs)]
             # The order of functions is that of the table: see Indexed.
-            self.assertEqual(*(sorted(each.splitlines()) for each in shown))
+            first, second = (sorted(each.splitlines()) for each in shown)
+            self.assertEqual(first, second)
         if case.name != "value":  # Tally drops the values
             texts = []
             for each in (mine, theirs):
@@ -223,7 +226,7 @@ def add_tests() -> None:
             checks["tools"] = LlvmMergeTest.tools_agree
         for what, check in checks.items():
 
-            def test(self: LlvmMergeTest, case: Path = case, check=check) -> None:  # type: ignore
+            def test(self: LlvmMergeTest, case: Path = case, check: Check = check) -> None:
                 check(self, case)
 
             setattr(LlvmMergeTest, f"test_{what}_{name}", test)

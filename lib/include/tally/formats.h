@@ -55,6 +55,8 @@ struct Written {
 // name ends in .gz.
 enum class Gzip : uint8_t { never, always, by_name };
 
+// A row of the table of formats. It has more than 15 data members, because each kind of content has
+// a function that reads it and one that writes it.
 struct Format {
   std::string_view name;
   std::string_view summary;

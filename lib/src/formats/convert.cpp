@@ -30,9 +30,11 @@ Result<ReadProfile> profile_of(const std::string &path, ReadFile file, const PcN
     return ReadProfile{std::move(costs), file.format};
   }
   return fail(ErrorCode::invalid_input,
-              fmt::format("has the format {}, which holds coverage and not a profile (`tally "
-                          "coverage` and `tally gcov` show it)",
-                          file.format->name),
+              fmt::format("has the format {}, which holds coverage and not a profile ({})",
+                          file.format->name,
+                          file.format->name.starts_with("gcov")
+                              ? "`tally coverage` and `tally gcov` show it"
+                              : "`tally coverage` shows it"),
               path == "-" ? "<stdin>" : path);
 }
 

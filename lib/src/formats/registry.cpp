@@ -106,7 +106,7 @@ std::span<const Format> formats() {
        .read_coverage = lcov::read,
        .write_coverage = lcov::write},
       {.name = "llvm-indexed",
-       .summary = "sums of counters of source-based coverage (Clang, Rust)",
+       .summary = "counters of Clang's and Rust's source-based coverage, added up",
        .file_names = {"*.profdata"},
        .probe = llvm::is_indexed_profile,
        .read_counters = llvm::read_indexed_file},

@@ -138,7 +138,7 @@ private:
       from.take(values - sizeof values);
       if (from.failed())
         return false;
-      left_out_.values += values > empty_values ? 1 : 0;
+      left_out_.values |= values > empty_values;
       image.records.push_back(std::move(record));
     }
     return true;

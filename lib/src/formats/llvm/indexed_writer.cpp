@@ -5,7 +5,6 @@
 #include <bit>
 #include <functional>
 #include <limits>
-#include <map>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -18,7 +17,7 @@ namespace tally::llvm {
 
 namespace {
 
-constexpr size_t word = sizeof(uint64_t); // what parts are padded to
+constexpr size_t word_size = sizeof(uint64_t); // what parts are padded to
 
 // What the counters of all functions show, for the optimizer.
 class CountSummary {
@@ -39,27 +38,26 @@ public:
         continue;
       if (i > 0)
         largest_of_block_ = std::max(largest_of_block_, count);
-      ++blocks_;
       total_ += count; // modulo 2^64, as LLVM does
-      ++frequencies_[count];
+      counts_.push_back(count);
     }
   }
 
-  std::vector<uint64_t> words() const {
-    const uint64_t largest = frequencies_.empty() ? 0 : frequencies_.begin()->first;
-    std::vector<uint64_t> out{6,       shares.size(),     functions_, blocks_, largest_of_function_,
-                              largest, largest_of_block_, total_};
+  std::vector<uint64_t> words() {
+    std::ranges::sort(counts_, std::greater<>());
+    const uint64_t largest = counts_.empty() ? 0 : counts_.front();
+    std::vector<uint64_t> out{
+        6,       shares.size(),     functions_, counts_.size(), largest_of_function_,
+        largest, largest_of_block_, total_};
     // For each share of all counts, the smallest of the largest counts that together have that
-    // share, and their number.
-    auto next = frequencies_.begin();
-    uint64_t sum = 0, smallest = 0, blocks = 0;
+    // share, and their number. Equal counts belong together.
+    auto next = counts_.begin();
+    uint64_t sum = 0, smallest = 0;
     for (const uint64_t share : shares) {
-      for (; sum < part_of(total_, share) && next != frequencies_.end(); ++next) {
-        smallest = next->first;
-        sum += smallest * next->second;
-        blocks += next->second;
-      }
-      out.insert(out.end(), {share, smallest, blocks});
+      while (sum < part_of(total_, share) && next != counts_.end())
+        for (smallest = *next; next != counts_.end() && *next == smallest; ++next)
+          sum += smallest;
+      out.insert(out.end(), {share, smallest, static_cast<uint64_t>(next - counts_.begin())});
     }
     return out;
   }
@@ -74,9 +72,8 @@ private:
     return total / whole * share + total % whole * share / whole;
   }
 
-  uint64_t functions_ = 0, blocks_ = 0, total_ = 0;
-  uint64_t largest_of_function_ = 0, largest_of_block_ = 0;
-  std::map<uint64_t, uint64_t, std::greater<>> frequencies_; // of each count
+  uint64_t functions_ = 0, total_ = 0, largest_of_function_ = 0, largest_of_block_ = 0;
+  std::vector<uint64_t> counts_;
 };
 
 // A function's name, and its records, one for each hash of the function.
@@ -214,20 +211,21 @@ private:
   }
   static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
 
-  void put(uint64_t number) { put_number(number, word); }
+  void put(uint64_t number) { put_number(number, word_size); }
   void put_number(uint64_t number, size_t bytes) {
-    for (size_t i = 0; i < bytes; ++i)
-      out_ += static_cast<char>(number >> (8 * i));
+    out_.resize(out_.size() + bytes);
+    set(out_.size() - bytes, number, bytes);
   }
-  void pad() { out_.resize((out_.size() + word - 1) / word * word); }
+  void pad() { out_.resize((out_.size() + word_size - 1) / word_size * word_size); }
   // Leaves room for a number, and returns where it belongs.
   size_t later() {
     put(0);
-    return out_.size() - word;
+    return out_.size() - word_size;
   }
-  void set(size_t at, uint64_t number) {
-    for (size_t i = 0; i < word; ++i)
-      out_[at + i] = static_cast<char>(number >> (8 * i));
+  void set(size_t at, uint64_t number, size_t bytes = word_size) {
+    char *const to = out_.data() + at;
+    for (size_t i = 0; i < bytes; ++i)
+      to[i] = static_cast<char>(number >> (8 * i));
   }
 
   const ProfileImage &image_;

@@ -44,8 +44,8 @@ uint64_t counted_sum(uint64_t a, uint64_t b) {
   return a > most_counted || b > most_counted - a ? most_counted : a + b;
 }
 
-std::string of_functions(std::string_view what, uint64_t count) {
-  return fmt::format("{} of {} function{}", what, count, count == 1 ? "" : "s");
+std::string counters_of(size_t functions) {
+  return fmt::format("counters of {} function{}", functions, functions == 1 ? "" : "s");
 }
 
 } // namespace
@@ -60,7 +60,7 @@ Result<void> ProfileSum::add(const SourceProfile &profile) {
     return fail(ErrorCode::invalid_input,
                 "the bitmaps of LLVM 18's MC/DC do not fit profiles of newer versions");
   sum_.version = version;
-  sum_.left_out.values += profile.left_out.values;
+  sum_.left_out.values |= profile.left_out.values;
   sum_.left_out.memory_profile |= profile.left_out.memory_profile;
   sum_.left_out.traces |= profile.left_out.traces;
   sum_.left_out.virtual_tables |= profile.left_out.virtual_tables;
@@ -84,7 +84,7 @@ void ProfileSum::add(const CounterRecord &record, const ProfileImage &from) {
     const auto name = from.names.find(record.name_hash);
     if (name == from.names.end()) {
       index_.erase(at);
-      ++unnamed_;
+      unnamed_.insert(record.name_hash);
       return;
     }
     to.names.insert(*name);
@@ -93,7 +93,7 @@ void ProfileSum::add(const CounterRecord &record, const ProfileImage &from) {
   }
   CounterRecord &sum = to.records[at->second];
   if (sum.counts.size() != record.counts.size()) { // two functions have the same hash
-    ++mismatched_;
+    mismatched_.insert(at->second);
     return;
   }
   for (size_t i = 0; i < sum.counts.size(); ++i)
@@ -113,18 +113,18 @@ void ProfileSum::zero() {
 std::vector<std::string> ProfileSum::lost() const {
   std::vector<std::string> out;
   const LeftOut &left_out = sum_.left_out;
-  if (left_out.values > 0)
-    out.push_back(of_functions("value data", left_out.values));
+  if (left_out.values)
+    out.emplace_back("value data");
   if (left_out.memory_profile)
     out.emplace_back("profiles of memory");
   if (left_out.traces)
     out.emplace_back("traces of the order in which functions began");
   if (left_out.virtual_tables)
     out.emplace_back("names of virtual tables");
-  if (unnamed_ > 0)
-    out.push_back(of_functions("counters", unnamed_) + " without a name");
-  if (mismatched_ > 0)
-    out.push_back(of_functions("counters", mismatched_) +
+  if (!unnamed_.empty())
+    out.push_back(counters_of(unnamed_.size()) + " without a name");
+  if (!mismatched_.empty())
+    out.push_back(counters_of(mismatched_.size()) +
                   " whose number differs between the profiles (the first ones are kept)");
   if (sum_.version < first_with_ids && !sum_.images[0].build_ids.empty())
     out.emplace_back("build ids (LLVM 16 and later store them)");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -43,8 +44,8 @@ private:
   SourceProfile sum_{.version = 0, .is_indexed = true, .images = {{}}, .left_out = {}};
   // The index of the record with the hashes of a name and of a function.
   std::unordered_map<std::pair<uint64_t, uint64_t>, size_t, KeyHash> index_;
-  uint64_t unnamed_ = 0;    // functions
-  uint64_t mismatched_ = 0; // functions whose numbers of counters differ
+  std::set<uint64_t> unnamed_;  // the hashes of names that are not known
+  std::set<size_t> mismatched_; // the indices of records whose numbers of counters differ
 };
 
 } // namespace tally::llvm

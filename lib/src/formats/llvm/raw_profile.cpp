@@ -183,7 +183,7 @@ private:
       from.take(bytes - sizeof bytes);
       if (from.failed())
         return wrong("the values of a function are truncated", from.before());
-      left_out_.values += bytes > empty_values ? 1 : 0;
+      left_out_.values |= bytes > empty_values;
     }
     return {};
   }

@@ -46,8 +46,7 @@ struct ProfileImage {
 
 // What profiles hold beside counters, which a sum of profiles does not keep.
 struct LeftOut {
-  uint64_t values = 0; // the number of functions that have value data
-  bool memory_profile = false, traces = false, virtual_tables = false;
+  bool values = false, memory_profile = false, traces = false, virtual_tables = false;
 };
 
 struct SourceProfile {
