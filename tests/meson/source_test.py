@@ -357,6 +357,25 @@ class Source(MixIn):
             *("tally-meson", "test", "-C", "build", "--coverage=source", "--no-rebuild"),
         )
 
+    def test_both_ways_to_count(self) -> None:
+        """Neither counts what the other has left; where a build has both, profiles count."""
+        good = ["--suite", "good"]
+        self.measured(0, "--coverage=source", *good)
+        self.measured(0, "--coverage-off", *good)
+        gcov = rows(self.measured(0, "--coverage", *good))
+        self.assertRegex(
+            self.messages,
+            r"\Atally: the option b_coverage is off: [^\n]*\ntally: 1 of 6 objects never ran\n\Z",
+        )
+        self.assertEqual(set(gcov), set(GOOD))
+        self.assertNotEqual(gcov, GOOD)
+        self.assertEqual(rows(self.measured(0, "--coverage=source", *good)), GOOD)
+        self.assertEqual(rows(self.measured(0, "--coverage", *good)), GOOD)
+        self.assertTrue(self.option("b_coverage"))
+        self.measured(0, "--coverage-off", *good)
+        self.assertRegex(self.messages, "b_coverage is switched off and the arguments for source-")
+        self.assertFalse(self.option("b_coverage"))
+
     def test_each_test_by_itself(self) -> None:
         out = self.measured(
             0, "--coverage=source", "--coverage-per-test", "--coverage-no-native", "--suite", "good"
