@@ -132,7 +132,8 @@ FLAGS: T.Tuple[_Flag, ...] = (
 
 
 class Flags(T.NamedTuple):
-    """The values of the flags; None, False or () if a flag is not given."""
+    """The values of the flags; None, False or () if a flag is not given. There are as many data
+    members as flags."""
 
     coverage: bool = False  # also with --coverage=source
     source: bool = False

@@ -158,6 +158,19 @@ class SourceCoverageTest(unittest.TestCase):
         self.assertRegex(done.stderr, r"\A/bad.profraw of killed:.*: the profile is left out\n\Z")
         self.tally("--per-test", "tree", *objects, "--strict", status=1)
 
+    def test_a_profile_without_a_program(self) -> None:
+        """It does not prevent that other counters count."""
+        build = self.folder / "gcov"
+        build.mkdir()
+        self.addCleanup(shutil.rmtree, build)
+        for words in (["clang", "--coverage", "../idle.c", "-o", "idle"], ["./idle"]):
+            subprocess.run(words, cwd=build, check=True, timeout=60)
+        shutil.copy(self.profiles("one")[0], build)
+        done = self.tally("gcov")
+        self.assertIn("idle.c", done.stdout)
+        self.assertIn("no program or library with a mapping of coverage belongs to", done.stderr)
+        self.tally("gcov", "--strict", status=4)
+
     def test_programs_of_a_build(self) -> None:
         """Those that Meson names count, also one that did not run; copies do not."""
         build = self.folder / "build"
@@ -183,6 +196,15 @@ class SourceCoverageTest(unittest.TestCase):
         done = self.tally(*words, status=1)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertIn("intro-targets.json: expected the type", done.stderr)
+        # The build counts in another way now: profiles that lie around are not its own.
+        (build / "lost.profraw").write_bytes(Path(profiles[0]).read_bytes())
+        self.addCleanup((build / "lost.profraw").unlink)
+        path.write_text(json.dumps(targets), encoding="utf-8")
+        self.assertIn("main.c", self.tally("--build", "build").stdout)
+        commands = [{"directory": str(build), "file": "a.c", "command": "cc --coverage -o a.o"}]
+        (build / "compile_commands.json").write_text(json.dumps(commands), encoding="utf-8")
+        done = self.tally("--build", "build", status=4)
+        self.assertIn("there are no counters", done.stderr)
         # Without Meson's data they are found by their build ids.
         path.unlink()
         table = self.tally(*words).stdout

@@ -53,23 +53,24 @@ class Arguments(unittest.TestCase):
 
     def test_arguments_by_version(self) -> None:
         for version, given, wanted in (
-            (14, [], INSTRUMENTED),
-            (17, [], INSTRUMENTED),
-            (18, [], [*INSTRUMENTED, "-fcoverage-mcdc"]),
-            (0, [], INSTRUMENTED),
+            (14, "", INSTRUMENTED),
+            (17, "", INSTRUMENTED),
+            (18, "", [*INSTRUMENTED, "-fcoverage-mcdc"]),
+            (0, "", INSTRUMENTED),
             # The two exclude each other.
-            (19, ["-mllvm", "-runtime-counter-relocation"], INSTRUMENTED),
+            (19, "-mllvm -runtime-counter-relocation", INSTRUMENTED),
         ):
-            self.assertEqual(list(source_based.compile_arguments(version, given)), wanted)
+            self.assertEqual(list(source_based.compile_arguments(version, given.split())), wanted)
 
     def test_what_is_added_is_taken_away(self) -> None:
         """The user's own arguments survive, in their order."""
         more = (*INSTRUMENTED, "-fcoverage-mcdc")
-        for own in (
+        owns: tuple[list[str], ...] = (
             [],
             ["-O1", '-DX="a, b"', "-mllvm", "-runtime-counter-relocation"],
-            ["-mllvm", "-x", "-DY", "-fprofile-update=atomic"],
-        ):
+            "-mllvm -x -DY -fprofile-update=atomic".split(),
+        )
+        for own in owns:
             added = source_based.added(own, more)
             self.assertEqual(added, [*own, *more])
             self.assertEqual(source_based.added(added, more), added)
@@ -357,6 +358,25 @@ class Source(MixIn):
             *("tally-meson", "test", "-C", "build", "--coverage=source", "--no-rebuild"),
         )
 
+    def test_both_ways_to_count(self) -> None:
+        """Neither counts what the other has left; where a build has both, profiles count."""
+        good = ["--suite", "good"]
+        self.measured(0, "--coverage=source", *good)
+        self.measured(0, "--coverage-off", *good)
+        gcov = rows(self.measured(0, "--coverage", *good))
+        self.assertRegex(
+            self.messages,
+            r"\Atally: the option b_coverage is off: [^\n]*\ntally: 1 of 6 objects never ran\n\Z",
+        )
+        self.assertEqual(set(gcov), set(GOOD))
+        self.assertNotEqual(gcov, GOOD)
+        self.assertEqual(rows(self.measured(0, "--coverage=source", *good)), GOOD)
+        self.assertEqual(rows(self.measured(0, "--coverage", *good)), GOOD)
+        self.assertTrue(self.option("b_coverage"))
+        self.measured(0, "--coverage-off", *good)
+        self.assertRegex(self.messages, "b_coverage is switched off and the arguments for source-")
+        self.assertFalse(self.option("b_coverage"))
+
     def test_each_test_by_itself(self) -> None:
         out = self.measured(
             0, "--coverage=source", "--coverage-per-test", "--coverage-no-native", "--suite", "good"
@@ -401,9 +421,9 @@ class Source(MixIn):
         )
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
         self.must("meson", "setup", "crash", CC="clang", CXX="clang++")
-        for more in ([], ["--coverage-per-test"]):
+        for more in ("aborts", "--coverage-per-test"):
             done = self.run_in(
-                *("tally-meson", "test", "-C", "crash", "--coverage=source", "aborts", *more)
+                *("tally-meson", "test", "-C", "crash", "--coverage=source", "aborts", more)
             )
             self.assertNotIn(done.returncode, (0, 4))
             self.assertNotIn("no data", done.stdout + done.stderr)

@@ -74,6 +74,11 @@ bool asks_for_counters(std::string_view word) {
          word == "-ftest-coverage" || word.starts_with('@');
 }
 
+bool asks_for_profiles(std::string_view word) {
+  return word.starts_with("-fprofile-instr-generate") || word.ends_with("instrument-coverage") ||
+         word.starts_with('@');
+}
+
 // Adds the path maps of the options that may change the names in the notes: GCC's -ffile-prefix-map
 // and -fprofile-prefix-map, and those of the debug information, from which Clang's notes take their
 // names. If a directory's name contains "=", compilers differ in which "=" separates the two
@@ -120,7 +125,7 @@ Result<BuildNotes> notes_of_build(const std::string &folder) {
     return fail(ErrorCode::invalid_input, "is not a compilation database: it is not an array",
                 path);
   BuildNotes out;
-  bool any_words = false, any_counters = false;
+  bool any_words = false, any_counters = false, any_profiles = false;
   RealPaths real_paths;
   for (const Json &entry : all) {
     if (!entry.is_object())
@@ -131,10 +136,12 @@ Result<BuildNotes> notes_of_build(const std::string &folder) {
     add_maps(words, directory, out.maps);
     any_words |= !words.empty();
     any_counters |= std::ranges::any_of(words, asks_for_counters);
+    any_profiles |= std::ranges::any_of(words, asks_for_profiles);
     if (const std::string output = output_of(entry, words); !output.empty())
       out.paths.insert(real_paths.of(files_of_object((directory / output).string()).notes));
   }
   out.asks_for_counters = any_counters || !any_words;
+  out.asks_for_profiles = any_profiles || !any_words;
   return out;
 }
 

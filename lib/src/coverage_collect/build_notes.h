@@ -27,6 +27,8 @@ struct BuildNotes {
   // -fprofile-arcs, -ftest-coverage). A response file (@FILE) may contain such an option, so it
   // counts as one.
   bool asks_for_counters = true;
+  // The same for source-based coverage (-fprofile-instr-generate, -Cinstrument-coverage).
+  bool asks_for_profiles = true;
 };
 
 // Reads `folder`/compile_commands.json. The object of an entry is its "output" or, if it has none,

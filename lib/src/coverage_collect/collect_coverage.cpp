@@ -365,10 +365,17 @@ Result<void> Collect::add_source_based() {
   }
   SourceResolver resolver(source_rules());
   resolver.begin_object("");
-  TALLY_TRY(collected,
-            collect_source_based(
-                inputs, [&](const std::string &name) { return resolver.resolve(name, ""); },
-                options_.policy, diagnostics_));
+  auto result = collect_source_based(
+      inputs, [&](const std::string &name) { return resolver.resolve(name, ""); }, options_.policy,
+      diagnostics_);
+  // A profile that some other program left in a directory does not prevent that the rest counts.
+  if (const bool is_alone = inputs_.objects.empty() && inputs_.reports.empty();
+      !result && !is_alone && options_.policy == MergePolicy::lenient) {
+    const Error &error = result.error();
+    diagnostics_.add(Severity::warning, error.message, error.source, error.where);
+    return {};
+  }
+  TALLY_TRY(collected, std::move(result));
   out_.counted += collected.objects.size();
   for (const TestCoverage &test : collected.coverage.tests)
     without_data_.erase(test.name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -50,6 +51,7 @@ public:
       inputs_.source_based.folders.clear();
     if (build.empty()) {
       bring_together();
+      take_profiles();
       return std::move(inputs_);
     }
     // Leave out objects that the build does not make: they remain from an earlier build, or are
@@ -59,8 +61,12 @@ public:
       return !notes.paths.contains(real_paths_.of(files.notes));
     });
     inputs_.maps = std::move(notes.maps);
-    if (!notes.asks_for_counters && !inputs_.source_based.profiles.empty())
-      inputs_.objects.clear(); // from an earlier build, before it was built for profiles
+    // The build may have counted in the other way before.
+    if (!notes.asks_for_counters && notes.asks_for_profiles)
+      inputs_.objects.clear();
+    if (notes.asks_for_counters && !notes.asks_for_profiles)
+      found_profiles_.clear();
+    take_profiles();
     if (!notes.asks_for_counters && !inputs_.objects.empty())
       diagnostics_.add(
           Severity::warning,
@@ -74,10 +80,14 @@ private:
   void add_object(const std::string &path);
   std::vector<std::string> &list_of(const std::string &path);
   void bring_together();
+  void take_profiles() {
+    std::ranges::move(found_profiles_, std::back_inserter(inputs_.source_based.profiles));
+  }
   std::string notes_of(const ObjectFiles &files) const;
 
   Diagnostics &diagnostics_;
   CoverageInputs inputs_;
+  std::vector<std::string> found_profiles_; // in directories
   std::set<std::string> seen_;
   RealPaths real_paths_;
   std::multimap<std::string, std::string> notes_; // the existing notes, by their base name
@@ -109,7 +119,7 @@ Result<void> FindInputs::add(const std::string &path) {
     if (!file.ends_with(raw_profile))
       add_object(file);
     else if (seen_.insert(real_paths_.of(file)).second)
-      inputs_.source_based.profiles.push_back(file);
+      found_profiles_.push_back(file);
   inputs_.source_based.folders.push_back(path);
   return {};
 }
