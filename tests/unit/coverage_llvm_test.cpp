@@ -112,17 +112,26 @@ public:
   }
 
   // Returns the counts of the function's regions; none if it is left out.
-  std::vector<uint64_t> counted(std::vector<uint64_t> counts) {
+  std::vector<uint64_t> counted(std::vector<uint64_t> counts, llvm::CounterRecord::Open open = {},
+                                std::vector<uint64_t> *uncertain = nullptr) {
     Diagnostics findings;
     const auto objects = llvm::CoverageObject::read(bytes_, "x.o", findings);
     EXPECT_EQ(objects.size(), 1u);
     llvm::ReadProfile profile;
-    profile.profile.images.emplace_back().records = {{md5_low("f"), 42, std::move(counts), {}}};
+    llvm::CounterRecord record;
+    record.name_hash = md5_low("f");
+    record.function_hash = 42;
+    record.counts = std::move(counts);
+    record.open = open;
+    profile.profile.images.emplace_back().records = {record};
     std::vector<uint64_t> out;
     llvm::count_functions(objects, {profile}, llvm::CountedObjects::all, findings,
                           [&](const llvm::CountedFunction &function) {
-                            for (const llvm::CountedRegion &each : function.regions)
+                            for (const llvm::CountedRegion &each : function.regions) {
                               out.push_back(each.count);
+                              if (uncertain)
+                                uncertain->push_back(each.uncertain);
+                            }
                           });
     return out;
   }
@@ -158,6 +167,33 @@ TEST(LlvmCounts, EvaluateSumsAndDifferences) {
                             counter(0), 1, 1, 3, 2, 1 << 2 | plus, 1, 1, 0, 5}));
   EXPECT_EQ(object.counted({10, 4, 100}), (std::vector<uint64_t>{10, 106}));
   EXPECT_EQ(object.counted({10, 4}), std::vector<uint64_t>{}); // a counter does not exist
+}
+
+TEST(LlvmCounts, BoundWhatOpenCallsMayHaveRun) {
+  // The regions are #0, #1 and #0 - #1, which has the number 0.
+  ObjectBytes object(
+      ulebs({1, 0, 1, counter(0), counter(1),     3, counter(0), 1, 1, 3, 2, counter(1),
+             1, 1, 0, 5,          0 << 2 | minus, 1, 1,          0, 5}));
+  using Counts = std::vector<uint64_t>;
+  Counts uncertain;
+  EXPECT_EQ(object.counted({10, 4}, {}, &uncertain), (Counts{10, 4, 6}));
+  EXPECT_EQ(uncertain, (Counts{0, 0, 0}));
+  // Two calls perhaps have not decided yet, and so are counted in the difference.
+  uncertain.clear();
+  EXPECT_EQ(object.counted({10, 4}, {.frames = 2}, &uncertain), (Counts{10, 4, 4}));
+  EXPECT_EQ(uncertain, (Counts{0, 0, 2}));
+  // One of them is about to count its decision.
+  uncertain.clear();
+  EXPECT_EQ(object.counted({10, 4}, {.frames = 2, .next = 1}, &uncertain), (Counts{10, 4, 3}));
+  EXPECT_EQ(uncertain, (Counts{0, 1, 3}));
+  // Since a mark, at which a call had not decided.
+  uncertain.clear();
+  EXPECT_EQ(object.counted({3, 3}, {.frames_before = 1}, &uncertain), (Counts{3, 3, 0}));
+  EXPECT_EQ(uncertain, (Counts{0, 0, 1}));
+  uncertain.clear();
+  EXPECT_EQ(object.counted({10, 4}, {.frames = 1, .at_least = true}, &uncertain),
+            (Counts{10, 4, 5}));
+  EXPECT_EQ(uncertain, (Counts{UINT64_MAX, UINT64_MAX, UINT64_MAX}));
 }
 
 TEST(LlvmCounts, EvaluateDeepExpressions) {

@@ -60,10 +60,14 @@ TEST(WhyUncertain, NamesTheFunctionsThatThreadsAreIn) {
   ObjectFiles object = files_of_object("/b.gcda");
   object.live = std::make_shared<LiveCounters>(std::move(live));
   Coverage coverage;
-  coverage.files.push_back({"/b.cpp", {{7, 1}}, {}, {}, {}, {}});
-  coverage.files[0].lines[0].uncertain = 1;
-  EXPECT_EQ(why_uncertain(coverage, std::vector{object}),
+  FileCoverage &file = coverage.files.emplace_back();
+  file.path = "/b.cpp";
+  file.lines = {{7, 1}};
+  file.lines[0].uncertain = 1;
+  EXPECT_EQ(why_uncertain(coverage, std::vector{object}, {}),
             "1 line is uncertain, because a thread is in B::B(int) (b.cpp:7)");
+  EXPECT_EQ(why_uncertain(coverage, {}, std::vector<SourceBasedFrame>{{"_Z1fv", "/f.cpp", 3}}),
+            "1 line is uncertain, because a thread is in f() (f.cpp:3)");
 }
 
 // A program whose modules and memory are imaginary.

@@ -1,5 +1,8 @@
 // Tests MD5 digests with those of RFC 1321, appendix A.5, and around the size of a block.
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -28,6 +31,18 @@ TEST(Md5, PadsAroundABlock) { // by md5sum
   EXPECT_EQ(md5_low(std::string(55, 'x')), printed(0x04364420e25c512f));
   EXPECT_EQ(md5_low(std::string(56, 'x')), printed(0x668a72d5ba17f08e));
   EXPECT_EQ(md5_low(std::string(64, 'x')), printed(0xc1bb4f81d892b2d5));
+}
+
+TEST(Md5, OfManyTextsIsThatOfEach) {
+  std::vector<std::string> texts;
+  for (size_t size = 0; size < 300; ++size)
+    texts.emplace_back(size % 7 == 0 ? 40 : size, static_cast<char>('a' + size % 26));
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  const std::vector<uint64_t> all = md5_low(views);
+  ASSERT_EQ(all.size(), texts.size());
+  for (size_t i = 0; i < texts.size(); ++i)
+    EXPECT_EQ(all[i], md5_low(texts[i])) << i;
+  EXPECT_TRUE(md5_low(std::span<const std::string_view>()).empty());
 }
 
 } // namespace

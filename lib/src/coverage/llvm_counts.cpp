@@ -228,13 +228,20 @@ private:
     counted_.regions.clear();
     bool is_first = true;
     for (const MappingRegion &region : mapped_.regions) {
-      const auto count = evaluation_.value(region.count);
+      auto count = evaluation_.value(region.count);
       const auto false_count = evaluation_.value(region.false_count);
       if (!count || !false_count)
         return false;
-      CountedRegion counted{region, not_negative(count->least, counted_.is_open),
-                            not_negative(false_count->least, counted_.is_open), 0};
-      if (counted_.is_open)
+      const bool is_open = counted_.is_open;
+      if (is_open && region.count.kind == Counter::Kind::expression) {
+        // An expression tells how often a region is entered if all calls return: a loop's condition
+        // follows each pass of its body, and a branch is taken or not.
+        count->least -= sum_.open.frames;
+        count->most += sum_.open.frames_before;
+      }
+      CountedRegion counted{region, not_negative(count->least, is_open),
+                            not_negative(false_count->least, is_open), 0};
+      if (is_open)
         counted.uncertain =
             sum_.open.at_least ? UINT64_MAX : not_negative(count->most, true) - counted.count;
       if (is_first && region.is_stretch()) {

@@ -51,14 +51,10 @@ std::optional<CountRange> Evaluation::expression(uint32_t index) {
       return std::nullopt;
     if (!left || !right)
       continue;
-    // A difference is what takes another way. A call that has not decided yet is counted in it.
-    const int64_t undecided = counters_ ? counters_->open.frames : 0;
-    const int64_t undecided_before = counters_ ? counters_->open.frames_before : 0;
-    values_[at] =
-        expression.is_sum
-            ? CountRange{sum_of(left->least, right->least), sum_of(left->most, right->most)}
-            : CountRange{difference_of(left->least, sum_of(right->most, undecided)),
-                         difference_of(sum_of(left->most, undecided_before), right->least)};
+    values_[at] = expression.is_sum ? CountRange{sum_of(left->least, right->least),
+                                                 sum_of(left->most, right->most)}
+                                    : CountRange{difference_of(left->least, right->most),
+                                                 difference_of(left->most, right->least)};
     states_[at] = State::known;
     stack_.pop_back();
   }

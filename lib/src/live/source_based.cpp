@@ -185,8 +185,7 @@ SourceBasedProgram::open_functions(std::span<const StoppedThread> threads, Memor
     out.emplace_back(counted.data.size() / counted.records.size());
   frames_.clear();
   for (const StoppedThread &thread : threads) {
-    bool is_innermost = true;
-    for (const uint64_t pc : thread.pcs)
+    for (const uint64_t &pc : thread.pcs)
       for (size_t i = 0; i < layout_.source_based.size(); ++i) {
         const SourceBasedModule &counted = layout_.source_based[i];
         const LoadedModule &module = modules_[counted.module];
@@ -201,11 +200,10 @@ SourceBasedProgram::open_functions(std::span<const StoppedThread> threads, Memor
         // Code that the compiler made up has no line, but what it is inlined into has.
         const auto frame =
             std::ranges::find_if(frames, [](const SourceFrame &each) { return each.line > 0; });
-        if (is_innermost && frame != frames.end())
+        if (frame != frames.end())
           frames_.push_back(
               {std::string(frame->function), std::string(frame->file), frame->line, is_optimized});
         add_open(counted, pc, &pc == thread.pcs.data(), is_optimized, memory, out[i]);
-        is_innermost = false;
       }
   }
   return out;

@@ -46,7 +46,7 @@ public:
   };
   // Returns what ran until now, or between two moments if `before` is not null.
   GivenSourceBased counters(const Moment &now, const Moment *before, Memory &memory);
-  // Returns the innermost frames of the threads, as of the last counters().
+  // Returns the frames of the threads, as of the last counters().
   const std::vector<SourceBasedFrame> &frames() const { return frames_; }
 
 private:
