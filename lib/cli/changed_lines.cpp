@@ -175,6 +175,7 @@ void keep(std::vector<FileCoverage> &files, const ChangedLines &changed) {
     const auto at = changed.find(file.path);
     excluded.lines = others(at == changed.end() ? std::vector<LineRange>() : at->second);
     exclude(file, std::move(excluded));
+    file.regions = {}; // those of single lines are not known
   }
   std::erase_if(files, [](const FileCoverage &file) { return file.lines.empty(); });
 }

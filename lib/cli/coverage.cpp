@@ -305,6 +305,10 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     return fail(ErrorCode::invalid_argument,
                 "prints the names of tests: it cannot be used with reports or thresholds",
                 "--which-tests");
+  if (is_diff && given.has("fail-under-region"))
+    return fail(ErrorCode::invalid_argument,
+                "cannot be used with --diff: the regions of single lines are not known",
+                "--fail-under-region");
   std::vector<CoverageReport> requests;
   std::set<std::string> named_here; // paths that the command line does not name
   for (const std::string &word : given.values("report")) {
@@ -321,10 +325,12 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     requests.insert(requests.begin(), {"text", "-"});
   TALLY_TRY(how, collecting(given));
   Diagnostics findings;
+  std::vector<live::SourceBasedFrame> frames;
   if (given.has("pid") || given.has("core")) {
     TALLY_TRY(counters, counters_in_memory(given, findings));
     how.given = std::move(counters.objects);
     how.given_source_based = std::move(counters.source_based);
+    frames = std::move(counters.frames);
     how.paths = {given.has("core") ? std::string(given.value("core"))
                                    : fmt::format("process {}", given.number("pid"))};
   } else if (given.has("counters")) {
@@ -342,7 +348,8 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   CollectedCoverage &collected = **result;
   if (given.has("demangle"))
     TALLY_CHECK(demangle_names(collected.coverage));
-  if (const std::string why = live::why_uncertain(collected.coverage, how.given, {}); !why.empty())
+  if (const std::string why = live::why_uncertain(collected.coverage, how.given, frames);
+      !why.empty())
     say(fmt::format("tally: {}", why));
   if (!which_tests.empty()) {
     TALLY_TRY(location, source_location(which_tests));

@@ -22,10 +22,10 @@ _COMPILE = (INSTRUMENTED, "-fcoverage-mapping")
 _MCDC = "-fcoverage-mcdc"
 _MCDC_SINCE = 18
 _RUST = "-Cinstrument-coverage"
-# If the user's or the project's own arguments include it, the counters are a file that is mapped into memory ("%c" in
-# its name), so that it is complete at any time. It is not added, because processes then share their
-# counters after a fork, and Clang derives counts from others: lines that ran may show 0. Clang 18
-# and 19 cannot combine it with MC/DC.
+# If the user's or the project's own arguments include it, the counters are a file that is mapped
+# into memory ("%c" in its name), so that it is complete at any time. It is not added, because
+# processes then share their counters after a fork, and Clang derives counts from others: lines that
+# ran may show 0. Clang 18 and 19 cannot combine it with MC/DC.
 _RELOCATION = "-runtime-counter-relocation"
 VARIABLE = "LLVM_PROFILE_FILE"
 
@@ -70,7 +70,7 @@ def rust_llvm_version(said: str) -> T.Optional[int]:
 
 def compile_arguments(version: int, given: T.Sequence[str]) -> T.Tuple[str, ...]:
     """Returns the arguments for a Clang of this version, which is given others already."""
-    has_mcdc = version >= _MCDC_SINCE and _RELOCATION not in given
+    has_mcdc = version >= _MCDC_SINCE and not any(word.endswith(_RELOCATION) for word in given)
     return (*_COMPILE, _MCDC) if has_mcdc else _COMPILE
 
 
@@ -165,7 +165,9 @@ def missing(build: BuildDir) -> T.Dict[str, T.List[str]]:
         given = options[f"{language}_args"]
         if not is_instrumented(given) and is_current and each.is_instrumented():
             continue  # by the project's own arguments
-        wanted[f"{language}_args"] = compile_arguments(version, [*given, *sum(each.arguments, [])])
+        wanted[f"{language}_args"] = compile_arguments(
+            version, [*given, *(word for words in each.arguments for word in words)]
+        )
         wanted[f"{language}_link_args"] = (INSTRUMENTED,)
     if others:
         raise Refusal(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(__file__))
 from scenario import Play, play_gdb
-from support.clang_coverage import da_lines
+from support.clang_coverage import clangs_with_profiles, da_lines
 from support.gcov_programs import run
 from support.programs import SOURCE_ROOT, command_line
 from support.skips import need_tools, run_unittests
@@ -23,27 +23,9 @@ FUNCTIONS = "coverage report --by function --limit 0 --json"
 SINCE = "coverage report --by function --limit 0 --since mark --json"
 
 
-def clangs() -> list[str]:
-    """Returns all Clangs that can link such programs."""
-    out = []
-    for version in range(13, 23):
-        clang = f"clang-{version}"
-        if shutil.which(clang) is None:
-            continue
-        found = subprocess.run(
-            [clang, "--print-file-name=libclang_rt.profile-x86_64.a"],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        if Path(found.stdout.strip()).exists():
-            out.append(clang)
-    return out
-
-
 class SourceBasedTest(unittest.TestCase):
     def setUp(self) -> None:
-        if not clangs():
+        if not clangs_with_profiles():
             self.skipTest("no Clang with its profile runtime is installed")
         self.built = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.built)
@@ -70,7 +52,7 @@ class SourceBasedTest(unittest.TestCase):
         }
 
     def test_counts_at_a_stop(self) -> None:
-        for clang in clangs():
+        for clang in clangs_with_profiles():
             with self.subTest(clang):
                 path = self.compile(clang, "-O0")
                 play = self.play(
@@ -97,7 +79,7 @@ class SourceBasedTest(unittest.TestCase):
                 self.assertRegex(play.text("coverage status"), r"(?m)^functions +4$")
 
     def test_optimized_code_has_at_least_its_counts(self) -> None:
-        for clang in clangs():
+        for clang in clangs_with_profiles():
             with self.subTest(clang):
                 path = self.compile(clang, "-O2")
                 lines = "coverage report --by line --limit 0 --json"
@@ -107,13 +89,19 @@ class SourceBasedTest(unittest.TestCase):
                 self.assertFalse(calls["spin"][1])
                 text = SOURCE.read_text(encoding="utf-8").splitlines()
                 loop = text.index("    if (i % 7 == 3)") + 1
-                for each in json.loads(play.text(lines))["lines"]:
-                    if each["line"] == loop:
-                        self.assertLessEqual(each["count"]["count"], 501)
-                        self.assertTrue(each["count"]["at_least"] or each["count"]["count"] == 501)
+                found = [
+                    each["count"]
+                    for each in json.loads(play.text(lines))["lines"]
+                    if each["line"] == loop
+                ]
+                # The loop has begun, and its counters may all be in registers.
+                for count in found:
+                    self.assertLessEqual(count["count"], 501)
+                    self.assertTrue(count["at_least"])
+                self.assertEqual(len(found), 1)
 
     def test_equals_the_profile_of_the_exit(self) -> None:
-        for clang in clangs():
+        for clang in clangs_with_profiles():
             for level in ("-O0", "-O2"):
                 with self.subTest(clang + level):
                     path = self.compile(clang, level)
@@ -142,7 +130,7 @@ class SourceBasedTest(unittest.TestCase):
                     self.assertEqual(live, shown["live"])
 
     def test_what_needs_gcov(self) -> None:
-        path = self.compile(clangs()[0], "-O0")
+        path = self.compile(clangs_with_profiles()[0], "-O0")
         commands = ["coverage break", f"coverage dump {self.built}/folder/"]
         play = play_gdb(["break checkpoint", "run", *commands, "kill"], path)
         self.assertEqual(
@@ -156,7 +144,7 @@ class SourceBasedTest(unittest.TestCase):
         )
 
     def test_core_file(self) -> None:
-        path = self.compile(clangs()[0], "-O0")
+        path = self.compile(clangs_with_profiles()[0], "-O0")
         core = self.built / "core"
         play_gdb(["break checkpoint", "run", f"generate-core-file {core}", "kill"], path)
         done = subprocess.run(
@@ -171,7 +159,7 @@ class SourceBasedTest(unittest.TestCase):
 
     def test_remote(self) -> None:
         need_tools("gdbserver")
-        path = self.compile(clangs()[0], "-O0")
+        path = self.compile(clangs_with_profiles()[0], "-O0")
         play = play_gdb(
             [f"target remote | gdbserver --once - {path}", "break checkpoint", "continue"]
             + [FUNCTIONS, "coverage mark", "continue", SINCE, "kill"],
@@ -182,7 +170,7 @@ class SourceBasedTest(unittest.TestCase):
 
     def test_a_module_without_mapping(self) -> None:
         run(
-            [clangs()[0], "-fprofile-instr-generate", "-g", SOURCE.name, "-o", "x"],
+            [clangs_with_profiles()[0], "-fprofile-instr-generate", "-g", SOURCE.name, "-o", "x"],
             self.built,
         )
         play = play_gdb(["break checkpoint", "run", "coverage report", "kill"], f"{self.built}/x")

@@ -18,6 +18,24 @@ def clang_version() -> int:
     return int(found.group(1))
 
 
+def clangs_with_profiles() -> list[str]:
+    """Returns all Clangs that can link a program with source-based coverage."""
+    out = []
+    for version in range(13, 23):
+        clang = f"clang-{version}"
+        if shutil.which(clang) is None:
+            continue
+        found = subprocess.run(
+            [clang, "--print-file-name=libclang_rt.profile-x86_64.a"],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        if Path(found.stdout.strip()).exists():
+            out.append(clang)
+    return out
+
+
 def da_lines(tracefile: str) -> dict[tuple[str, int], int]:
     """Returns the counts of the lines of an lcov tracefile, by file and line."""
     out = {}

@@ -184,7 +184,7 @@ TEST(LlvmCounts, BoundWhatOpenCallsMayHaveRun) {
   EXPECT_EQ(uncertain, (Counts{0, 0, 2}));
   // One of them is about to count its decision.
   uncertain.clear();
-  EXPECT_EQ(object.counted({10, 4}, {.frames = 2, .next = 1}, &uncertain), (Counts{10, 4, 3}));
+  EXPECT_EQ(object.counted({10, 4}, {.frames = 2, .next = {1}}, &uncertain), (Counts{10, 4, 3}));
   EXPECT_EQ(uncertain, (Counts{0, 1, 3}));
   // Since a mark, at which a call had not decided.
   uncertain.clear();

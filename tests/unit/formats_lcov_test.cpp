@@ -126,7 +126,7 @@ TEST(Lcov, MergesOutcomesIntoConditions) {
                                       "left out (2 times)"}));
   const Written out = written(coverage(text));
   EXPECT_EQ(out.bytes.find("MC"), std::string::npos);
-  EXPECT_EQ(out.lost, std::vector<std::string>{"conditions"});
+  EXPECT_EQ(out.lost, std::vector<std::string>{"conditions (--lcov-version 2.3 writes them)"});
 }
 
 TEST(Lcov, AddsUpTheSectionsOfAFile) {
@@ -242,8 +242,36 @@ TEST(Lcov, ReportsWhatTheFormatCannotHold) {
             (std::vector<std::string>{
                 "the separate start lines of functions with the same name (their sum is written)",
                 "lines and functions without a line number", "the last lines of functions",
-                "the kinds of branches (exception, fall-through)", "conditions",
+                "the kinds of branches (exception, fall-through)",
+                "conditions (--lcov-version 2.3 writes them)",
                 "negative counts (written as 1, because the code ran)"}));
+}
+
+TEST(Lcov, WritesConditionsForVersion23) {
+  FileCoverage file;
+  file.path = "/a";
+  file.lines = {{1, 1}, {2, 1}};
+  file.lines[0].last_condition = 1;
+  file.conditions = {{2, 3, 1}};
+  file.lines[1].last_decision = 1;
+  file.decisions = {{2, 2, 0}};
+  Coverage all;
+  all.files.push_back(file);
+  WriteOptions options;
+  options.lcov_version = "2.3";
+  const auto out = lcov::write(all, options);
+  ASSERT_TRUE(out);
+  EXPECT_NE(out->bytes.find("BRH:0\nMCDC:1,2,t,1,0,0\nMCDC:1,2,f,1,0,0\nMCDC:1,2,t,1,1,1\n"
+                            "MCDC:1,2,f,0,1,1\nMCDC:2,2,t,0,0,0\nMCDC:2,2,f,0,0,0\n"
+                            "MCDC:2,2,t,1,1,1\nMCDC:2,2,f,1,1,1\nMCF:8\nMCH:5\nDA:1,1\n"),
+            std::string::npos)
+      << out->bytes;
+  // Conditions are read as they were written.
+  EXPECT_EQ(coverage(out->bytes).files[0].conditions[0].when_true, 3u);
+  EXPECT_EQ(coverage(out->bytes).files[0].conditions[0].when_false, 1u);
+  options.lcov_version = "2.0";
+  EXPECT_EQ(lcov::write(all, options).error().message,
+            "unknown version '2.0' of lcov (there are: 1.16, 2.3)");
 }
 
 TEST(Lcov, ReportsOdditiesAsDiagnostics) {

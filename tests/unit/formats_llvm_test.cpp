@@ -31,7 +31,7 @@ constexpr uint64_t largest = UINT64_MAX - 2; // that LLVM takes as a count
 
 CounterRecord record(const std::string &name, uint64_t hash, std::vector<uint64_t> counts,
                      std::string bitmap = {}) {
-  return {md5_low(name), hash, std::move(counts), std::move(bitmap)};
+  return {md5_low(name), hash, std::move(counts), std::move(bitmap), {}};
 }
 
 SourceProfile profile_of(uint64_t version,

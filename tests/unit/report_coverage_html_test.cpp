@@ -237,6 +237,22 @@ TEST_F(CoverageHtml, ShowsALineAsRunIfOnlyExceptionsAreMissing) {
   EXPECT_TRUE(holds(text, "<summary>1/2</summary>"));
 }
 
+TEST_F(CoverageHtml, MarksThePartsOfALineThatDidNotRun) {
+  FileCoverage file = file_of("/a.c", {{1, 3}, {2, 0}, {3, 2}});
+  file.segments = {{1, 1, 3, true, true, false},  {1, 7, 0, true, true, false},
+                   {1, 9, 3, true, false, false}, {1, 11, 0, true, true, true},
+                   {2, 3, 0, true, true, false},  {2, 5, 3, true, false, false},
+                   {3, 2, 0, true, true, false},  {3, 900, 2, true, false, false}};
+  file.regions = {5, 2, 1, 1};
+  const std::string shown = page(file, "if (a) b; <\n  c;\nd<>");
+  EXPECT_TRUE(
+      holds(shown, "class=p><th><a href=#L1>1</a><td>3<td><td>if (a)<mark> b</mark>; &lt;"));
+  EXPECT_TRUE(holds(shown, "<td>  c;\n")); // the whole line is coloured
+  EXPECT_TRUE(holds(shown, "<td>d<mark>&lt;&gt;</mark>\n"));
+  EXPECT_TRUE(holds(shown, "<tr><th>Regions<td class=\"poor w40\">40.0%<td class=of>2/5"));
+  EXPECT_TRUE(holds(shown, "<tr><th>Instantiations"));
+}
+
 TEST_F(CoverageHtml, ShowsTheTimeOnlyIfItIsGiven) {
   EXPECT_FALSE(holds(report(Coverage()).at("index.html"), "class=time"));
   options.time = "today & tomorrow";

@@ -13,6 +13,11 @@ namespace tally::llvm {
 // Adds the counters of a function to those of the same version of it.
 void add_counters(CounterRecord &sum, const CounterRecord &more);
 
+// The hash of a name's hash, which whoever made a profile can choose.
+struct HashName {
+  size_t operator()(uint64_t name_hash) const { return mix(name_hash); }
+};
+
 // The sum of all images with the same build ids.
 class CounterPool {
 public:
@@ -25,9 +30,6 @@ public:
   Found find(uint64_t name_hash, uint64_t function_hash) const;
 
 private:
-  struct HashName {
-    size_t operator()(uint64_t name_hash) const { return mix(name_hash); }
-  };
   // The versions of a function by its hash. Nearly all functions have one.
   struct Versions {
     CounterRecord first;

@@ -104,9 +104,9 @@ public:
 
 private:
   void add_image(ProfileImage &image, const ReadProfile &from) {
-    const std::vector<std::string> ids =
-        from.profile.is_indexed ? std::vector<std::string>() : image.build_ids;
-    const auto [at, added] = pool_of_.try_emplace(ids, static_cast<uint32_t>(pools_.size()));
+    const Owner owner{from.profile.is_indexed ? std::vector<std::string>() : image.build_ids,
+                      from.object};
+    const auto [at, added] = pool_of_.try_emplace(owner, static_cast<uint32_t>(pools_.size()));
     if (added)
       pools_.emplace_back();
     CounterPool &pool = pools_[at->second];
@@ -119,7 +119,7 @@ private:
       return;
     bool is_matched = false;
     for (const CoverageObject &object : objects_) {
-      if (!object.correlates() || !belongs(ids, object))
+      if (!object.correlates() || !belongs(owner, object))
         continue;
       auto records = object.correlate(image);
       if (!records) {
@@ -137,7 +137,12 @@ private:
                        "has counters without names, and no object has their names", from.path);
   }
 
-  static bool belongs(const std::vector<std::string> &ids, const CoverageObject &object) {
+  // What says which objects an image belongs to: its build ids, and ReadProfile::object.
+  using Owner = std::pair<std::vector<std::string>, const CoverageObject *>;
+  static bool belongs(const Owner &owner, const CoverageObject &object) {
+    const std::vector<std::string> &ids = owner.first;
+    if (owner.second)
+      return owner.second == &object;
     return ids.empty() || object.build_id().empty() ||
            std::ranges::find(ids, object.build_id()) != ids.end();
   }
@@ -146,21 +151,32 @@ private:
   // replaces a dummy.
   void collect(const CoverageObject &object) {
     Pools pools;
-    for (const auto &[ids, pool] : pool_of_)
-      if (belongs(ids, object))
+    for (const auto &[owner, pool] : pool_of_)
+      if (belongs(owner, object))
         pools.push_back(pool);
     if (pools.empty() && which_ == CountedObjects::of_profiles)
       return;
     std::ranges::sort(pools);
-    std::unordered_map<uint64_t, size_t, HashName> chosen; // by the name's hash, of `order`
+    struct Chosen {
+      size_t index = 0;          // of `order`
+      bool may_be_dummy = false; // if not looked at yet, or if it is
+    };
+    std::unordered_map<uint64_t, Chosen, HashName> chosen; // by the name's hash
     chosen.reserve(object.records().size());
     std::vector<const MappingRecord *> order;
     for (const MappingRecord &record : object.records()) {
-      const auto [at, added] = chosen.try_emplace(record.name_hash, order.size());
+      const auto [at, added] =
+          chosen.try_emplace(record.name_hash, Chosen{order.size(), record.function_hash == 0});
+      Chosen &first = at->second;
       if (added)
         order.push_back(&record);
-      else if (is_dummy(object, *order[at->second]) && !is_dummy(object, record))
-        order[at->second] = &record;
+      if (added || !first.may_be_dummy)
+        continue;
+      first.may_be_dummy = is_dummy(object, *order[first.index]);
+      if (first.may_be_dummy && !is_dummy(object, record)) {
+        order[first.index] = &record;
+        first.may_be_dummy = false;
+      }
     }
     for (const MappingRecord *record : order) {
       const auto [at, added] = known_.try_emplace(record, records_.size());
@@ -175,24 +191,24 @@ private:
     return record.function_hash == 0 && object.decode(record, mapped_) && mapped_.is_dummy();
   }
 
-  // Adds up the counters of a function in all pools, and stores these in now_. Returns whether the
-  // function is to be counted: not if only other versions of it are known.
+  // Adds up the counters of a function in all pools. Returns whether the function is to be counted:
+  // not if only other versions of it are known.
   bool take_counters(const SharedRecord &shared) {
     const MappingRecord &record = *shared.record;
-    sum_.counts.clear();
-    sum_.bitmap.clear();
-    sum_.open = {};
-    now_.clear();
+    now_.sum.counts.clear();
+    now_.sum.bitmap.clear();
+    now_.sum.open = {};
+    now_.pools.clear();
     bool has_name = false;
     for (const uint32_t pool : shared.pools) {
       const auto found = pools_[pool].find(record.name_hash, record.function_hash);
       has_name |= found.has_name;
       if (found.counters) {
-        now_.push_back(pool);
-        add_counters(sum_, *found.counters);
+        now_.pools.push_back(pool);
+        add_counters(now_.sum, *found.counters);
       }
     }
-    if (!now_.empty() || !has_name)
+    if (!now_.pools.empty() || !has_name)
       return true;
     if (record.function_hash != 0) // a dummy's function runs in another unit
       ++mismatched_[shared.object->name()];
@@ -208,7 +224,7 @@ private:
     if (!take_counters(shared))
       return;
     if (mapped_.regions.size() == 1 && mapped_.regions[0].count.kind == Counter::Kind::zero &&
-        !sum_.counts.empty() && sum_.counts[0] > 0)
+        !now_.sum.counts.empty() && now_.sum.counts[0] > 0)
       return;
     if (evaluate())
       add();
@@ -223,27 +239,22 @@ private:
 
   // Evaluates the function that was decoded. Returns false if its mapping and counters do not fit.
   bool evaluate() {
-    evaluation_.begin(mapped_, now_.empty() ? nullptr : &sum_);
-    counted_.is_open = sum_.open != CounterRecord::Open();
+    now_.evaluation.begin(mapped_, now_.pools.empty() ? nullptr : &now_.sum);
+    const bool is_open = now_.sum.open != CounterRecord::Open();
     counted_.regions.clear();
     bool is_first = true;
     for (const MappingRegion &region : mapped_.regions) {
-      auto count = evaluation_.value(region.count);
-      const auto false_count = evaluation_.value(region.false_count);
+      const auto count = now_.evaluation.value(region.count);
+      const auto false_count = now_.evaluation.value(region.false_count);
       if (!count || !false_count)
         return false;
-      const bool is_open = counted_.is_open;
-      if (is_open && region.count.kind == Counter::Kind::expression) {
-        // An expression tells how often a region is entered if all calls return: a loop's condition
-        // follows each pass of its body, and a branch is taken or not.
-        count->least -= sum_.open.frames;
-        count->most += sum_.open.frames_before;
-      }
       CountedRegion counted{region, not_negative(count->least, is_open),
                             not_negative(false_count->least, is_open), 0};
       if (is_open)
         counted.uncertain =
-            sum_.open.at_least ? UINT64_MAX : not_negative(count->most, true) - counted.count;
+            now_.sum.open.at_least
+                ? UINT64_MAX
+                : std::max(not_negative(count->most, true), counted.count) - counted.count;
       if (is_first && region.is_stretch()) {
         counted_.count = counted.count;
         counted_.uncertain = counted.uncertain;
@@ -255,7 +266,7 @@ private:
       return false;
     counted_.name = own_name(mapped_.name, mapped_.files[0]);
     counted_.files = mapped_.files;
-    counted_.bitmap = sum_.bitmap;
+    counted_.bitmap = now_.sum.bitmap;
     return true;
   }
 
@@ -271,14 +282,14 @@ private:
         known.dummy.emplace(counted_);
       return;
     }
-    const bool is_new = !now_.empty() && std::ranges::none_of(now_, [&](uint32_t pool) {
+    const bool is_new = !now_.pools.empty() && std::ranges::none_of(now_.pools, [&](uint32_t pool) {
       return std::ranges::binary_search(known.pools, pool);
     });
     if (known.is_real && !is_new)
       return;
     known.is_real = true;
     known.dummy.reset();
-    add_pools(known.pools, now_);
+    add_pools(known.pools, now_.pools);
     take_(counted_);
   }
 
@@ -288,9 +299,6 @@ private:
         take_(*known.dummy);
   }
 
-  struct HashName {
-    size_t operator()(uint64_t name_hash) const { return mix(name_hash); }
-  };
   struct Known {
     bool is_real = false;
     std::optional<CountedFunction> dummy; // which counts if no real one follows
@@ -302,7 +310,7 @@ private:
   Diagnostics &diagnostics_;
   const std::function<void(const CountedFunction &)> &take_;
   std::vector<CounterPool> pools_;
-  std::map<std::vector<std::string>, uint32_t> pool_of_; // by build ids
+  std::map<Owner, uint32_t> pool_of_;
   std::vector<SharedRecord> records_;
   std::unordered_map<const MappingRecord *, size_t, SameRecord, SameRecord> known_; // of records_
   std::unordered_map<FunctionKey, Known, HashFunction> functions_;
@@ -311,9 +319,11 @@ private:
   // These describe the function that is being counted. They are here because their memory is used
   // again.
   MappedFunction mapped_;
-  Evaluation evaluation_;
-  CounterRecord sum_;
-  Pools now_; // that have counts of it
+  struct {
+    Evaluation evaluation;
+    CounterRecord sum;
+    Pools pools; // that have counters of it
+  } now_;
   CountedFunction counted_;
 };
 

@@ -30,7 +30,6 @@ struct CountedFunction {
   std::vector<CountedRegion> regions;  // in the order of the mapping; at least one is code
   std::string bitmap;                  // of MC/DC
   bool has_other_bitmap = false;       // in a layout that is not known
-  bool is_open = false;                // threads were in it when its counters were read
 
   // Returns for each file the region that it is expanded in, none for a file that is not expanded.
   std::vector<const CountedRegion *> expansions() const;
@@ -40,6 +39,7 @@ struct CountedFunction {
 struct ReadProfile {
   SourceProfile profile;
   std::string path;
+  const CoverageObject *object = nullptr; // if not null, the profile belongs to it alone
 };
 
 // Selects objects: all, or those that one of the profiles may belong to.

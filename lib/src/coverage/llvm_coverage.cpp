@@ -174,8 +174,13 @@ private:
     if (!segments)
       return;
     const std::vector<LineCoverage> most = lines_of(*segments);
-    for (size_t i = 0; i < std::min(most.size(), lines.size()); ++i)
-      lines[i].uncertain = most[i].count == INT64_MAX ? INT64_MAX : most[i].count - lines[i].count;
+    auto at = most.begin();
+    for (LineCoverage &line : lines) {
+      at = std::find_if(at, most.end(), [&](const auto &each) { return each.line >= line.line; });
+      if (at != most.end() && at->line == line.line)
+        line.uncertain =
+            at->count == INT64_MAX ? INT64_MAX : std::max(at->count - line.count, int64_t{0});
+    }
   }
 
   // Of the instantiations of a function, the largest numbers count.

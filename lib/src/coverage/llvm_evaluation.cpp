@@ -1,15 +1,19 @@
 #include "coverage/llvm_evaluation.h"
 
+#include <algorithm>
+
 namespace tally::llvm {
 
 namespace {
 
-// Arithmetic modulo 2^64, as in the counters.
+// Both stop at the largest and the smallest number.
 int64_t sum_of(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  int64_t out = 0;
+  return __builtin_add_overflow(a, b, &out) ? (a < 0 ? INT64_MIN : INT64_MAX) : out;
 }
 int64_t difference_of(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+  int64_t out = 0;
+  return __builtin_sub_overflow(a, b, &out) ? (a < 0 ? INT64_MIN : INT64_MAX) : out;
 }
 
 } // namespace
@@ -27,10 +31,13 @@ std::optional<CountRange> Evaluation::simple(Counter counter) const {
     return CountRange();
   if (counter.index >= counters_->counts.size())
     return std::nullopt;
-  const auto count = static_cast<int64_t>(counters_->counts[counter.index]);
-  const bool is_next =
-      counters_->open.next >= 0 && static_cast<uint32_t>(counters_->open.next) == counter.index;
-  return CountRange{count, sum_of(count, is_next ? 1 : 0)};
+  // A sum of profiles may have stopped at the largest number.
+  const auto count =
+      static_cast<int64_t>(std::min<uint64_t>(counters_->counts[counter.index], INT64_MAX));
+  const std::vector<uint32_t> &next = counters_->open.next;
+  if (next.empty())
+    return CountRange{count, count};
+  return CountRange{count, sum_of(count, std::ranges::count(next, counter.index))};
 }
 
 std::optional<CountRange> Evaluation::expression(uint32_t index) {
@@ -59,6 +66,18 @@ std::optional<CountRange> Evaluation::expression(uint32_t index) {
     stack_.pop_back();
   }
   return values_[index];
+}
+
+std::optional<CountRange> Evaluation::value(Counter counter) {
+  auto out =
+      counter.kind == Counter::Kind::expression ? expression(counter.index) : simple(counter);
+  if (out && counters_ && counter.kind == Counter::Kind::expression) {
+    // An expression tells how often a region is entered if all calls return: a loop's condition
+    // follows each pass of its body, and a branch is taken or not.
+    out->least = difference_of(out->least, counters_->open.frames);
+    out->most = sum_of(out->most, counters_->open.frames_before);
+  }
+  return out;
 }
 
 // Returns nothing if the operand must be evaluated before, and puts it on the stack.

@@ -23,9 +23,7 @@ public:
   // Begins a function. Without counters, it is unknown, and all counts are 0.
   void begin(const MappedFunction &function, const CounterRecord *counters);
   // Returns nothing if a counter does not exist, or if an expression refers to itself.
-  std::optional<CountRange> value(Counter counter) {
-    return counter.kind == Counter::Kind::expression ? expression(counter.index) : simple(counter);
-  }
+  std::optional<CountRange> value(Counter counter);
 
 private:
   enum class State : uint8_t { unknown, open, known };

@@ -287,8 +287,10 @@ std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles>
   const std::string what = lines == 1 ? "1 line is" : fmt::format("{} lines are", lines);
   std::vector<std::string> places;
   for (const SourceBasedFrame &frame : frames)
-    places.push_back(
-        fmt::format("{} ({}:{})", demangled(frame.function), base_name(frame.file), frame.line));
+    if (std::string text =
+            fmt::format("{} ({}:{})", demangled(frame.function), base_name(frame.file), frame.line);
+        std::ranges::find(places, text) == places.end())
+      places.push_back(std::move(text));
   for (const ObjectFiles &object : objects)
     for (const OpenFrame &frame : object.live->frames) {
       if (lines > 0 && frame.file.empty()) // as OpenFunctions::frames() describes
@@ -329,8 +331,11 @@ Error no_objects(LiveProgram &program, std::string_view what, bool is_core) {
   const std::span<const Finding> findings = program.findings().findings();
   Error out;
   out.code = ErrorCode::no_data;
-  out.message = findings.empty() ? fmt::format("nothing in {} was compiled with --coverage", what)
-                                 : findings[0].text();
+  out.message = findings.empty()
+                    ? fmt::format("nothing in {} was compiled with --coverage, or with "
+                                  "-fprofile-instr-generate -fcoverage-mapping",
+                                  what)
+                    : findings[0].text();
   for (const LoadedModule &module : program.modules()) {
     const std::string_view name = base_name(module.key.path);
     if (is_core && module.places.has_counters() && !holds_data(module, program.source().memory())) {
@@ -356,14 +361,20 @@ Result<ProgramCounters> counters_of(std::unique_ptr<ProgramSource> source, bool 
   LiveProgram program(std::move(source));
   NotesCache cache;
   TALLY_CHECK(program.refresh(cache));
-  diagnostics.append(program.findings());
-  if (!program.layout().has_counters())
+  if (!program.layout().has_counters()) {
+    diagnostics.append(program.findings());
     return fail(no_objects(program, what, is_core));
+  }
   const auto snapshot = program.snapshot();
   if (!snapshot)
     return fail(ErrorCode::io, fmt::format("the counters of {} cannot be read", what));
   const Reading reading{*snapshot, threads};
-  return ProgramCounters{program.objects(reading, cache), program.source_based(reading, nullptr)};
+  ProgramCounters out{program.objects(reading, cache), program.source_based(reading, nullptr), {}};
+  out.frames.assign(program.source_based_frames().begin(), program.source_based_frames().end());
+  diagnostics.append(program.findings());
+  if (out.objects.empty() && out.source_based.empty())
+    return fail(no_objects(program, what, is_core));
+  return out;
 }
 
 } // namespace

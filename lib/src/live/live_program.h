@@ -150,6 +150,7 @@ Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std
 struct ProgramCounters {
   std::vector<ObjectFiles> objects; // with gcov's counters
   GivenSourceBased source_based;
+  std::vector<SourceBasedFrame> frames; // of code that counts source-based
 };
 // Returns the counters of a process, which may run. Errors are those of LiveProgram, and no_data if
 // nothing in the process has counters.

@@ -20,6 +20,9 @@
 
 namespace tally::live {
 
+// The debuggers pass this many frames of a thread at most (TALLY_LIMIT_STACK_FRAMES).
+inline constexpr size_t most_frames = 128;
+
 // The stack of a thread when the counters are read.
 struct StoppedThread {
   int32_t tid = 0;

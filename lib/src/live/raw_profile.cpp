@@ -13,7 +13,7 @@ namespace tally::live {
 
 namespace {
 
-constexpr uint64_t most_section = uint64_t{1} << 32;
+constexpr uint64_t most_dumped = uint64_t{1} << 32; // bytes of a section
 
 class RawWriter {
 public:
@@ -41,14 +41,15 @@ public:
                                  number, llvm::first_relative_raw, newest));
     if (version & llvm::byte_counters)
       return refused(ErrorCode::unsupported, "its counters have one byte each, which is not known");
-    llvm::RecordLayout layout;
-    layout.version = number;
-    layout.value_kinds = number >= llvm::first_raw_with_tables ? 3 : 2;
+    const auto layout = llvm::record_layout(version, sizeof(uint64_t), false);
+    if (!layout)
+      return refused(ErrorCode::unsupported, "is a program for the optimizer");
     const uint64_t data_size = size_of(places.source_data),
                    counter_bytes = size_of(places.source_counters),
                    names_size = size_of(places.source_names);
-    if (data_size % layout.size() != 0 || counter_bytes % 8 != 0 || data_size > most_section ||
-        counter_bytes > most_section || names_size > most_section)
+    if (data_size % layout->size() != 0 || counter_bytes % 8 != 0 || data_size > most_dumped ||
+        counter_bytes > most_dumped || names_size > most_dumped ||
+        size_of(places.source_bitmaps) > most_dumped)
       return refused(ErrorCode::unsupported, "its sections of counters have unknown sizes");
     TALLY_TRY(data, bytes(places.source_data.low, data_size));
     TALLY_TRY(counters, bytes(places.source_counters.low, counter_bytes));
@@ -57,7 +58,7 @@ public:
     put(0xff6c70726f667281); // "\xfflprofr\x81"
     put(version);
     put(0); // bytes of binary IDs
-    put(data_size / layout.size());
+    put(data_size / layout->size());
     put(0); // bytes between the records and the counters
     put(counter_bytes / 8);
     put(0); // bytes between the counters and what follows
@@ -74,7 +75,7 @@ public:
       put(0); // virtual tables
       put(0); // bytes of their names
     }
-    put(layout.value_kinds - 1); // the last kind of values
+    put(layout->value_kinds - 1); // the last kind of values
     out_ += data;
     out_ += counters;
     if (number >= llvm::first_raw_with_bitmaps)

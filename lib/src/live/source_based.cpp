@@ -16,7 +16,7 @@ namespace tally::live {
 
 namespace {
 
-constexpr uint64_t most_section = uint64_t{1} << 32;
+constexpr uint64_t most_section_bytes = uint64_t{1} << 32;
 constexpr uint64_t most_code = uint64_t{1} << 20; // of a function, in bytes
 
 uint64_t size_of(const AddressRange &range) { return range.high - range.low; }
@@ -25,24 +25,14 @@ AddressRange moved(const AddressRange &range, uint64_t bias) {
   return {range.low + bias, range.high + bias};
 }
 
-// Returns the layout of a module's records, which its version determines; nothing if it is not
-// known.
-std::optional<llvm::RecordLayout> layout_of(uint64_t version, const WordLayout &words) {
-  llvm::RecordLayout out;
-  out.version = version & llvm::version_bits;
-  out.pointer_size = words.pointer_size;
-  out.big_endian = words.big_endian;
-  out.has_byte_counters = (version & llvm::byte_counters) != 0;
-  out.value_kinds = out.version >= llvm::first_raw_with_tables ? 3 : 2;
-  const bool is_known = out.version >= llvm::oldest_raw && out.version <= llvm::newest_raw;
-  return is_known && (version & llvm::of_optimizer) == 0 ? std::optional(out) : std::nullopt;
-}
-
 // Subtracts what was counted before. Threads that add without atomic instructions may leave a
-// smaller number than before.
-void subtract(llvm::CounterRecord &record, const llvm::CounterRecord &before) {
-  for (size_t i = 0; i < std::min(record.counts.size(), before.counts.size()); ++i)
+// smaller number than before. A counter of one byte only tells whether code ran, so that it is not
+// known whether it ran again.
+void subtract(llvm::CounterRecord &record, const llvm::CounterRecord &before, bool has_bytes) {
+  for (size_t i = 0; i < std::min(record.counts.size(), before.counts.size()); ++i) {
+    record.open.at_least |= has_bytes && before.counts[i] > 0;
     record.counts[i] -= std::min(record.counts[i], before.counts[i]);
+  }
   for (size_t i = 0; i < std::min(record.bitmap.size(), before.bitmap.size()); ++i)
     record.bitmap[i] = static_cast<char>(record.bitmap[i] & ~before.bitmap[i]);
 }
@@ -78,14 +68,15 @@ void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_
   if (!word)
     return refused("its counters cannot be read");
   const uint64_t version = word->u64_whole();
-  const auto records = layout_of(version, places.words);
+  const auto records =
+      llvm::record_layout(version, places.words.pointer_size, places.words.big_endian);
   if (!records)
     return refused(fmt::format("its counters have version {}, which is not known",
                                version & llvm::version_bits));
   const uint64_t data_size = size_of(places.source_data);
-  if (data_size % records->size() != 0 || data_size > most_section ||
-      size_of(places.source_counters) > most_section ||
-      size_of(places.source_bitmaps) > most_section)
+  if (data_size % records->size() != 0 || data_size > most_section_bytes ||
+      size_of(places.source_counters) > most_section_bytes ||
+      size_of(places.source_bitmaps) > most_section_bytes)
     return refused("its sections of counters have unknown sizes");
   SourceBasedModule out;
   out.module = number;
@@ -132,12 +123,22 @@ SourceBasedProgram::SourceBasedProgram(const CounterLayout &layout,
   auto objects = std::make_shared<std::vector<llvm::CoverageObject>>();
   for (const SourceBasedModule &counted : layout_.source_based) {
     const LoadedModule &module = modules_[counted.module];
-    auto read = llvm::CoverageObject::read(std::string(module.loaded_path()), diagnostics);
-    if (read.empty())
-      diagnostics.add(Severity::warning,
-                      "has no mapping of coverage: was it compiled with -fcoverage-mapping?",
-                      module.key.path);
-    std::ranges::move(read, std::back_inserter(*objects));
+    // A file that was replaced after the program loaded it is not used.
+    const symbolize::ModuleFiles files = symbolize::find_files(module.key, {}, diagnostics);
+    auto read = files.main.empty() ? std::vector<llvm::CoverageObject>()
+                                   : llvm::CoverageObject::read(files.main, diagnostics);
+    object_of_.emplace_back();
+    if (read.size() != 1) {
+      if (!files.main.empty())
+        diagnostics.add(Severity::warning,
+                        "has no mapping of coverage: was it compiled with -fcoverage-mapping?",
+                        module.key.path);
+      continue;
+    }
+    // The file may be written while the debugger runs.
+    read[0].copy_mappings();
+    object_of_.back() = objects->size();
+    objects->push_back(std::move(read[0]));
   }
   objects_ = std::move(objects);
   for (const LoadedModule &module : modules_)
@@ -154,15 +155,15 @@ GivenSourceBased SourceBasedProgram::counters(const Moment &now, const Moment *b
     open_before = open_functions(before->threads, memory);
   const std::vector<Open> open = open_functions(now.threads, memory); // the last, for frames_
   for (size_t i = 0; i < layout_.source_based.size(); ++i) {
+    if (!object_of_[i])
+      continue;
     const SourceBasedModule &counted = layout_.source_based[i];
     llvm::ReadProfile &profile = out.profiles.emplace_back();
     profile.path = modules_[counted.module].key.path;
+    profile.object = &(*objects_)[*object_of_[i]];
     profile.profile.version = counted.records.version;
     llvm::ProfileImage &image = profile.profile.images.emplace_back();
     image.has_byte_counters = counted.records.has_byte_counters;
-    for (const llvm::CoverageObject &object : *objects_)
-      if (object.name() == modules_[counted.module].loaded_path() && !object.build_id().empty())
-        image.build_ids = {object.build_id()};
     image.records = records_of(counted, now.snapshot);
     for (size_t k = 0; k < image.records.size(); ++k)
       image.records[k].open = open[i][k];
@@ -170,9 +171,10 @@ GivenSourceBased SourceBasedProgram::counters(const Moment &now, const Moment *b
       continue;
     const std::vector<llvm::CounterRecord> old = records_of(counted, before->snapshot);
     for (size_t k = 0; k < std::min(old.size(), image.records.size()); ++k) {
-      subtract(image.records[k], old[k]);
-      image.records[k].open.frames_before = open_before[i][k].frames;
-      image.records[k].open.at_least |= open_before[i][k].at_least;
+      llvm::CounterRecord &record = image.records[k];
+      subtract(record, old[k], counted.records.has_byte_counters);
+      record.open.frames_before = open_before[i][k].frames;
+      record.open.at_least |= open_before[i][k].at_least;
     }
   }
   return out;
@@ -193,81 +195,124 @@ SourceBasedProgram::open_functions(std::span<const StoppedThread> threads, Memor
               return segment.contains(pc - module.bias, 1);
             }))
           continue;
-        std::vector<SourceFrame> frames;
-        symbolizer_->frames(module_ids_[counted.module], pc - module.bias, frames);
-        const bool is_optimized = symbolize::may_be_optimized(
-            symbolize::find_files(module.key, {"/usr/lib/debug"}, findings_), pc - module.bias);
-        // Code that the compiler made up has no line, but what it is inlined into has.
-        const auto frame =
-            std::ranges::find_if(frames, [](const SourceFrame &each) { return each.line > 0; });
-        if (frame != frames.end())
-          frames_.push_back(
-              {std::string(frame->function), std::string(frame->file), frame->line, is_optimized});
-        add_open(counted, pc, &pc == thread.pcs.data(), is_optimized, memory, out[i]);
+        auto at = codes_.find(pc);
+        Code unknown; // memory that a debugger has to report is asked for again
+        if (at == codes_.end()) {
+          Code code = code_at(counted, pc, memory);
+          if (code.is_known)
+            at = codes_.emplace(pc, std::move(code)).first;
+          else
+            unknown = std::move(code);
+        }
+        const Code &code = at == codes_.end() ? unknown : at->second;
+        add_open(code, &pc == thread.pcs.data(), out[i]);
+        if (code.frame && (!code.is_known || !code.records.empty()))
+          frames_.push_back(*code.frame);
       }
+    // The callers of a deep recursion are not known, and any function may be among them.
+    if (thread.pcs.size() >= most_frames)
+      for (Open &open : out)
+        for (llvm::CounterRecord::Open &each : open)
+          each.frames = UINT32_MAX / 2;
   }
   return out;
 }
 
-// Adds the functions whose counters the code of the function at a pc updates: its own, and those of
-// what is inlined into it. If that code is not known, all functions may be meant.
-void SourceBasedProgram::add_open(const SourceBasedModule &counted, uint64_t pc, bool is_innermost,
-                                  bool is_optimized, Memory &memory, Open &open) {
-  const LoadedModule &module = modules_[counted.module];
-  const ModuleId id = module_ids_[counted.module];
-  std::vector<SourceFrame> frames;
-  symbolizer_->frames(id, pc - module.bias, frames);
-  std::vector<InstructionRange> code;
-  if (module.places.x86_64 && !frames.empty())
-    code = symbolizer_->code_of(id, pc - module.bias, frames.size() - 1);
-  std::vector<uint64_t> operands, next_operands;
-  bool is_known = !code.empty();
-  for (const InstructionRange &range : code) {
-    std::vector<std::byte> bytes(std::min(range.end - range.start, most_code));
-    is_known &= memory.read(range.start + module.bias, bytes);
-    if (!is_known)
-      break;
-    const uint64_t begin = range.start + module.bias;
-    add_operands(begin, bytes, operands);
-    // Unoptimized code loads a counter, adds 1 and stores it, in 18 bytes.
-    constexpr uint64_t update = 18;
-    if (is_innermost && pc >= begin && pc - begin < bytes.size())
-      add_operands(pc,
-                   std::span(bytes)
-                       .subspan(pc - begin)
-                       .first(std::min<uint64_t>(update, bytes.size() - (pc - begin))),
-                   next_operands);
-  }
-  if (!is_known) {
+void SourceBasedProgram::add_open(const Code &code, bool is_innermost, Open &open) {
+  if (!code.is_known) {
     for (llvm::CounterRecord::Open &each : open)
       each.at_least = true;
     return;
   }
-  std::ranges::sort(operands);
-  std::ranges::sort(next_operands);
-  const std::vector<uint64_t> begins = llvm::counter_offsets(
-      counted.data, counted.records,
-      {{}, {}, counted.counters_delta, counted.bitmaps_delta, counted.is_relative});
-  // The counters of a record end where those of another begin.
-  std::vector<std::pair<uint64_t, size_t>> in_order;
-  for (size_t k = 0; k < begins.size(); ++k)
-    in_order.emplace_back(begins[k], k);
-  std::ranges::sort(in_order);
-  const uint64_t width = counted.records.has_byte_counters ? 1 : sizeof(uint64_t);
-  for (size_t k = 0; k < in_order.size(); ++k) {
-    const uint64_t low = counted.counters.low + in_order[k].first;
-    const uint64_t high = k + 1 < in_order.size() ? counted.counters.low + in_order[k + 1].first
-                                                  : counted.counters.high;
-    const auto first = std::ranges::lower_bound(operands, low);
-    if (first == operands.end() || *first >= high)
-      continue;
-    llvm::CounterRecord::Open &found = open[in_order[k].second];
-    ++found.frames;
-    found.at_least |= is_optimized;
-    const auto next = std::ranges::lower_bound(next_operands, low);
-    if (next != next_operands.end() && *next < high && (*next - low) % width == 0)
-      found.next = static_cast<int32_t>((*next - low) / width);
+  for (const size_t record : code.records) {
+    ++open[record].frames;
+    open[record].at_least |= code.is_optimized;
   }
+  if (is_innermost && code.next)
+    open[code.next->first].next.push_back(code.next->second);
+}
+
+namespace {
+
+// Tells the counters of a module by their addresses.
+class CounterFinder {
+public:
+  explicit CounterFinder(const SourceBasedModule &counted)
+      : width_(counted.records.has_byte_counters ? 1 : sizeof(uint64_t)),
+        end_(counted.counters.high) {
+    const std::vector<uint64_t> begins = llvm::counter_offsets(
+        counted.data, counted.records,
+        {{}, {}, counted.counters_delta, counted.bitmaps_delta, counted.is_relative});
+    for (size_t k = 0; k < begins.size(); ++k)
+      in_order_.emplace_back(counted.counters.low + begins[k], k);
+    std::ranges::sort(in_order_);
+  }
+
+  // Returns the record, and the number of its counter, at an address.
+  std::optional<std::pair<size_t, uint32_t>> at(uint64_t address) const {
+    auto next = std::ranges::upper_bound(in_order_, std::pair(address, SIZE_MAX));
+    if (next == in_order_.begin() || address >= end_)
+      return std::nullopt;
+    --next;
+    const uint64_t offset = address - next->first;
+    if (offset % width_ != 0)
+      return std::nullopt;
+    return std::pair(next->second, static_cast<uint32_t>(offset / width_));
+  }
+
+private:
+  uint64_t width_, end_;
+  std::vector<std::pair<uint64_t, size_t>> in_order_; // where the counters of a record begin
+};
+
+} // namespace
+
+SourceBasedProgram::Code SourceBasedProgram::code_at(const SourceBasedModule &counted, uint64_t pc,
+                                                     Memory &memory) {
+  const LoadedModule &module = modules_[counted.module];
+  const ModuleId id = module_ids_[counted.module];
+  const uint64_t address = pc - module.bias;
+  Code out;
+  std::vector<SourceFrame> frames;
+  symbolizer_->frames(id, address, frames);
+  // Code that the compiler made up has no line, but what it is inlined into has.
+  const auto frame =
+      std::ranges::find_if(frames, [](const SourceFrame &each) { return each.line > 0; });
+  if (frame != frames.end())
+    out.frame =
+        SourceBasedFrame{std::string(frame->function), std::string(frame->file), frame->line};
+  out.is_optimized = symbolize::may_be_optimized(
+      symbolize::find_files(module.key, {"/usr/lib/debug"}, findings_), address);
+  if (!module.places.x86_64 || frames.empty())
+    return out;
+  const CounterFinder finder(counted);
+  const std::vector<InstructionRange> code = symbolizer_->code_of(id, address, frames.size() - 1);
+  for (const InstructionRange &range : code) {
+    std::vector<std::byte> bytes(std::min(range.end - range.start, most_code));
+    const uint64_t begin = range.start + module.bias;
+    if (!memory.read(begin, bytes))
+      return out;
+    std::vector<uint64_t> operands;
+    add_operands(begin, bytes, operands);
+    for (const uint64_t operand : operands)
+      if (const auto counter = finder.at(operand))
+        out.records.push_back(counter->first);
+    if (!range.holds(address))
+      continue;
+    // Unoptimized code loads a counter, adds 1 and stores it, in 18 bytes.
+    constexpr uint64_t update = 18;
+    const auto rest = std::span(bytes).subspan(std::min<size_t>(pc - begin, bytes.size()));
+    operands.clear();
+    add_operands(pc, rest.first(std::min<size_t>(update, rest.size())), operands);
+    for (const uint64_t operand : operands) // in the order of the code
+      if (!out.next)
+        out.next = finder.at(operand);
+  }
+  std::ranges::sort(out.records);
+  const auto same = std::ranges::unique(out.records);
+  out.records.erase(same.begin(), same.end());
+  out.is_known = !code.empty();
+  return out;
 }
 
 } // namespace tally::live

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tally/diagnostics.h>
+#include <tally/symbolizer.h>
 
 #include "coverage_collect/source_based.h"
 #include "live/counter_layout.h"
@@ -25,11 +29,10 @@ void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_
 bool source_based_reset(const CounterLayout &layout, const CounterSnapshot &now,
                         const CounterSnapshot &before);
 
-// Where threads are in code that counts source-based.
+// Where a thread is in code that counts source-based.
 struct SourceBasedFrame {
   std::string function, file;
   uint32_t line = 0;
-  bool is_optimized = false; // its counters may be in registers
 };
 
 // The counters of a program, and the mappings of its modules, which are read once.
@@ -51,16 +54,26 @@ public:
 
 private:
   using Open = std::vector<llvm::CounterRecord::Open>; // by record of a module
+  // What the code of the function at a pc counts. It is a constant.
+  struct Code {
+    bool is_known = false; // which counters it updates
+    bool is_optimized = false;
+    std::vector<size_t> records;                     // whose counters it updates
+    std::optional<SourceBasedFrame> frame;           // if it has a line
+    std::optional<std::pair<size_t, uint32_t>> next; // the record and counter updated right here
+  };
   std::vector<Open> open_functions(std::span<const StoppedThread> threads, Memory &memory);
-  void add_open(const SourceBasedModule &counted, uint64_t pc, bool is_innermost, bool is_optimized,
-                Memory &memory, Open &open);
+  Code code_at(const SourceBasedModule &counted, uint64_t pc, Memory &memory);
+  static void add_open(const Code &code, bool is_innermost, Open &open);
 
   const CounterLayout &layout_;
   std::span<const LoadedModule> modules_;
   std::shared_ptr<const std::vector<llvm::CoverageObject>> objects_;
+  std::vector<std::optional<size_t>> object_of_; // by module of the layout: of objects_
   std::unique_ptr<Symbolizer> symbolizer_;
   Diagnostics findings_; // of the symbolizer
   std::vector<ModuleId> module_ids_;
+  std::map<uint64_t, Code> codes_; // by pc
   std::vector<SourceBasedFrame> frames_;
 };
 

@@ -51,15 +51,16 @@ std::string coverage_setting_names() {
 
 std::string coverage_formats() {
   return fmt::format("\nFormats: {}.\nA FILE that ends in '/' is a directory for .gcda files. "
-                     "The counters of a program\nwith Clang's source-based coverage can only be "
-                     "written as llvm-raw (FILE.profraw),\nfor llvm-profdata.\n",
+                     "FILE.profraw\n(llvm-raw) gets the counters of a program with Clang's "
+                     "source-based coverage.\n",
                      coverage_report_names());
 }
 
 constexpr CommandSpec coverage_specs[] = {
     {"report", "", coverage_report_options, "show what the program has run until now",
      "The counters are read from the memory of the stopped program, which must have\n"
-     "been compiled with --coverage. By file, the table shows which lines and\n"
+     "been compiled with --coverage, or with Clang's -fprofile-instr-generate\n"
+     "-fcoverage-mapping. By file, the table shows which lines and\n"
      "functions ran; by function, how often each was called; by line, how often each\n"
      "ran; by object, which part of each object file (.o, named by its notes) ran.\n"
      "With --since, only what ran in between is shown.\n"

@@ -33,7 +33,7 @@ public:
     sum_.branches.reserve(std::max(a_.branches.size(), b_.branches.size()));
     TALLY_CHECK(add_lines());
     TALLY_CHECK(add_functions());
-    add_segments();
+    add_regions();
     return std::move(sum_);
   }
 
@@ -73,7 +73,7 @@ private:
   Result<void> add_lines();
   Result<void> add_line(const LineCoverage &left, const LineCoverage &right);
   Result<void> add_functions();
-  void add_segments();
+  void add_regions();
 
   const FileCoverage &a_, &b_;
   const MergePolicy policy_;
@@ -153,20 +153,19 @@ Result<void> FileSum::add_line(const LineCoverage &left, const LineCoverage &rig
 }
 
 // Which regions ran is only known of each side: of both together, at least so many did.
-void FileSum::add_segments() {
+void FileSum::add_regions() {
   const RegionTotals &left = a_.regions, &right = b_.regions;
   sum_.regions = {std::max(left.regions, right.regions),
                   std::max(left.regions_executed, right.regions_executed),
                   std::max(left.instantiations, right.instantiations),
                   std::max(left.instantiations_executed, right.instantiations_executed)};
   const auto place = [](const SegmentCoverage &each) { return std::pair(each.line, each.column); };
-  if (a_.segments.empty() || b_.segments.empty()) {
-    sum_.segments = a_.segments.empty() ? b_.segments : a_.segments;
-  } else if (std::ranges::equal(a_.segments, b_.segments, {}, place, place)) {
-    sum_.segments = a_.segments;
-    for (size_t i = 0; i < sum_.segments.size(); ++i)
-      sum_.segments[i].count = saturated_sum(sum_.segments[i].count, b_.segments[i].count);
-  } // otherwise the sources differ
+  // Otherwise the sources differ, or one side does not know which parts of its lines ran.
+  if (!std::ranges::equal(a_.segments, b_.segments, {}, place, place))
+    return;
+  sum_.segments = a_.segments;
+  for (size_t i = 0; i < sum_.segments.size(); ++i)
+    sum_.segments[i].count = saturated_sum(sum_.segments[i].count, b_.segments[i].count);
 }
 
 Result<void> FileSum::add_functions() {

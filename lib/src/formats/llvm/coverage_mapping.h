@@ -84,6 +84,9 @@ public:
   static std::vector<CoverageObject> read(std::string_view bytes, const std::string &name,
                                           Diagnostics &diagnostics);
 
+  // Copies what it refers to in the file, which may change or shrink afterwards.
+  void copy_mappings();
+
   const std::string &name() const { return name_; } // the path, and the member in parentheses
   const std::string &build_id() const { return build_id_; } // lower-case hex; may be empty
   // Returns the paths of all sources that the mappings name, each once.
@@ -104,7 +107,8 @@ private:
 
   std::string name_, build_id_;
   std::shared_ptr<MappedFile> file_; // whose bytes the views are of; null if the caller has them
-  std::string_view bytes_;           // of the whole file
+  std::string_view bytes_;           // of the whole file; empty after copy_mappings()
+  std::shared_ptr<const std::string> copied_; // the mappings
   RecordLayout layout_;
   std::string_view correlated_; // __llvm_covdata
   uint64_t counters_address_ = 0, bitmaps_address_ = 0;

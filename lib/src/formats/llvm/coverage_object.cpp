@@ -237,6 +237,21 @@ std::vector<CoverageObject> CoverageObject::read(std::string_view bytes, const s
   return out;
 }
 
+void CoverageObject::copy_mappings() {
+  std::string all;
+  for (const MappingRecord &record : records_)
+    all += record.mapping;
+  copied_ = std::make_shared<const std::string>(std::move(all));
+  size_t at = 0;
+  for (MappingRecord &record : records_) {
+    const size_t size = record.mapping.size();
+    record.mapping = std::string_view(*copied_).substr(at, size);
+    at += size;
+  }
+  correlated_ = bytes_ = {};
+  file_.reset();
+}
+
 std::set<std::string> CoverageObject::sources() const {
   std::set<std::string> out;
   for (const auto &[key, files] : file_names_)

@@ -68,7 +68,7 @@ Result<void> ProfileSum::add(const SourceProfile &profile) {
   for (const ProfileImage &image : profile.images) {
     to.has_byte_counters |= image.has_byte_counters;
     for (const std::string &id : image.build_ids)
-      if (std::ranges::find(to.build_ids, id) == to.build_ids.end())
+      if (build_ids_.insert(id).second)
         to.build_ids.push_back(id);
     for (const CounterRecord &record : image.records)
       add(record, image);

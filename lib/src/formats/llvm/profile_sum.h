@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -44,7 +45,8 @@ private:
   SourceProfile sum_{.version = 0, .is_indexed = true, .images = {{}}, .left_out = {}};
   // The index of the record with the hashes of a name and of a function.
   std::unordered_map<std::pair<uint64_t, uint64_t>, size_t, KeyHash> index_;
-  std::set<uint64_t> unnamed_;  // the hashes of names that are not known
+  std::unordered_set<std::string> build_ids_; // of the sum
+  std::set<uint64_t> unnamed_;                // the hashes of names that are not known
   std::set<size_t> mismatched_; // the indices of records whose numbers of counters differ
 };
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/llvm/profile_version.h"
 #include "formats/llvm/source_profile.h"
 #include "support/byte_cursor.h"
 
@@ -21,6 +22,18 @@ size_t RecordLayout::size() const {
   if (version >= 9)
     bytes = (bytes + 3) / 4 * 4 + sizeof(uint32_t); // bytes of the bitmap
   return (bytes + whole - 1) / whole * whole;
+}
+
+std::optional<RecordLayout> record_layout(uint64_t version_word, size_t pointer_size,
+                                          bool big_endian) {
+  RecordLayout out;
+  out.version = version_word & version_bits;
+  out.pointer_size = pointer_size;
+  out.big_endian = big_endian;
+  out.has_byte_counters = (version_word & byte_counters) != 0;
+  out.value_kinds = out.version >= first_raw_with_tables ? 3 : 2;
+  const bool is_known = out.version >= oldest_raw && out.version <= newest_raw;
+  return is_known && (version_word & of_optimizer) == 0 ? std::optional(out) : std::nullopt;
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,8 +24,8 @@ struct CounterRecord {
     // How many calls had not returned, so that they may not have taken a branch: at the end, and,
     // if the counters are those since a mark, at its begin.
     uint32_t frames = 0, frames_before = 0;
-    int32_t next = -1;     // the counter that a thread is about to increase; -1 if there is none
-    bool at_least = false; // counters may be in registers
+    std::vector<uint32_t> next{}; // counters that threads are about to increase, each by one
+    bool at_least = false;        // counters may be in registers
     friend bool operator==(const Open &, const Open &) = default;
   } open;
   friend bool operator==(const CounterRecord &, const CounterRecord &) = default;
@@ -83,6 +84,11 @@ struct RecordLayout {
   // that can leave them in the object are 9.
   static constexpr uint64_t in_objects = 10;
 };
+
+// Returns the layout of records that the word of a raw profile's version determines, or of the
+// variable __llvm_profile_raw_version; nothing if it is not known, or a profile of optimizers.
+std::optional<RecordLayout> record_layout(uint64_t version_word, size_t pointer_size,
+                                          bool big_endian);
 
 // Where counters, and those of bitmaps, are: the numbers from which a record's pointer is an
 // offset into the section.

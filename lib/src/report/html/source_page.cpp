@@ -190,6 +190,8 @@ bool SourcePage::is_partial(const LineCoverage &line) const {
         return d.conditions_covered() < d.conditions();
       }))
     return true;
+  if (line.uncertain > 0)
+    return false;
   const auto here = std::ranges::equal_range(file_.segments, line.line, {}, &SegmentCoverage::line);
   return std::ranges::any_of(here, [](const SegmentCoverage &segment) {
     return segment.is_entry && did_not_run(segment);
@@ -259,7 +261,7 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
       --end;
     put_text(to_, text->substr(0, end));
     to_.put(fmt::format("<i>… {} bytes more</i>", text->size() - end));
-  } else if (text && line && line->count != 0) {
+  } else if (text && line && line->count != 0 && line->uncertain == 0) {
     parts(number, *text);
   } else if (text) {
     put_text(to_, *text);
