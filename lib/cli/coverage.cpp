@@ -214,7 +214,7 @@ Result<live::ProgramCounters> counters_in_memory(const ParsedCommand &given,
   const auto status = is_core ? std::nullopt : process_status(std::to_string(pid));
   if (status && status->state != 'T' && status->state != 't')
     say(fmt::format("tally: process {} was read while it ran: functions that it was in may have "
-                    "lines that are wrong by one",
+                    "wrong counts",
                     pid));
   if (given.has("counters"))
     TALLY_CHECK(live::write_counter_files(counters.objects, std::string(given.value("counters"))));

@@ -29,6 +29,10 @@ class SourceBasedTest(unittest.TestCase):
             self.skipTest("no Clang with its profile runtime is installed")
         self.built = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.built)
+        # The programs write their profiles below it, if they are not told where.
+        here = os.getcwd()
+        os.chdir(self.built)
+        self.addCleanup(os.chdir, here)
         shutil.copy(SOURCE, self.built)
 
     def compile(self, clang: str, *options: str) -> str:

@@ -196,6 +196,17 @@ TEST(LlvmCounts, BoundWhatOpenCallsMayHaveRun) {
   EXPECT_EQ(uncertain, (Counts{UINT64_MAX, UINT64_MAX, UINT64_MAX}));
 }
 
+TEST(LlvmCounts, KnowWhereACounterIsIncreased) {
+  // A function; the increment of a loop and, behind a gap, its body; and what follows an `if`.
+  constexpr uint64_t gap = uint64_t{1} << 31;
+  ObjectBytes object(
+      ulebs({1, 0,  0, 5,        counter(0), 1, 1,  9, 2, counter(1), 1, 20, 0, 24, counter(1),
+             0, 25, 0, gap | 26, counter(1), 0, 26, 2, 4, counter(0), 4, 1,  0, 5}));
+  using Counts = std::vector<uint64_t>;
+  EXPECT_EQ(object.counted({3, 7}), (Counts{3, 7, 7, 7, 3}));
+  EXPECT_EQ(object.counted({3, 7}, {.frames = 1}), (Counts{3, 6, 6, 7, 2}));
+}
+
 TEST(LlvmCounts, EvaluateDeepExpressions) {
   // Expression i is the sum of expression i - 1 and #0.
   constexpr uint64_t depth = 1'000'000;

@@ -237,15 +237,47 @@ private:
     return count < 0 ? 0 : static_cast<uint64_t>(count);
   }
 
+  // Finds for each counter the region where it is increased. Several regions may have the counter,
+  // as the increment and the body of a loop, and what follows an `if` of which one side returns.
+  // The region is the first, unless a gap with the same counter leads to another one, as to a body.
+  void find_own_regions() {
+    now_.own.assign(now_.sum.counts.size(), nullptr);
+    std::vector<bool> has_gap(now_.own.size());
+    const MappingRegion *before = nullptr;
+    for (const MappingRegion &region : mapped_.regions) {
+      const size_t index = region.count.index;
+      if (region.count.kind == Counter::Kind::counter && region.kind == MappingRegion::Kind::code &&
+          index < now_.own.size()) {
+        const bool follows_gap = before && before->kind == MappingRegion::Kind::gap &&
+                                 before->count == region.count && before->end == region.start;
+        if (!now_.own[index] || (follows_gap && !has_gap[index])) {
+          now_.own[index] = &region;
+          has_gap[index] = follows_gap;
+        }
+      }
+      before = &region;
+    }
+  }
+
+  bool is_own(const MappingRegion &region) const {
+    return region.count.kind == Counter::Kind::counter && region.count.index < now_.own.size() &&
+           now_.own[region.count.index] == &region;
+  }
+
   // Evaluates the function that was decoded. Returns false if its mapping and counters do not fit.
   bool evaluate() {
     now_.evaluation.begin(mapped_, now_.pools.empty() ? nullptr : &now_.sum);
     const bool is_open = now_.sum.open != CounterRecord::Open();
+    if (is_open)
+      find_own_regions();
     counted_.regions.clear();
     bool is_first = true;
     for (const MappingRegion &region : mapped_.regions) {
-      const auto count = now_.evaluation.value(region.count);
-      const auto false_count = now_.evaluation.value(region.false_count);
+      const auto count =
+          region.kind == MappingRegion::Kind::branch
+              ? now_.evaluation.value_of_outcome(region.count)
+              : now_.evaluation.value_of_region(region.count, !is_open || is_own(region));
+      const auto false_count = now_.evaluation.value_of_outcome(region.false_count);
       if (!count || !false_count)
         return false;
       CountedRegion counted{region, not_negative(count->least, is_open),
@@ -322,7 +354,8 @@ private:
   struct {
     Evaluation evaluation;
     CounterRecord sum;
-    Pools pools; // that have counters of it
+    Pools pools;                            // that have counters of it
+    std::vector<const MappingRegion *> own; // by counter, where it is increased, if open
   } now_;
   CountedFunction counted_;
 };

@@ -68,16 +68,24 @@ std::optional<CountRange> Evaluation::expression(uint32_t index) {
   return values_[index];
 }
 
-std::optional<CountRange> Evaluation::value(Counter counter) {
-  auto out =
-      counter.kind == Counter::Kind::expression ? expression(counter.index) : simple(counter);
-  if (out && counters_ && counter.kind == Counter::Kind::expression) {
-    // An expression tells how often a region is entered if all calls return: a loop's condition
-    // follows each pass of its body, and a branch is taken or not.
-    out->least = difference_of(out->least, counters_->open.frames);
-    out->most = sum_of(out->most, counters_->open.frames_before);
+// Widens a count that is right if all calls return.
+std::optional<CountRange> Evaluation::of_returned(std::optional<CountRange> value) const {
+  if (value && counters_) {
+    value->least = difference_of(value->least, counters_->open.frames);
+    value->most = sum_of(value->most, counters_->open.frames_before);
   }
-  return out;
+  return value;
+}
+
+// Expressions, and counters of other regions, tell how often a region is entered if all calls
+// return: a loop's condition follows each pass of its body, and a branch is taken or not.
+std::optional<CountRange> Evaluation::value_of_region(Counter counter, bool is_own) {
+  return is_own || counter.kind == Counter::Kind::zero ? value(counter)
+                                                       : of_returned(value(counter));
+}
+
+std::optional<CountRange> Evaluation::value_of_outcome(Counter counter) {
+  return counter.kind == Counter::Kind::expression ? of_returned(value(counter)) : value(counter);
 }
 
 // Returns nothing if the operand must be evaluated before, and puts it on the stack.

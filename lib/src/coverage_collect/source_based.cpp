@@ -138,8 +138,19 @@ Coverage coverage_of(GivenSourceBased given,
   std::erase_if(out.files, [&](const FileCoverage &file) {
     return std::ranges::all_of(file.lines, did_not_run);
   });
-  for (FileCoverage &file : out.files)
-    std::erase_if(file.functions, did_not_run);
+  for (FileCoverage &file : out.files) {
+    std::erase_if(file.functions, [&](const FunctionCoverage &function) {
+      return did_not_run(function) &&
+             std::ranges::none_of(file.lines, [&](const LineCoverage &line) {
+               return line.line >= function.start_line && line.line <= function.end_line &&
+                      !did_not_run(line);
+             });
+    });
+    // Vectors that ran before and afterwards cannot be told from those that ran before.
+    file.decisions.clear();
+    for (LineCoverage &line : file.lines)
+      line.first_decision = line.last_decision = 0;
+  }
   return out;
 }
 
@@ -243,7 +254,9 @@ Result<void> CollectSourceBased::find_objects(const std::vector<llvm::ReadProfil
     }
   for (const std::string &path : inputs_.objects) {
     std::vector<llvm::CoverageObject> read = llvm::CoverageObject::read(path, diagnostics_);
-    if (read.empty())
+    if (const auto source = ByteSource::open(path); read.empty() && !source)
+      diagnostics_.add(Severity::warning, source.error().message, path);
+    else if (read.empty())
       diagnostics_.add(inputs_.are_of_build ? Severity::note : Severity::warning,
                        "has no mapping of coverage: was it compiled with -fcoverage-mapping?",
                        path);

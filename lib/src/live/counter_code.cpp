@@ -36,6 +36,12 @@ void add_operands(uint64_t begin, std::span<const std::byte> code, std::vector<u
     std::memcpy(&distance, code.data() + at, sizeof distance);
     for (const uint64_t immediate : {uint64_t{0}, uint64_t{1}, uint64_t{4}})
       out.push_back(begin + at + 4 + immediate + static_cast<uint64_t>(int64_t{distance}));
+    // Programs that are not relocated address variables absolutely, by 32 or 64 bits.
+    out.push_back(static_cast<uint64_t>(int64_t{distance}));
+    if (uint64_t whole = 0; at + sizeof whole <= code.size()) {
+      std::memcpy(&whole, code.data() + at, sizeof whole);
+      out.push_back(whole);
+    }
   }
 }
 

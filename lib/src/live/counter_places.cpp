@@ -80,6 +80,8 @@ CounterPlaces find_places(const symbolize::ElfFile &file) {
       places.functions.push_back(symbol.address);
     else if (symbol.name == "__llvm_profile_raw_version")
       places.source_version = symbol.address;
+    else if (symbol.name == "__llvm_profile_counter_bias")
+      places.source_bias = symbol.address;
     else if (symbol.name == "__llvm_internal_gcov_emit_file_info")
       unit.file_info = symbol.address;
     else if (const auto number = number_of_clang(symbol.name))

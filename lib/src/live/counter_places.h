@@ -45,6 +45,7 @@ struct CounterPlaces {
   // variable __llvm_profile_raw_version.
   AddressRange source_data, source_counters, source_bitmaps, source_names;
   std::optional<uint64_t> source_version;
+  std::optional<uint64_t> source_bias; // __llvm_profile_counter_bias: by how much counters moved
 
   bool is_source_based() const { return source_counters.high > source_counters.low; }
 

@@ -17,12 +17,23 @@ namespace tally::live {
 namespace {
 
 constexpr uint64_t most_section_bytes = uint64_t{1} << 32;
+constexpr uint32_t any_number = UINT32_MAX / 2;   // of calls that have not returned
 constexpr uint64_t most_code = uint64_t{1} << 20; // of a function, in bytes
 
 uint64_t size_of(const AddressRange &range) { return range.high - range.low; }
 
 AddressRange moved(const AddressRange &range, uint64_t bias) {
   return {range.low + bias, range.high + bias};
+}
+
+// Returns whether the counters were moved from their section, as in continuous mode. The variable
+// is -1 in programs that cannot do so, and 0 before they do.
+bool is_relocated(ModuleReader &reader, const LoadedModule &module) {
+  if (!module.places.source_bias)
+    return false;
+  const auto bias = reader.pointer_at(*module.places.source_bias + module.bias);
+  const uint64_t none = reader.pointer_size() == 4 ? UINT32_MAX : UINT64_MAX;
+  return bias && *bias != 0 && *bias != none;
 }
 
 // Subtracts what was counted before. Threads that add without atomic instructions may leave a
@@ -74,10 +85,14 @@ void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_
     return refused(fmt::format("its counters have version {}, which is not known",
                                version & llvm::version_bits));
   const uint64_t data_size = size_of(places.source_data);
-  if (data_size % records->size() != 0 || data_size > most_section_bytes ||
+  // The last record of a 32-bit program may end without padding.
+  const uint64_t padding = (records->size() - data_size % records->size()) % records->size();
+  if (padding > sizeof(uint32_t) || data_size > most_section_bytes ||
       size_of(places.source_counters) > most_section_bytes ||
       size_of(places.source_bitmaps) > most_section_bytes)
     return refused("its sections of counters have unknown sizes");
+  if (is_relocated(reader, module))
+    return refused("its counters are in a mapped file (-runtime-counter-relocation)");
   SourceBasedModule out;
   out.module = number;
   out.records = *records;
@@ -90,7 +105,7 @@ void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_
   auto bytes = reader.bytes_at(data, data_size);
   if (!bytes)
     return refused("its counters cannot be read");
-  out.data = bytes->take(data_size);
+  out.data = std::string(bytes->take(data_size)) + std::string(padding, '\0');
   // The counters may be anything here; whether the records fit to them is known once.
   const std::string counters(size_of(out.counters), '\0'), bitmaps(size_of(out.bitmaps), '\0');
   if (const auto read = llvm::read_records(
@@ -174,7 +189,10 @@ GivenSourceBased SourceBasedProgram::counters(const Moment &now, const Moment *b
       llvm::CounterRecord &record = image.records[k];
       subtract(record, old[k], counted.records.has_byte_counters);
       record.open.frames_before = open_before[i][k].frames;
-      record.open.at_least |= open_before[i][k].at_least;
+      if (open_before[i][k].at_least) { // what was in registers at the mark was counted later
+        std::ranges::fill(record.counts, 0);
+        record.open.at_least = true;
+      }
     }
   }
   return out;
@@ -213,19 +231,21 @@ SourceBasedProgram::open_functions(std::span<const StoppedThread> threads, Memor
     if (thread.pcs.size() >= most_frames)
       for (Open &open : out)
         for (llvm::CounterRecord::Open &each : open)
-          each.frames = UINT32_MAX / 2;
+          each.frames = any_number;
   }
   return out;
 }
 
 void SourceBasedProgram::add_open(const Code &code, bool is_innermost, Open &open) {
   if (!code.is_known) {
-    for (llvm::CounterRecord::Open &each : open)
+    for (llvm::CounterRecord::Open &each : open) {
       each.at_least = true;
+      each.frames = any_number;
+    }
     return;
   }
   for (const size_t record : code.records) {
-    ++open[record].frames;
+    open[record].frames += open[record].frames < any_number ? 1 : 0;
     open[record].at_least |= code.is_optimized;
   }
   if (is_innermost && code.next)

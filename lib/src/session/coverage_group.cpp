@@ -154,6 +154,16 @@ void add_stopped_line(const std::string &source, uint32_t line, const Coverage &
       stopped.emplace(file.path, line);
 }
 
+// Clang names a local function "FILE:NAME" in source-based coverage. A user knows NAME.
+void remove_file_prefixes(Coverage &coverage) {
+  for (FileCoverage &file : coverage.files)
+    for (FunctionCoverage &function : file.functions)
+      if (const size_t colon = function.name.find(':');
+          colon != function.name.npos && colon > 0 && colon + 1 < function.name.size() &&
+          base_name(file.path) == base_name(std::string_view(function.name).substr(0, colon)))
+        function.name.erase(0, colon + 1);
+}
+
 // Returns what distinguishes the program that an event is about from another.
 std::string opened_for(const DebugEvent &event) {
   return fmt::format("{} {}", static_cast<int>(event.target), event.pid);
@@ -566,6 +576,7 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
       out.coverage = coverage_since(std::move(out.coverage), subtracted.coverage);
     }
   }
+  remove_file_prefixes(out.coverage);
   TALLY_CHECK(demangle_names(out.coverage));
   for (const ObjectFiles &object : out.objects)
     for (const OpenFrame &frame : object.live->frames)

@@ -129,7 +129,8 @@ const CommandTable &coverage_table() { return coverage_commands; }
 
 std::string coverage_help() {
   return "Show which code of the stopped program ran, and how often.\n"
-         "The program must be compiled with --coverage. Type `coverage report`.\n\n" +
+         "The program must be compiled with --coverage, or with Clang's\n"
+         "-fprofile-instr-generate -fcoverage-mapping. Type `coverage report`.\n\n" +
          command_list(coverage_commands, "coverage ", 10) +
          "\nType `help coverage NAME` for more about a command.\n";
 }

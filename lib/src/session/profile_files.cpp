@@ -152,6 +152,13 @@ Result<void> check_output_name(const std::string &path, const Format &format) {
                             "compress that",
                             path.substr(size)),
                 path);
+  const Format *const named = format_by_file_name(path);
+  if (named && named != &format && &sum_format_of(*named) == &format)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("is the name of a {} file, which cannot be written: the result is {} "
+                            "({})",
+                            named->name, format.name, format.file_names.front()),
+                path);
   return {};
 }
 

@@ -23,6 +23,7 @@ struct Counter {
   enum class Kind : uint8_t { zero, counter, expression };
   Kind kind = Kind::zero;
   uint32_t index = 0;
+  friend bool operator==(const Counter &, const Counter &) = default;
 };
 
 // The sum, or the difference, of two counts.
