@@ -222,7 +222,7 @@ TEST(LlvmWrite, SummarizesTheCounts) {
 
 TEST(LlvmWrite, RefusesATruncatedProfile) {
   std::mt19937 random(4);
-  for (const uint64_t version : {7, 9, 12}) {
+  for (const uint64_t version : {7u, 9u, 12u}) {
     const std::string bytes = written(random_profile(random, version, 4));
     for (size_t size = 8; size < bytes.size(); ++size) {
       const auto read = llvm::read_indexed_profile(bytes.substr(0, size), "x.profdata");

@@ -182,8 +182,11 @@ public:
     std::vector<llvm::ReadProfile> without_test;
     for (const std::string &path : inputs_.profiles)
       TALLY_CHECK(take(read_profile(path), without_test));
-    std::vector<llvm::ReadProfile> all =
-        inputs_.runs.empty() ? std::move(without_test) : without_test;
+    std::vector<llvm::ReadProfile> all;
+    if (inputs_.runs.empty())
+      all.swap(without_test);
+    else
+      all = without_test;
     SumOfRuns sum;
     for (const ProfilesOfRun &run : inputs_.runs)
       TALLY_CHECK(add(run, sum));

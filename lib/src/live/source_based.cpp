@@ -329,8 +329,7 @@ SourceBasedProgram::Code SourceBasedProgram::code_at(const SourceBasedModule &co
         out.next = finder.at(operand);
   }
   std::ranges::sort(out.records);
-  const auto same = std::ranges::unique(out.records);
-  out.records.erase(same.begin(), same.end());
+  out.records.erase(std::unique(out.records.begin(), out.records.end()), out.records.end());
   out.is_known = !code.empty();
   return out;
 }

@@ -192,10 +192,11 @@ bool SourcePage::is_partial(const LineCoverage &line) const {
     return true;
   if (line.uncertain > 0)
     return false;
-  const auto here = std::ranges::equal_range(file_.segments, line.line, {}, &SegmentCoverage::line);
-  return std::ranges::any_of(here, [](const SegmentCoverage &segment) {
-    return segment.is_entry && did_not_run(segment);
-  });
+  auto at = std::ranges::lower_bound(file_.segments, line.line, {}, &SegmentCoverage::line);
+  for (; at != file_.segments.end() && at->line == line.line; ++at)
+    if (at->is_entry && did_not_run(*at))
+      return true;
+  return false;
 }
 
 // Writes the text of a line that ran, and marks the parts of it that did not.
