@@ -26,6 +26,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       for (uint64_t i = 0; i < record.mapping.size(); ++i)
         counts.counts.push_back(i * record.name_hash);
       counts.bitmap = record.mapping;
+      // As if threads were in some functions of a program that is stopped.
+      counts.open.frames = static_cast<uint32_t>(record.name_hash % 3);
+      counts.open.frames_before = static_cast<uint32_t>(record.function_hash % 2);
+      counts.open.at_least = record.files_key % 5 == 1;
+      if (record.name_hash % 7 == 1)
+        counts.open.next = {static_cast<uint32_t>(record.function_hash % 4)};
       image.records.push_back(std::move(counts));
     }
   const Coverage coverage = llvm::coverage_of(
@@ -35,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint32_t before = 0;
     for (const LineCoverage &line : file.lines) {
       require(line.line > before || (line.line == 0 && &line == file.lines.data()));
-      require(line.count >= 0 && line.first_branch <= line.last_branch &&
+      require(line.count >= 0 && line.uncertain >= 0 && line.first_branch <= line.last_branch &&
               line.last_branch <= file.branches.size() &&
               line.last_decision <= file.decisions.size());
       before = line.line;
