@@ -119,7 +119,7 @@ private:
       return;
     bool is_matched = false;
     for (const CoverageObject &object : objects_) {
-      if (!object.correlates() || !belongs(owner, object))
+      if (!object.correlates(image) || !belongs(owner, object))
         continue;
       auto records = object.correlate(image);
       if (!records) {

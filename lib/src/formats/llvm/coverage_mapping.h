@@ -101,7 +101,10 @@ public:
   // Returns the records of functions for counters of a profile that has none, because it was made
   // with -profile-correlate=binary. Fails with invalid_input if they do not fit together.
   Result<std::vector<CounterRecord>> correlate(const ProfileImage &image) const;
-  bool correlates() const { return !correlated_.empty(); }
+  // Returns whether the counters may be this object's: those of another one rarely have its size.
+  bool correlates(const ProfileImage &image) const {
+    return !correlated_.empty() && image.counters.size() == counters_size_;
+  }
 
 private:
   friend class ObjectReader;
@@ -112,7 +115,7 @@ private:
   std::shared_ptr<const std::string> copied_; // the mappings
   RecordLayout layout_;
   std::string_view correlated_; // __llvm_covdata
-  uint64_t counters_address_ = 0, bitmaps_address_ = 0;
+  uint64_t counters_address_ = 0, counters_size_ = 0, bitmaps_address_ = 0;
   bool has_folders_ = false; // file_names_ begin with the compiler's working directory
   std::unordered_map<uint64_t, std::vector<std::string>> file_names_; // by their key
   // The names of functions by their hash, in the texts that the sections hold.

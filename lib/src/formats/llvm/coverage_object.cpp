@@ -60,9 +60,11 @@ public:
       const std::string_view word(name);
       if (section.sh_type == SHT_NOTE && word == ".note.gnu.build-id")
         read_build_id(content(section, image));
-      if (word == "__llvm_prf_cnts")
+      if (word == "__llvm_prf_cnts") {
         out_.counters_address_ = section.sh_addr;
-      else if (word == "__llvm_prf_bits")
+        out_.counters_size_ = section.sh_size;
+      }
+      if (word == "__llvm_prf_bits")
         out_.bitmaps_address_ = section.sh_addr;
       else if (word == "__llvm_covmap")
         units.push_back(content(section, image));

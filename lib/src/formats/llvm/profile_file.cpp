@@ -68,7 +68,7 @@ Result<void> ProfileFile::correlate(std::span<const std::string> objects,
     if (!image.is_correlated)
       continue;
     const auto object = std::ranges::find_if(all, [&](const CoverageObject &each) {
-      return each.correlates() &&
+      return each.correlates(image) &&
              (image.build_ids.empty() || each.build_id().empty() ||
               std::ranges::find(image.build_ids, each.build_id()) != image.build_ids.end());
     });
