@@ -133,8 +133,10 @@ class InferiorsTest(GdbCase):
                 self.assertEqual(play.stderr, "", play)
                 self.assertRegex(play.status()["state"], f"^{state}")
                 self.assertEqual("ended: detached" in play.text(leave), state == "stopped", play)
-                # The kernel may record a tick while it ends the process.
-                self.assertLessEqual(play.report().total - play.status(0).count("samples"), 2, play)
+                # The kernel records ticks while it ends or continues the process, more of them on a
+                # busy machine. If the sampling went on, they would be hundreds.
+                later = play.report().total - play.status(0).count("samples")
+                self.assertLessEqual(later, 30, play)
 
     def test_another_may_be_sampled_after_the_first(self) -> None:
         play = play_gdb(
