@@ -22,13 +22,28 @@ void add_counters(CounterRecord &sum, const CounterRecord &more) {
 void CounterPool::add(CounterRecord &&record) {
   const auto [at, added] = functions_.try_emplace(record.name_hash);
   Versions &versions = at->second;
-  if (added)
+  if (added) {
     versions.first = std::move(record);
-  else
-    add_counters(versions.first.function_hash == record.function_hash
-                     ? versions.first
-                     : versions.others[record.function_hash],
-                 record);
+  } else if (versions.first.function_hash == record.function_hash) {
+    add_counters(versions.first, record);
+  } else {
+    const auto [other, is_new] = versions.others.try_emplace(record.function_hash);
+    if (is_new)
+      other->second = std::move(record);
+    else
+      add_counters(other->second, record);
+  }
+}
+
+std::vector<CounterRecord> CounterPool::take() {
+  std::vector<CounterRecord> out;
+  for (auto &[name, versions] : functions_) {
+    out.push_back(std::move(versions.first));
+    for (auto &[hash, record] : versions.others)
+      out.push_back(std::move(record));
+  }
+  functions_.clear();
+  return out;
 }
 
 CounterPool::Found CounterPool::find(uint64_t name_hash, uint64_t function_hash) const {

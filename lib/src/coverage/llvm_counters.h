@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <vector>
 
 #include "formats/llvm/source_profile.h"
 #include "support/hash.h"
@@ -22,6 +23,8 @@ struct HashName {
 class CounterPool {
 public:
   void add(CounterRecord &&record);
+  // Returns the sums, in any order, and forgets them.
+  std::vector<CounterRecord> take();
 
   struct Found {
     const CounterRecord *counters = nullptr; // null if this version of the function is unknown

@@ -48,7 +48,7 @@ struct SharedRecord {
   Pools pools; // whose counts belong to it
 };
 
-// What identifies a record: objects that link the same library have the same ones.
+// Compares records. Objects that link the same library have equal ones.
 struct SameRecord {
   size_t operator()(const MappingRecord *record) const {
     return combine(combine(mix(record->name_hash), record->function_hash), record->files_key);
@@ -59,7 +59,7 @@ struct SameRecord {
   }
 };
 
-// What identifies a function: other objects may have it, compiled in another unit.
+// Identifies a function, which other objects may have from another unit.
 struct FunctionKey {
   std::string_view name;
   std::vector<std::string_view> files;
@@ -137,7 +137,7 @@ private:
                        "has counters without names, and no object has their names", from.path);
   }
 
-  // What says which objects an image belongs to: its build ids, and ReadProfile::object.
+  // Tells which objects an image belongs to, by its build ids and ReadProfile::object.
   using Owner = std::pair<std::vector<std::string>, const CoverageObject *>;
   static bool belongs(const Owner &owner, const CoverageObject &object) {
     const std::vector<std::string> &ids = owner.first;

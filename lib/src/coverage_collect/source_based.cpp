@@ -53,9 +53,9 @@ public:
         continue;
       }
       const auto [at, added] =
-          images_.try_emplace({more.profile.version, image.build_ids}, Image{more.path, {}, {}});
+          images_.try_emplace({more.profile.version, image.build_ids}, Image{more.path, {}});
       for (llvm::CounterRecord &record : image.records)
-        at->second.add(std::move(record));
+        at->second.counters.add(std::move(record));
     }
   }
 
@@ -63,7 +63,7 @@ public:
     for (auto &[key, image] : images_) {
       profiles_.push_back({{key.first, false, {}, {}}, image.path});
       profiles_.back().profile.images.emplace_back().build_ids = key.second;
-      profiles_.back().profile.images.back().records = std::move(image.records);
+      profiles_.back().profile.images.back().records = image.counters.take();
     }
     return std::move(profiles_);
   }
@@ -71,17 +71,7 @@ public:
 private:
   struct Image {
     std::string path; // of its first profile
-    std::vector<llvm::CounterRecord> records;
-    std::map<std::pair<uint64_t, uint64_t>, size_t> known; // by the hashes: the index in `records`
-
-    void add(llvm::CounterRecord record) {
-      const auto [at, added] =
-          known.try_emplace({record.name_hash, record.function_hash}, records.size());
-      if (added)
-        records.push_back(std::move(record));
-      else
-        llvm::add_counters(records[at->second], record);
-    }
+    llvm::CounterPool counters;
   };
 
   std::vector<llvm::ReadProfile> profiles_;

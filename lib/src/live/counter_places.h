@@ -14,6 +14,7 @@ namespace tally::live {
 
 struct AddressRange {
   uint64_t low = 0, high = 0; // half-open
+  uint64_t size() const { return high - low; }
   bool contains(uint64_t address, uint64_t size) const {
     return address >= low && address < high && size <= high - address;
   }

@@ -44,16 +44,16 @@ public:
     const auto layout = llvm::record_layout(version, sizeof(uint64_t), false);
     if (!layout)
       return refused(ErrorCode::unsupported, "is a program for the optimizer");
-    const uint64_t data_size = size_of(places.source_data),
-                   counter_bytes = size_of(places.source_counters),
-                   names_size = size_of(places.source_names);
+    const uint64_t data_size = places.source_data.size(),
+                   counter_bytes = places.source_counters.size(),
+                   names_size = places.source_names.size();
     if (data_size % layout->size() != 0 || counter_bytes % 8 != 0 || data_size > most_dumped ||
         counter_bytes > most_dumped || names_size > most_dumped ||
-        size_of(places.source_bitmaps) > most_dumped)
+        places.source_bitmaps.size() > most_dumped)
       return refused(ErrorCode::unsupported, "its sections of counters have unknown sizes");
     TALLY_TRY(data, bytes(places.source_data.low, data_size));
     TALLY_TRY(counters, bytes(places.source_counters.low, counter_bytes));
-    TALLY_TRY(bitmaps, bytes(places.source_bitmaps.low, size_of(places.source_bitmaps)));
+    TALLY_TRY(bitmaps, bytes(places.source_bitmaps.low, places.source_bitmaps.size()));
     TALLY_TRY(names, bytes(places.source_names.low, names_size));
     put(0xff6c70726f667281); // "\xfflprofr\x81"
     put(version);
@@ -86,7 +86,6 @@ public:
   }
 
 private:
-  static uint64_t size_of(const AddressRange &range) { return range.high - range.low; }
   tl::unexpected<Error> refused(ErrorCode code, std::string why) const {
     return fail(code, std::move(why), module_.key.path);
   }

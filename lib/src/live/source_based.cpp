@@ -9,7 +9,6 @@
 #include "formats/llvm/profile_version.h"
 #include "live/counter_code.h"
 #include "live/module_reader.h"
-#include "symbolize/module_file.h"
 #include "symbolize/producer.h"
 
 namespace tally::live {
@@ -19,8 +18,6 @@ namespace {
 constexpr uint64_t most_section_bytes = uint64_t{1} << 32;
 constexpr uint32_t any_number = UINT32_MAX / 2;   // of calls that have not returned
 constexpr uint64_t most_code = uint64_t{1} << 20; // of a function, in bytes
-
-uint64_t size_of(const AddressRange &range) { return range.high - range.low; }
 
 AddressRange moved(const AddressRange &range, uint64_t bias) {
   return {range.low + bias, range.high + bias};
@@ -44,20 +41,20 @@ void subtract(llvm::CounterRecord &record, const llvm::CounterRecord &before, bo
     record.open.at_least |= has_bytes && before.counts[i] > 0;
     record.counts[i] -= std::min(record.counts[i], before.counts[i]);
   }
-  for (size_t i = 0; i < std::min(record.bitmap.size(), before.bitmap.size()); ++i)
-    record.bitmap[i] = static_cast<char>(record.bitmap[i] & ~before.bitmap[i]);
+}
+
+llvm::CounterSections sections_of(const SourceBasedModule &module, std::string_view counters,
+                                  std::string_view bitmaps) {
+  return {counters, bitmaps, module.counters_delta, module.bitmaps_delta, module.is_relative};
 }
 
 std::vector<llvm::CounterRecord> records_of(const SourceBasedModule &module,
                                             const CounterSnapshot &snapshot) {
-  llvm::CounterSections sections;
-  sections.counters = snapshot.bytes_of(module.counters);
-  sections.bitmaps = snapshot.bytes_of(module.bitmaps);
-  sections.counters_delta = module.counters_delta;
-  sections.bitmaps_delta = module.bitmaps_delta;
-  sections.is_relative = module.is_relative;
   // add_source_based() has read them once.
-  return llvm::read_records(module.data, module.records, sections, "", 0)
+  return llvm::read_records(module.data, module.records,
+                            sections_of(module, snapshot.bytes_of(module.counters),
+                                        snapshot.bytes_of(module.bitmaps)),
+                            "", 0)
       .value_or(std::vector<llvm::CounterRecord>());
 }
 
@@ -84,12 +81,12 @@ void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_
   if (!records)
     return refused(fmt::format("its counters have version {}, which is not known",
                                version & llvm::version_bits));
-  const uint64_t data_size = size_of(places.source_data);
+  const uint64_t data_size = places.source_data.size();
   // The last record of a 32-bit program may end without padding.
   const uint64_t padding = (records->size() - data_size % records->size()) % records->size();
   if (padding > sizeof(uint32_t) || data_size > most_section_bytes ||
-      size_of(places.source_counters) > most_section_bytes ||
-      size_of(places.source_bitmaps) > most_section_bytes)
+      places.source_counters.size() > most_section_bytes ||
+      places.source_bitmaps.size() > most_section_bytes)
     return refused("its sections of counters have unknown sizes");
   if (is_relocated(reader, module))
     return refused("its counters are in a mapped file (-runtime-counter-relocation)");
@@ -107,11 +104,9 @@ void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_
     return refused("its counters cannot be read");
   out.data = std::string(bytes->take(data_size)) + std::string(padding, '\0');
   // The counters may be anything here; whether the records fit to them is known once.
-  const std::string counters(size_of(out.counters), '\0'), bitmaps(size_of(out.bitmaps), '\0');
-  if (const auto read = llvm::read_records(
-          out.data, out.records,
-          {counters, bitmaps, out.counters_delta, out.bitmaps_delta, out.is_relative},
-          module.key.path, 0);
+  const std::string counters(out.counters.size(), '\0'), bitmaps(out.bitmaps.size(), '\0');
+  if (const auto read = llvm::read_records(out.data, out.records,
+                                           sections_of(out, counters, bitmaps), module.key.path, 0);
       !read)
     return refused(read.error().message);
   layout.source_based.push_back(std::move(out));
@@ -143,6 +138,8 @@ SourceBasedProgram::SourceBasedProgram(const CounterLayout &layout,
     auto read = files.main.empty() ? std::vector<llvm::CoverageObject>()
                                    : llvm::CoverageObject::read(files.main, diagnostics);
     object_of_.emplace_back();
+    finders_.emplace_back(counted);
+    files_.push_back(symbolize::find_files(module.key, {"/usr/lib/debug"}, findings_));
     if (read.size() != 1) {
       if (!files.main.empty())
         diagnostics.add(Severity::warning,
@@ -216,7 +213,7 @@ SourceBasedProgram::open_functions(std::span<const StoppedThread> threads, Memor
         auto at = codes_.find(pc);
         Code unknown; // memory that a debugger has to report is asked for again
         if (at == codes_.end()) {
-          Code code = code_at(counted, pc, memory);
+          Code code = code_at(i, pc, memory);
           if (code.is_known)
             at = codes_.emplace(pc, std::move(code)).first;
           else
@@ -252,43 +249,29 @@ void SourceBasedProgram::add_open(const Code &code, bool is_innermost, Open &ope
     open[code.next->first].next.push_back(code.next->second);
 }
 
-namespace {
+CounterFinder::CounterFinder(const SourceBasedModule &counted)
+    : width_(counted.records.has_byte_counters ? 1 : sizeof(uint64_t)),
+      end_(counted.counters.high) {
+  const std::vector<uint64_t> begins =
+      llvm::counter_offsets(counted.data, counted.records, sections_of(counted, {}, {}));
+  for (size_t k = 0; k < begins.size(); ++k)
+    in_order_.emplace_back(counted.counters.low + begins[k], k);
+  std::ranges::sort(in_order_);
+}
 
-// Tells the counters of a module by their addresses.
-class CounterFinder {
-public:
-  explicit CounterFinder(const SourceBasedModule &counted)
-      : width_(counted.records.has_byte_counters ? 1 : sizeof(uint64_t)),
-        end_(counted.counters.high) {
-    const std::vector<uint64_t> begins = llvm::counter_offsets(
-        counted.data, counted.records,
-        {{}, {}, counted.counters_delta, counted.bitmaps_delta, counted.is_relative});
-    for (size_t k = 0; k < begins.size(); ++k)
-      in_order_.emplace_back(counted.counters.low + begins[k], k);
-    std::ranges::sort(in_order_);
-  }
+std::optional<std::pair<size_t, uint32_t>> CounterFinder::at(uint64_t address) const {
+  auto next = std::ranges::upper_bound(in_order_, std::pair(address, SIZE_MAX));
+  if (next == in_order_.begin() || address >= end_)
+    return std::nullopt;
+  --next;
+  const uint64_t offset = address - next->first;
+  if (offset % width_ != 0)
+    return std::nullopt;
+  return std::pair(next->second, static_cast<uint32_t>(offset / width_));
+}
 
-  // Returns the record, and the number of its counter, at an address.
-  std::optional<std::pair<size_t, uint32_t>> at(uint64_t address) const {
-    auto next = std::ranges::upper_bound(in_order_, std::pair(address, SIZE_MAX));
-    if (next == in_order_.begin() || address >= end_)
-      return std::nullopt;
-    --next;
-    const uint64_t offset = address - next->first;
-    if (offset % width_ != 0)
-      return std::nullopt;
-    return std::pair(next->second, static_cast<uint32_t>(offset / width_));
-  }
-
-private:
-  uint64_t width_, end_;
-  std::vector<std::pair<uint64_t, size_t>> in_order_; // where the counters of a record begin
-};
-
-} // namespace
-
-SourceBasedProgram::Code SourceBasedProgram::code_at(const SourceBasedModule &counted, uint64_t pc,
-                                                     Memory &memory) {
+SourceBasedProgram::Code SourceBasedProgram::code_at(size_t index, uint64_t pc, Memory &memory) {
+  const SourceBasedModule &counted = layout_.source_based[index];
   const LoadedModule &module = modules_[counted.module];
   const ModuleId id = module_ids_[counted.module];
   const uint64_t address = pc - module.bias;
@@ -301,11 +284,10 @@ SourceBasedProgram::Code SourceBasedProgram::code_at(const SourceBasedModule &co
   if (frame != frames.end())
     out.frame =
         SourceBasedFrame{std::string(frame->function), std::string(frame->file), frame->line};
-  out.is_optimized = symbolize::may_be_optimized(
-      symbolize::find_files(module.key, {"/usr/lib/debug"}, findings_), address);
+  out.is_optimized = symbolize::may_be_optimized(files_[index], address);
   if (!module.places.x86_64 || frames.empty())
     return out;
-  const CounterFinder finder(counted);
+  const CounterFinder &finder = finders_[index];
   const std::vector<InstructionRange> code = symbolizer_->code_of(id, address, frames.size() - 1);
   for (const InstructionRange &range : code) {
     std::vector<std::byte> bytes(std::min(range.end - range.start, most_code));

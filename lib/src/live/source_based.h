@@ -17,6 +17,7 @@
 #include "live/counter_layout.h"
 #include "live/counter_snapshot.h"
 #include "live/open_functions.h"
+#include "symbolize/module_file.h"
 
 namespace tally::live {
 
@@ -33,6 +34,18 @@ bool source_based_reset(const CounterLayout &layout, const CounterSnapshot &now,
 struct SourceBasedFrame {
   std::string function, file;
   uint32_t line = 0;
+};
+
+// Tells the counters of a module by their addresses.
+class CounterFinder {
+public:
+  explicit CounterFinder(const SourceBasedModule &counted);
+  // Returns the record, and the number of its counter, at an address.
+  std::optional<std::pair<size_t, uint32_t>> at(uint64_t address) const;
+
+private:
+  uint64_t width_, end_;
+  std::vector<std::pair<uint64_t, size_t>> in_order_; // where the counters of a record begin
 };
 
 // The counters of a program, and the mappings of its modules, which are read once.
@@ -63,13 +76,16 @@ private:
     std::optional<std::pair<size_t, uint32_t>> next; // the record and counter updated right here
   };
   std::vector<Open> open_functions(std::span<const StoppedThread> threads, Memory &memory);
-  Code code_at(const SourceBasedModule &counted, uint64_t pc, Memory &memory);
+  Code code_at(size_t index, uint64_t pc, Memory &memory); // `index` is that of its module
   static void add_open(const Code &code, bool is_innermost, Open &open);
 
   const CounterLayout &layout_;
   std::span<const LoadedModule> modules_;
   std::shared_ptr<const std::vector<llvm::CoverageObject>> objects_;
-  std::vector<std::optional<size_t>> object_of_; // by module of the layout: of objects_
+  // By module of the layout.
+  std::vector<std::optional<size_t>> object_of_; // of objects_
+  std::vector<CounterFinder> finders_;
+  std::vector<symbolize::ModuleFiles> files_;
   std::unique_ptr<Symbolizer> symbolizer_;
   Diagnostics findings_; // of the symbolizer
   std::vector<ModuleId> module_ids_;

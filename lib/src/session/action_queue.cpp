@@ -55,4 +55,13 @@ bool ActionQueue::cancel() {
   return give_up();
 }
 
+void ActionQueue::push_about(Request request, std::string location) {
+  push(std::move(request),
+       [location = std::move(location)](std::string_view answer) -> Result<Reply> {
+         if (answer.empty())
+           return Reply{};
+         return fail(ErrorCode::not_found, std::string(answer), location);
+       });
+}
+
 } // namespace tally

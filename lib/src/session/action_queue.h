@@ -30,6 +30,8 @@ public:
   void begin_command() { in_command_ = true; }
   void begin_event() { in_command_ = false; }
   void push(Request request, Then then = nullptr);
+  // Pushes a request about a location, whose error names the location.
+  void push_about(Request request, std::string location);
   void push(RequestKind kind) { push(Request{kind, {}, {}}); }
   // Replaces the continuation of the newest action. There must be one.
   void replace_newest_then(Then then) { waiting_.back().then = std::move(then); }

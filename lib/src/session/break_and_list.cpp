@@ -64,12 +64,7 @@ Result<Reply> show_row(ProfileGroup &group, const ParsedCommand &command, Reques
       words[0].empty() ? words[1] : fmt::format("{}:{}", words[0], words[1]);
   Request request{kind, {}, {}};
   request.words = std::move(words);
-  group.front.actions.push(std::move(request),
-                           [location](std::string_view answer) -> Result<Reply> {
-                             if (answer.empty())
-                               return Reply{};
-                             return fail(ErrorCode::not_found, std::string(answer), location);
-                           });
+  group.front.actions.push_about(std::move(request), location);
   return Reply{};
 }
 

@@ -52,15 +52,9 @@ Result<Reply> list_source(CoverageGroup &group, const std::string &source, const
   if (!can_be_passed(file))
     return fail(ErrorCode::unsupported,
                 "the name of the source file cannot be passed to the debugger", source);
-  const std::string location = fmt::format("{}:{}", file, line);
   Request request{RequestKind::list_source, {}, {}};
   request.words = {file, fmt::format("{}", line)};
-  group.front.actions.push(std::move(request),
-                           [location](std::string_view answer) -> Result<Reply> {
-                             if (answer.empty())
-                               return Reply{};
-                             return fail(ErrorCode::not_found, std::string(answer), location);
-                           });
+  group.front.actions.push_about(std::move(request), fmt::format("{}:{}", file, line));
   return Reply{};
 }
 

@@ -101,7 +101,7 @@ Result<Reply> status_of(const CoverageGroup &group, const live::LiveProgram &pro
   size_t source_based = 0; // functions
   for (const live::SourceBasedModule &module : layout.source_based) {
     modules.insert(module.module);
-    counters += (module.counters.high - module.counters.low) / 8;
+    counters += module.counters.size() / 8;
     source_based += module.data.size() / module.records.size();
   }
   const auto yes_or = [](const auto &mark) { return mark ? "yes" : "no"; };
