@@ -30,7 +30,8 @@ class LiveTest(ProfileCase):
         now = re.findall(r"(?m)^now: \d+% (?:seventy|thirty), \d+% ", done.stdout)
         self.assertEqual(len(now), len(totals), done.stdout)
         self.assertNotIn("\x1b", done.stdout)
-        self.assertGreater(self.report(path)["totals"][0], totals[-1])
+        # On a busy machine, the last table may be shown after the program's last tick.
+        self.assertGreaterEqual(self.report(path)["totals"][0], totals[-1])
 
     def test_a_terminal_and_ctrl_c(self) -> None:
         path = self.path("out.pb.gz")

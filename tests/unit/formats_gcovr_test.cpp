@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -172,6 +174,28 @@ TEST(Gcovr, WritesTheKeysOfEachVersion) {
   EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(unknown.error().message, "unknown version '9' of gcovr's JSON (there are: 0.1, 0.2, "
                                      "0.3, 0.5, 0.6, 0.10, 0.11, 0.14)");
+}
+
+// Clang's MC/DC follows GCC's conditions, with one outcome of each term for both.
+TEST(Gcovr, WritesMcdcAsConditions) {
+  Coverage all = full();
+  FileCoverage &a = all.files[1];
+  for (LineCoverage &line : a.lines)
+    line.first_decision = line.last_decision = 1;
+  a.lines[0].first_decision = 0;
+  a.decisions = {{3, 0b101, 0}};
+  const Written out = written(all, {.gcovr_version = "0.14"});
+  EXPECT_EQ(nlohmann::json::parse(out.bytes)["files"][1]["lines"][0]["conditions"][1].dump(),
+            R"({"conditionno":1,"count":6,"covered":4,"not_covered_false":[1],)"
+            R"("not_covered_true":[1]})");
+  const auto lost = [&](const char *version) {
+    return written(all, {.gcovr_version = version}).lost;
+  };
+  EXPECT_EQ(lost("0.14")[0], "the kind of MC/DC (both outcomes of a term are written alike)");
+  a.conditions.clear();
+  for (LineCoverage &line : a.lines)
+    line.first_condition = line.last_condition = 0;
+  EXPECT_TRUE(std::ranges::count(lost("0.6"), "conditions (this version of the layout has none)"));
 }
 
 TEST(Gcovr, ReportsWhatTheLayoutCannotHold) {

@@ -80,19 +80,48 @@ void expect_line(const pugi::xml_node &node, const FileCoverage &file, const Lin
   const auto branches = file.branches_of(line);
   EXPECT_EQ(text(node, "branch"), branches.empty() ? "false" : "true");
   EXPECT_EQ(node.attribute("condition-coverage").empty(), branches.empty());
-  EXPECT_EQ(children(node), branches.empty() ? 0u : 1u);
-  if (branches.empty())
-    return;
-  const std::string percent = std::to_string(100 * taken(branches) / branches.size()) + "%";
-  EXPECT_EQ(text(node, "condition-coverage"), percent + " (" + std::to_string(taken(branches)) +
-                                                  "/" + std::to_string(branches.size()) + ")");
-  EXPECT_EQ(text(node.child("conditions").child("condition"), "coverage"), percent);
+  std::vector<std::string> expected;
+  const auto add = [&](const char *type, uint64_t part, uint64_t whole) {
+    expected.push_back(std::to_string(expected.size()) + " " + type + " " +
+                       std::to_string(100 * part / whole) + "%");
+  };
+  if (!branches.empty()) {
+    add("jump", taken(branches), branches.size());
+    EXPECT_EQ(text(node, "condition-coverage"), expected[0].substr(7) + " (" +
+                                                    std::to_string(taken(branches)) + "/" +
+                                                    std::to_string(branches.size()) + ")");
+  }
+  for (const ConditionCoverage &each : file.conditions_of(line))
+    add("mcdc", each.covered(), each.outcomes());
+  for (const McdcCoverage &each : file.decisions_of(line))
+    if (each.conditions() > 0)
+      add("mcdc", each.conditions_covered(), each.conditions());
+  std::vector<std::string> found;
+  for (const pugi::xml_node condition : node.child("conditions"))
+    found.push_back(text(condition, "number") + " " + text(condition, "type") + " " +
+                    text(condition, "coverage"));
+  EXPECT_EQ(found, expected);
+}
+
+// Adds Clang's MC/DC to some lines; some of its conditions are constant, in some decisions all.
+void add_decisions(Random &random, Coverage &coverage) {
+  for (FileCoverage &file : coverage.files)
+    for (LineCoverage &line : file.lines) {
+      line.first_decision = static_cast<uint32_t>(file.decisions.size());
+      if (pick(random, 3) == 0) {
+        const uint64_t folded = pick(random, 8);
+        file.decisions.push_back({3, pick(random, 8) & ~folded, folded});
+      }
+      line.last_decision = static_cast<uint32_t>(file.decisions.size());
+    }
 }
 
 TEST(Cobertura, HoldsTheNumbersOfTheModel) {
   Random random(3);
   for (int round = 0; round < rounds(200); ++round) {
-    const Coverage coverage = random_coverage(random, {.negative = round % 2 == 0});
+    Coverage coverage = random_coverage(random, {.negative = round % 2 == 0});
+    if (round % 3 == 0)
+      add_decisions(random, coverage);
     const Written xml = written(coverage, "cobertura", below("/r"));
     ASSERT_EQ(written(coverage, "cobertura", below("/r")).bytes, xml.bytes);
     const pugi::xml_document document = parsed(xml);
@@ -164,6 +193,7 @@ TEST(Cobertura, HoldsTheNumbersOfTheModel) {
     }
     EXPECT_EQ(files, coverage.files.size());
     EXPECT_EQ(says(xml, "the terms of conditions"), totals.outcomes > 0);
+    EXPECT_EQ(says(xml, "the terms of MC/DC"), totals.mcdc > 0);
     EXPECT_EQ(says(xml, "the counts of branches"), totals.branches > 0);
   }
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <tally/coverage.h>
 #include <tally/result.h>
 
 #include "support/demangle.h"
@@ -75,6 +76,11 @@ inline std::string beyond_the_end(uint32_t line, size_t lines) {
 inline CoverageFinding no_line_0() { return {"line 0 does not exist and is left out", "line 0"}; }
 inline CoverageFinding end_before_begin() {
   return {"a function ends before it begins; its end is left out", "ends of functions"};
+}
+
+// Clang's MC/DC has one outcome for a term, and most formats have two.
+inline ConditionCoverage as_condition(const McdcCoverage &decision) {
+  return {decision.terms, decision.covered, decision.covered};
 }
 
 constexpr uint32_t most_terms = 64; // maximum of ConditionCoverage::terms

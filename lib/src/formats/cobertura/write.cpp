@@ -44,6 +44,14 @@ Signature signature_of(std::string name) {
   return {std::move(name), ""};
 }
 
+// What a `condition` element states of a line.
+struct Share {
+  std::string_view type;
+  uint64_t part, whole;
+
+  std::string percent() const { return fmt::format("{}%", part * 100 / whole); }
+};
+
 class Writer {
 public:
   explicit Writer(const WriteOptions &options)
@@ -75,9 +83,9 @@ public:
     if (totals.branches > 0)
       out.lost.push_back("the counts of branches (the number of branches taken is written)");
     if (totals.outcomes > 0)
-      out.lost.push_back("the terms of conditions");
+      out.lost.push_back("the terms of conditions (the share that was covered is written)");
     if (totals.mcdc > 0)
-      out.lost.push_back("MC/DC");
+      out.lost.push_back("the terms of MC/DC (the share that was covered is written)");
     if (!coverage.tests.empty())
       out.lost.push_back("the coverage of each test");
     if (demangled_)
@@ -127,7 +135,7 @@ private:
     add_methods(node.append_child("methods"), file);
     pugi::xml_node lines = node.append_child("lines");
     for (const LineCoverage &line : file.lines)
-      add_line(lines, line.line, line.count, file.branches_of(line));
+      add_line(lines, file, line);
   }
 
   // Writes the methods of a file. The first line of a method is the line in which it begins. Its
@@ -145,21 +153,24 @@ private:
 
   void add_method(pugi::xml_node to, const FileCoverage &file, const FunctionCoverage &function,
                   std::span<const LineCoverage *const> lines) {
-    std::span<const BranchCoverage> first_branches;
+    LineCoverage first;
     if (!lines.empty() && lines.front()->line == function.start_line) {
-      first_branches = file.branches_of(*lines.front());
+      first = *lines.front();
       lines = lines.subspan(1);
     }
+    first.line = function.start_line;
+    first.count = function.count;
     CoverageTotals totals;
-    const auto count = [&](int64_t executed, std::span<const BranchCoverage> branches) {
+    const auto count = [&](const LineCoverage &line) {
+      const auto branches = file.branches_of(line);
       ++totals.lines;
-      totals.lines_executed += executed != 0;
+      totals.lines_executed += line.count != 0;
       totals.branches += branches.size();
       totals.branches_taken += taken(branches);
     };
-    count(function.count, first_branches);
+    count(first);
     for (const LineCoverage *line : lines)
-      count(line->count, file.branches_of(*line));
+      count(*line);
 
     pugi::xml_node method = to.append_child("method");
     const std::string for_people = demangled(function.name);
@@ -171,9 +182,9 @@ private:
     put_rates(method, totals);
     xml_.put(method, "complexity", 0);
     pugi::xml_node node = method.append_child("lines");
-    add_line(node, function.start_line, function.count, first_branches);
+    add_line(node, file, first);
     for (const LineCoverage *line : lines)
-      add_line(node, line->line, line->count, file.branches_of(*line));
+      add_line(node, file, *line);
   }
 
   static uint64_t taken(std::span<const BranchCoverage> branches) {
@@ -181,22 +192,33 @@ private:
         branches, [](const BranchCoverage &branch) { return branch.count != 0; }));
   }
 
-  void add_line(pugi::xml_node to, uint32_t number, int64_t count,
-                std::span<const BranchCoverage> branches) {
+  void add_line(pugi::xml_node to, const FileCoverage &file, const LineCoverage &row) {
     pugi::xml_node line = to.append_child("line");
-    xml_.put(line, "number", number);
-    xml_.put(line, "hits", times_run(count));
-    negative_ |= count < 0;
+    xml_.put(line, "number", row.line);
+    xml_.put(line, "hits", times_run(row.count));
+    negative_ |= row.count < 0;
+    const auto branches = file.branches_of(row);
     xml_.put(line, "branch", branches.empty() ? "false" : "true");
-    if (branches.empty())
+    std::vector<Share> shares;
+    if (!branches.empty()) {
+      shares.push_back({"jump", taken(branches), branches.size()});
+      xml_.put(line, "condition-coverage",
+               fmt::format("{} ({}/{})", shares[0].percent(), shares[0].part, shares[0].whole));
+    }
+    for (const ConditionCoverage &each : file.conditions_of(row))
+      shares.push_back({"mcdc", each.covered(), each.outcomes()});
+    for (const McdcCoverage &each : file.decisions_of(row))
+      shares.push_back({"mcdc", each.conditions_covered(), each.conditions()});
+    std::erase_if(shares, [](const Share &each) { return each.whole == 0; });
+    if (shares.empty())
       return;
-    const std::string percent = fmt::format("{}%", taken(branches) * 100 / branches.size());
-    xml_.put(line, "condition-coverage",
-             fmt::format("{} ({}/{})", percent, taken(branches), branches.size()));
-    pugi::xml_node condition = line.append_child("conditions").append_child("condition");
-    xml_.put(condition, "number", 0);
-    xml_.put(condition, "type", "jump");
-    xml_.put(condition, "coverage", percent);
+    pugi::xml_node conditions = line.append_child("conditions");
+    for (size_t i = 0; i < shares.size(); ++i) {
+      pugi::xml_node condition = conditions.append_child("condition");
+      xml_.put(condition, "number", i);
+      xml_.put(condition, "type", shares[i].type);
+      xml_.put(condition, "coverage", shares[i].percent());
+    }
   }
 
   const WriteOptions &options_;

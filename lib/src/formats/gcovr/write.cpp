@@ -35,7 +35,7 @@ struct Lost {
         "the separate start lines of functions with the same name (their sum is written)");
     add(ends, "the last lines of functions (this version of the layout has none)");
     add(conditions, "conditions (this version of the layout has none)");
-    add(decisions, "MC/DC");
+    add(decisions, "the kind of MC/DC (both outcomes of a term are written alike)");
     add(no_line, "lines without a line number");
     add(negative, negative_counts_lost);
     add(text, "names and paths that are empty or not valid UTF-8 (changed)");
@@ -151,13 +151,17 @@ void Writer::line(const FileCoverage &file, const LineCoverage &line) {
   to_.put(", \"branches\": [");
   branches(file.branches_of(line));
   to_.put(']');
-  if (const auto rows = file.conditions_of(line); !rows.empty()) {
-    if (since(Version::v0_10))
-      conditions(rows);
-    else
-      lost_.conditions = true;
+  const auto decisions = file.decisions_of(line);
+  const auto rows = file.conditions_of(line);
+  if (!since(Version::v0_10)) {
+    lost_.conditions |= !rows.empty() || !decisions.empty();
+  } else if (!rows.empty() || !decisions.empty()) {
+    std::vector<ConditionCoverage> all(rows.begin(), rows.end());
+    for (const McdcCoverage &each : decisions)
+      all.push_back(as_condition(each));
+    conditions(all);
+    lost_.decisions |= !decisions.empty();
   }
-  lost_.decisions |= line.last_decision > line.first_decision;
   if (!since(Version::v0_5))
     to_.put(", \"gcovr/noncode\": false");
   if (version_ == Version::v0_3)

@@ -164,17 +164,16 @@ void Writer::branches(const FileCoverage &file) {
 std::map<uint32_t, ConditionCoverage> conditions_by_terms(const FileCoverage &file,
                                                           const LineCoverage &line) {
   std::map<uint32_t, ConditionCoverage> out;
-  const auto add = [&](uint32_t terms, uint64_t when_true, uint64_t when_false) {
-    ConditionCoverage &condition = out[terms];
-    condition.terms = terms;
-    condition.when_true |= when_true;
-    condition.when_false |= when_false;
+  const auto add = [&](const ConditionCoverage &more) {
+    ConditionCoverage &condition = out[more.terms];
+    condition.terms = more.terms;
+    condition.when_true |= more.when_true;
+    condition.when_false |= more.when_false;
   };
   for (const ConditionCoverage &each : file.conditions_of(line))
-    add(each.terms, each.when_true, each.when_false);
-  // Clang's MC/DC has one outcome for a term, and lcov has two.
+    add(each);
   for (const McdcCoverage &each : file.decisions_of(line))
-    add(each.terms, each.covered, each.covered);
+    add(as_condition(each));
   return out;
 }
 
