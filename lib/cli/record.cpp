@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -36,6 +37,7 @@
 #include "report/value_text.h"
 #include "session/sampling_remarks.h"
 #include "session/start_options.h"
+#include "stacks/truncation_mark.h"
 #include "support/text.h"
 
 namespace tally::cli {
@@ -173,10 +175,14 @@ std::string path_of_program(const std::string &name) {
 }
 
 // Returns the agent's sampler for a program that is about to be started.
-Result<std::unique_ptr<AgentSampler>> agent_for(const std::string &program,
+Result<std::unique_ptr<AgentSampler>> agent_for(const ParsedCommand &given,
                                                 const SamplerOptions &sampling) {
+  const std::string &program = given.arguments[0];
   if (!sampling.events.empty() || sampling.waits)
     return fail(ErrorCode::unsupported, std::string(samples_the_clock_only), "--backend agent");
+  if (given.has("children"))
+    return fail(ErrorCode::unsupported, "the agent samples only the program's own process",
+                "--children");
   if (const std::string path = path_of_program(program); !path.empty())
     if (std::string why = why_agent_cannot_load(path); !why.empty())
       return fail(ErrorCode::unsupported, "the agent cannot sample it: " + std::move(why));
@@ -189,10 +195,16 @@ std::string ending(int status) {
   return fmt::format("exited, status {}", WEXITSTATUS(status));
 }
 
+uint64_t ns_of(const timeval &time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(time.tv_usec) * 1000;
+}
+
 // Waits until the program ends or the user interrupts the recording. Returns what ended it. Calls
 // `each_second` about once a second, unless it is empty.
+// Sets `used_ns` to the CPU time of our own program and of the processes that it waited for.
 std::string wait_for(pid_t pid, bool ours, const EndSignals &signals,
-                     const std::function<void()> &each_second) {
+                     const std::function<void()> &each_second, uint64_t &used_ns) {
   using Clock = std::chrono::steady_clock;
   auto due = Clock::now() + std::chrono::seconds(1);
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
@@ -220,11 +232,13 @@ std::string wait_for(pid_t pid, bool ours, const EndSignals &signals,
       continue;
     if (ours) {
       int status = 0;
-      const pid_t ended = ::waitpid(pid, &status, WNOHANG);
+      rusage usage{};
+      const pid_t ended = ::wait4(pid, &status, WNOHANG, &usage);
       if (ended == 0)
         continue;
       if (ended == pid)
         end = ending(status);
+      used_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
       break;
     }
     if (process >= 0 || ::kill(pid, 0) != 0)
@@ -297,7 +311,7 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
         (code != ErrorCode::permission && code != ErrorCode::unsupported))
       return fail(std::move(perf.error()));
     sampling.enable_on_exec = false;
-    auto agent = agent_for(given.arguments[0], sampling);
+    auto agent = agent_for(given, sampling);
     if (!agent) {
       Error both = std::move(perf.error());
       both.message += fmt::format("; nor can the agent be used: {}", agent.error().text());
@@ -308,7 +322,7 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
     started.agent = agent->get();
     started.sampler = std::move(*agent);
   } else {
-    TALLY_TRY(agent, agent_for(given.arguments[0], sampling));
+    TALLY_TRY(agent, agent_for(given, sampling));
     started.agent = agent.get();
     started.sampler = std::move(agent);
   }
@@ -328,12 +342,31 @@ std::string why_none(const SamplerStatus &status, const AgentFacts &facts,
     return fmt::format("{} lost, and none was kept{}{}",
                        counted(status.lost, "ticks") + (status.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
+  const bool alone = status.processes == 0;
   if (!events.empty())
-    return fmt::format("the kernel counted {} (of processes that it forks none)",
-                       counts_text(events, status.counted));
-  return "the program itself used hardly any CPU time (processes that it forks are not sampled), "
-         "or "
-         "the frequency is too low for it";
+    return fmt::format("the kernel counted {}{}", counts_text(events, status.counted),
+                       alone ? " (of processes that it forks none)" : "");
+  return fmt::format("the program{} used hardly any CPU time{}, or the frequency is too low for it",
+                     alone ? " itself" : "",
+                     alone ? " (processes that it forks are not sampled)" : "");
+}
+
+// Adds CPU time of which no process and no stack is known.
+Result<StackProfile> with_unsampled(StackProfile profile, uint64_t cpu_ns) {
+  const uint64_t unit_ns = profile.period_ns != 0 ? profile.period_ns : 1; // ticks or nanoseconds
+  const auto amount = static_cast<int64_t>(cpu_ns / unit_ns);
+  if (amount == 0)
+    return profile;
+  std::vector<int64_t> values(profile.value_types().size());
+  values[0] = amount;
+  StackProfileBuilder builder(std::move(profile));
+  const StringId name = builder.intern(truncation_name(unsampled_mark));
+  const SourceLine line{builder.add_function({name, {}, {}, {}, 0}), {}, 0};
+  builder.add_sample(
+      builder.push(none<StackId>,
+                   builder.add_location(none<MappingId>, unsampled_mark, std::span(&line, 1))),
+      none<ThreadId>, none<PartId>, values);
+  return builder.finish();
 }
 
 void say_facts(const AgentFacts &facts) {
@@ -369,6 +402,9 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
     return output.empty() ? default_file_name(*format, std::to_string(process)) : output;
   };
   TALLY_CHECK(check_output(path_for(pid)));
+  if (output.ends_with(".png") && path_of_program("dot").empty())
+    return fail(ErrorCode::invalid_argument, "is drawn by Graphviz, which is not installed",
+                output);
   if (given.has("live") && output == "-")
     return fail(ErrorCode::invalid_argument, "writes to standard output, as -o - does", "--live");
   if (pid != 0 && is_kernel_thread(pid))
@@ -381,6 +417,9 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   sampling.waits = given.value("clock") == "wall";
   TALLY_TRY(events, sampled_events(given, sampling.waits));
   sampling.events = events;
+  if (given.has("children") && given.has("no-children"))
+    return fail(ErrorCode::invalid_argument, "excludes --children", "--no-children");
+  sampling.children = !given.has("no-children");
   sampling.stacks = *stack_mode_by_name(given.value("stacks"));
   if (sampling.stacks == StackMode::dwarf)
     sampling.unwinder = make_unwinder();
@@ -417,7 +456,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
     live.emplace(*sampler, fmt::format("process {}", pid));
     each_second = [&] { live->draw(so_far()); };
   }
-  const std::string end = wait_for(pid, ours, signals, each_second);
+  uint64_t used_ns = 0;
+  const std::string end = wait_for(pid, ours, signals, each_second, used_ns);
   live.reset();
   const uint64_t took = so_far();
   sampler->stop();
@@ -427,6 +467,13 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   sampler.reset();
   if (!command.empty())
     raw.command = raw.strings.intern(command);
+  // The kernel closes the clocks of a process before it frees the memory of the process (since
+  // Linux 6.16). For short processes, that is a tenth of their time.
+  const bool has_more = status.processes > 1 && has_clock(events) && used_ns > status.cpu_ns;
+  if (has_more) {
+    TALLY_TRY(completed, with_unsampled(std::move(raw), used_ns - status.cpu_ns));
+    raw = std::move(completed);
+  }
   if (raw.sample_count() == 0)
     return fail(ErrorCode::no_data,
                 fmt::format("{}; no samples: {}", end, why_none(status, facts, events)),
@@ -446,16 +493,21 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
         }))
       say(fmt::format("tally: not in {}: {}", format->name, what));
   const std::string counts = counts_text(events, status.counted);
-  const std::string cpu = seconds_text(status.cpu_ns) + " of CPU time";
+  const std::string cpu = seconds_text(has_more ? used_ns : status.cpu_ns) + " of CPU time";
   const bool of_clock = has_clock(events);
   std::string of_what = of_clock ? cpu : counts;
   if (of_clock && !counts.empty())
     of_what += " and " + counts;
+  if (status.processes > 1)
+    of_what += fmt::format(" of {}", counted(status.processes, "processes"));
   if (sampling.waits)
     of_what += fmt::format(", {} of {}, {} ready but not running", counted(status.waits, "waits"),
                            seconds_text(status.wait_ns), seconds_text(status.ready_ns));
   say(fmt::format("tally: {}; {} in {}, {} lost; wrote {}", end, counted(status.samples, "samples"),
                   of_what, status.lost, path));
+  if (status.processes_left > 0)
+    say(fmt::format("tally: {} more were not sampled, because there were too many",
+                    counted(status.processes_left, "processes")));
   if (const std::string remark = share_remark(status); events.empty() && !remark.empty())
     say("tally: " + remark);
   // One or two stacks, such as those of threads that begin, say little of a short run.

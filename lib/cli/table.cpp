@@ -78,7 +78,7 @@ constexpr OptionSpec event_option{.name = "event",
 constexpr std::array<OptionSpec, 3> table_specs(std::string_view limit) {
   return {event_option, limit_option(limit), json_rows_option};
 }
-constexpr std::array<OptionSpec, 2> filter_specs{thread_option, part_option};
+constexpr std::array<OptionSpec, 3> filter_specs{thread_option, process_option, part_option};
 
 constexpr ArgumentSpec one_file{"FILE", "the profile; - is standard input", check_file_name};
 constexpr std::array<ArgumentSpec, 1> file_argument{one_file};
@@ -87,10 +87,9 @@ constexpr std::array<ArgumentSpec, 1> in_argument{
 constexpr std::array<ArgumentSpec, 1> in_arguments{
     {{"IN", "the profiles; - is standard input", check_file_name}}};
 
-constexpr auto report_specs = joined(table_input_specs,
-                                     std::array{by_option(report_keys), report_sort_option,
-                                                thread_option, part_option, kernel_option},
-                                     table_specs("20"));
+constexpr auto report_specs =
+    joined(table_input_specs, std::array{by_option(report_keys), report_sort_option}, filter_specs,
+           std::array{kernel_option}, table_specs("20"));
 
 constexpr auto tree_specs =
     joined(table_input_specs, std::array{callers_option, tree_by_option}, filter_specs,
@@ -197,7 +196,7 @@ constexpr auto merge_specs =
     joined(input_specs, output_specs, std::array<OptionSpec, 1>{{names_object_option}});
 constexpr auto rewrite_specs = joined(input_specs, output_specs);
 
-constexpr std::array<OptionSpec, 10> record_specs{{
+constexpr std::array<OptionSpec, 12> record_specs{{
     help_option,
     {.name = "o",
      .values = "FILE",
@@ -216,6 +215,8 @@ constexpr std::array<OptionSpec, 10> record_specs{{
      .most = frequency_option.most},
     sampled_event_option,
     clock_option,
+    {.name = "children", .summary = "sample the processes that the program forks, too\n(default)"},
+    {.name = "no-children", .summary = "sample only the program's own process"},
     {.name = "live", .summary = "show the flat table while sampling, anew each second"},
     stacks_option,
     {.name = "backend",
@@ -419,7 +420,7 @@ std::string any_formats() {
 
 constexpr CommandSpec commands[] = {
     {"record", "[PROGRAM...]", record_specs, "sample a program or a process, and write its profile",
-     "All its threads are sampled, but no forked processes.",
+     "All its threads are sampled, and the processes that it forks.",
      "tally record -o out.folded -F 4000 -- xz -9 --keep file", record_arguments, nullptr, true},
     {"report", "FILE", report_specs, "print the flat table of a profile", "",
      "tally report out.folded --sort inclusive --limit 10", file_argument, any_formats},

@@ -11,7 +11,7 @@ from support.callgrind_rows import read_callgrind
 from support.pprof_bytes import Pprof
 from support.profiles import ProfileCase
 from support.programs import command_line
-from support.skips import run_unittests
+from support.skips import need_tools, run_unittests
 
 PROFILE = """\
 # callgrind format
@@ -224,7 +224,9 @@ class Tables(ProfilesCase):
             "tree a.folded --by thread", 2, "--by: the profile does not distinguish threads"
         )
         self.refused(
-            "tree a.folded --by function", 2, "--by: expected one of thread, part, found 'function'"
+            "tree a.folded --by function",
+            2,
+            "--by: expected one of thread, part, process, found 'function'",
         )
 
     def test_tree_of_deep_recursion(self) -> None:
@@ -325,6 +327,29 @@ class Written(ProfilesCase):
             self.path("turned.callgrind"), "rb"
         ) as two:
             self.assertEqual(one.read(), two.read())
+
+    def test_graphs(self) -> None:
+        need_tools("dot")
+        self.put("odd.folded", 'a"];b\\;"c x\x01;<y>;é 4\nlong' + "é" * 100 + " 7\n")
+        for name in ("a.callgrind", "odd.folded"):
+            self.run_in(f"convert {name} -o out.dot")
+            drawn = subprocess.run(
+                ["dot", "-Tsvg", self.path("out.dot")], capture_output=True, check=True
+            )
+            self.assertEqual(drawn.stderr, b"")
+            self.run_in(f"convert {name} -o out.png")
+            with open(self.path("out.png"), "rb") as file:
+                self.assertTrue(file.read().startswith(b"\x89PNG\r\n\x1a\n"))
+        done = subprocess.run(
+            [command_line(), "convert", self.path("a.callgrind"), "-o", self.path("no.png")],
+            env={**os.environ, "PATH": self.folder},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("a picture needs Graphviz", done.stderr)
+        self.assertFalse(os.path.exists(self.path("no.png")))
 
     def test_fractions_of_any_length(self) -> None:
         """Merges folded stacks of a tool that writes as many decimal places as a count needs."""

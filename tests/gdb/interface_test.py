@@ -169,7 +169,7 @@ class CompletionTest(GdbCase):
             "profile report --b": ["profile report --by"],
             "profile report --by ": [
                 f"profile report --by {each}"
-                for each in ("function", "line", "object", "part", "thread")
+                for each in ("function", "line", "object", "part", "process", "thread")
             ],
             "profile report --by f": ["profile report --by function"],
             "profile report --limit 5 --s": ["profile report --limit 5 --sort"],
@@ -180,7 +180,9 @@ class CompletionTest(GdbCase):
             "profile start --f": ["profile start --frequency"],
             "profile start --frequency ": [],
             "profile dump --format fo": ["profile dump --format folded"],
-            "profile dump x.cg --p": ["profile dump x.cg --part", "profile dump x.cg --parts"],
+            "profile dump x.cg --p": [
+                f"profile dump x.cg --{each}" for each in ("part", "parts", "process")
+            ],
             "profile diff prev": ["profile diff previous"],
             "profile config st": ["profile config stacks", "profile config stop-times"],
             "profile config stacks n": ["profile config stacks none"],

@@ -205,6 +205,47 @@ class RunsTest(GdbCase):
         self.assertEqual(play.parts(), ["exited, status 0"], play)
         self.assert_parent_alone(play)
 
+    def test_a_child_that_is_asked_for(self) -> None:
+        play = play_gdb(
+            [
+                "profile start --children",
+                "break waitpid",
+                "run",
+                "delete",
+                "shell sleep 0.2",  # the child, if it still runs, is not counted meanwhile
+                "continue",
+                "profile status",
+                "profile report --limit 0",
+                "profile report --by process",
+            ],
+            program("forker"),
+            ["0.4"],
+        )
+        self.assertEqual(play.stderr, "", play)
+        report = play.report("--limit 0")
+        self.assertAlmostEqual(
+            report.row("parent_spin").inclusive_ticks / 400, 1, delta=0.15, msg=play
+        )
+        # On a busy machine, the child has not yet ended at the stop.
+        self.assertGreater(report.row("child_spin").inclusive_ticks, 40, play)
+        self.assertLess(report.row("child_spin").inclusive_ticks, 460, play)
+        self.assertEqual(play.status().count("processes"), 2, play)
+        self.assertIn("forker ×2", play.text("profile report --by process"))
+
+    def test_what_children_exclude(self) -> None:
+        play = play_gdb(
+            [
+                "profile start --children --clock wall",
+                "profile start --children --backend interrupt",
+            ],
+            program("forker"),
+        )
+        for message in (
+            "--children: cannot be used with --clock wall",
+            "--backend interrupt: samples the program's own process only",
+        ):
+            self.assertIn(message, play.stderr + str(play), play)
+
     def test_a_child_that_gdb_also_controls(self) -> None:
         """The end of the child is not the end of the sampled process."""
         play = play_gdb(

@@ -12,7 +12,7 @@ tally_try_packages="gdb xz-utils"
 tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev valgrind gdbserver linux-perf
   python3 binutils clang git llvm libclang-rt-dev elfutils dwz procps zstd libxml2-utils lcov gcovr
   strace lldb-14 liblldb-14-dev mypy black clang-format-14
-  clang-tidy-14 shellcheck universal-ctags abigail-tools man-db groff-base mandoc zsh fish"
+  clang-tidy-14 shellcheck universal-ctags abigail-tools man-db groff-base mandoc zsh fish graphviz"
 # Other LLDB versions to test, besides lldb-14. They are unpacked, because Debian does not permit
 # two LLDBs to be installed together.
 tally_lldb_versions=19

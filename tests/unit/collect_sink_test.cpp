@@ -17,7 +17,7 @@ const PerfLayout layout{.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_S
 
 class SinkTest : public testing::Test {
 protected:
-  SinkTest() {
+  explicit SinkTest(SamplerOptions given = {}) : options(std::move(given)) {
     sink.collector().map({0x1000, 0x2000, 0, 1, 1, "/bin/program"});
     sink.collector().map({0x5000, 0x6000, 0, 1, 2, "/lib/library"});
   }
@@ -378,6 +378,97 @@ TEST_F(SinkTest, NamesThreadsLikeTheirParentUntilTheyAreRenamed) {
   EXPECT_EQ(profile().strings[profile().threads()[ThreadId{0}].name], "worker");
   handle(trailer(fork), PERF_RECORD_EXIT);
   EXPECT_FALSE(sink.collector().knows_thread(101));
+}
+
+class ChildrenTest : public SinkTest {
+protected:
+  ChildrenTest() : SinkTest(with_children()) { sink.collector().name_thread(pid, "make"); }
+
+  static SamplerOptions with_children() {
+    SamplerOptions out;
+    out.children = true;
+    return out;
+  }
+
+  void task(uint32_t type, int32_t of_pid, int32_t parent, uint64_t at_ns) {
+    RecordBytes b;
+    b.add(of_pid).add(parent).add(of_pid).add(parent).add(at_ns);
+    handle(trailer(b), type);
+  }
+  void counted(int32_t tid, uint64_t ns) {
+    handle(RecordBytes().add(tid).add(tid).add(ns), PERF_RECORD_READ);
+  }
+  // Returns the sum of a process's samples.
+  static int64_t ticks_of(const StackProfile &p, int32_t of_pid) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < p.sample_count(); ++i)
+      if (p.threads()[p.sample(i).thread].pid == of_pid)
+        sum += p.sample(i).values[0];
+    return sum;
+  }
+};
+
+TEST_F(ChildrenTest, FollowsForkAndExec) {
+  task(PERF_RECORD_FORK, 200, pid, 5);
+  sample(200, {0x1010}, PERF_RECORD_MISC_USER, 200); // the code of its parent
+  RecordBytes exec;
+  exec.add(int32_t{200}).add(int32_t{200}).text("cc1");
+  handle(trailer(exec), PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+  RecordBytes map; // the library of its parent, at another address
+  map.add(int32_t{200}).add(int32_t{200}).add(uint64_t{0x9000}).add(uint64_t{0x1000});
+  map.add(uint64_t{0}).add(uint32_t{0}).add(uint32_t{1}).add(uint64_t{2}).add(uint64_t{0});
+  map.add(uint32_t{5}).add(uint32_t{2}).text("/lib/library");
+  handle(trailer(map), PERF_RECORD_MMAP2);
+  sample(pid, {0x5010});
+  sample(200, {0x1010}, PERF_RECORD_MISC_USER, 200);
+  sample(300, {0x1010}, PERF_RECORD_MISC_USER, 300); // a process that nobody forked
+  const StackProfile p = profile();
+  ASSERT_EQ(p.sample_count(), 3u);
+  EXPECT_EQ(stack(p, p.sample(0).stack), "1010@/bin/program");
+  EXPECT_EQ(ticks_of(p, 200), 2);
+  EXPECT_EQ(ticks_of(p, pid), 1);
+  for (const Thread &thread : p.threads())
+    EXPECT_EQ(p.strings[thread.process], thread.pid == pid ? "make" : "cc1");
+  EXPECT_EQ(sink.collector().process_count(), 2u);
+}
+
+TEST_F(ChildrenTest, SharesCodeBetweenProcesses) {
+  for (int32_t each = 200; each < 210; ++each) {
+    task(PERF_RECORD_FORK, each, pid, 5);
+    sample(each, {0x1010}, PERF_RECORD_MISC_USER, each);
+  }
+  EXPECT_EQ(profile().location_count(), 1u);
+  EXPECT_EQ(profile().mappings().size(), 1u);
+}
+
+// Three processes ran for 700 us each. None of them ticked.
+TEST_F(ChildrenTest, CountsTheTimeOfProcessesWithoutTicks) {
+  for (int32_t each = 200; each < 203; ++each) {
+    const auto at_ns = static_cast<uint64_t>(each);
+    task(PERF_RECORD_FORK, each, pid, at_ns);
+    task(PERF_RECORD_EXIT, each, pid, at_ns);
+    counted(each, 300'000); // on one processor
+    counted(each, 400'000);
+  }
+  sink.finish(100'000'000);
+  const StackProfile p = profile();
+  EXPECT_EQ(p.totals()[0], 2); // of 2.1 ms
+  EXPECT_EQ(ticks_of(p, 201), 1);
+  EXPECT_EQ(ticks_of(p, 202), 1);
+  EXPECT_FALSE(sink.collector().knows_thread(202));
+  EXPECT_EQ(sink.collector().space_of(202), nullptr);
+}
+
+// The number of a process that has just ended belongs to a new one.
+TEST_F(ChildrenTest, TellsProcessesWithTheSameNumberApart) {
+  task(PERF_RECORD_FORK, 200, pid, 5);
+  task(PERF_RECORD_EXIT, 200, pid, 6);
+  task(PERF_RECORD_FORK, 200, pid, 7);
+  sample(200, {0x1010}, PERF_RECORD_MISC_USER, 200);
+  task(PERF_RECORD_EXIT, 200, pid, 8);
+  sink.finish(100'000'000);
+  EXPECT_EQ(ticks_of(profile(), 200), 1);
+  EXPECT_EQ(sink.collector().space_of(200), nullptr);
 }
 
 TEST_F(SinkTest, CountsLossesThrottlingAndBadRecords) {

@@ -7,9 +7,9 @@
 
 #include "formats/flamegraph/flamegraph.h"
 #include "formats/flamegraph/layout.h"
-#include "formats/flamegraph/own_name.h"
 #include "formats/folded/folded.h"
 #include "random_profile.h"
+#include "support/own_name.h"
 
 namespace tally::formats_flamegraph_test {
 namespace {
@@ -233,7 +233,7 @@ TEST(FlameGraph, ShortensNames) {
            {"ns::", "ns::"},
            {"liblzma.so.5+0x15ae0", "liblzma.so.5+0x15ae0"},
            {"", ""}})
-    EXPECT_EQ(flamegraph::own_name(name), own) << name;
+    EXPECT_EQ(own_name(name), own) << name;
 }
 
 TEST(FlameGraph, DescribesEachFrame) {

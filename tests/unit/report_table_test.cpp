@@ -400,5 +400,33 @@ TEST(Diff, ComparesByNameIfOneSideHasOnlyNames) {
   EXPECT_EQ(diff_tables(FlatTable{By::function, {"ticks"}, {0}, {}}, twins).rows.size(), 2u);
 }
 
+TEST(FlatTable, AddsUpProcessesOfOneName) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  const auto add = [&](int32_t pid, int32_t tid, const char *process, int64_t ticks) {
+    const ThreadId thread = builder.add_thread(pid, tid, "");
+    builder.set_process(thread, process);
+    builder.add_sample(none<StackId>, thread, none<PartId>, ticks);
+  };
+  add(1, 1, "make", 40);
+  add(2, 2, "cc1", 10);
+  add(3, 3, "cc1", 20);
+  add(3, 4, "cc1", 20);
+  add(5, 5, "", 9);
+  add(6, 6, "", 8); // without a name, each is a row of its own
+  builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 7);
+  const auto table = flat_table(std::move(*builder.finish()), By::process);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(to_text(*table, {}), "114 ticks in total\n"
+                                 "#   self%  self  process\n"
+                                 "1  43.86%    50  cc1 ×2\n"
+                                 "2  35.09%    40  1 make\n"
+                                 "3   7.89%     9  5\n"
+                                 "4   7.02%     8  6\n"
+                                 "5   6.14%     7  [no process]\n");
+  EXPECT_NE(to_json(*table, 0).find(R"("processes":[{"pid":2,"name":"cc1","processes":2,)"),
+            std::string::npos);
+}
+
 } // namespace
 } // namespace tally::report_table_test

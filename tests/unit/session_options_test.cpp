@@ -110,9 +110,9 @@ TEST(ParseCommand, ErrorsNameTheCause) {
   EXPECT_EQ(refusal("start --frequency"), "--frequency: expected a value: HZ");
   EXPECT_EQ(refusal("report --json=yes"), "--json: takes no value");
   EXPECT_EQ(refusal("report --by shape"),
-            "--by: expected one of function, line, object, thread, part, found 'shape'");
+            "--by: expected one of function, line, object, thread, part, process, found 'shape'");
   EXPECT_EQ(refusal("report --by ''"),
-            "--by: expected one of function, line, object, thread, part, found ''");
+            "--by: expected one of function, line, object, thread, part, process, found ''");
   EXPECT_TRUE(refusal("dump x --format y").starts_with("--format: unknown format 'y'"));
   EXPECT_EQ(refusal("stop now"), "profile stop: unexpected 'now'; usage: profile stop");
   EXPECT_TRUE(refusal("dump a b").starts_with("profile dump: unexpected 'b'; usage: profile dump"));
@@ -167,8 +167,9 @@ TEST(Complete, OffersWordsThatMayFollow) {
   EXPECT_EQ(complete_words("start --backend "), (Texts{"agent", "auto", "interrupt", "perf"}));
   EXPECT_EQ(complete_words("report --by t"), Texts{"thread"});
   EXPECT_EQ(complete_words("report --limit "), Texts{});
-  EXPECT_EQ(complete_words("report "), (Texts{"--by", "--event", "--from", "--json", "--kernel",
-                                              "--limit", "--part", "--sort", "--thread", "--to"}));
+  EXPECT_EQ(complete_words("report "),
+            (Texts{"--by", "--event", "--from", "--json", "--kernel", "--limit", "--part",
+                   "--process", "--sort", "--thread", "--to"}));
   EXPECT_EQ(complete_words("report --val"), Texts{"--value"});
   EXPECT_EQ(complete_words("start --event page-faults,cy"), Texts{"page-faults,cycles"});
   EXPECT_EQ(complete_words("dump x --format f"), (Texts{"firefox", "flamegraph", "folded"}));
@@ -190,7 +191,7 @@ TEST(Complete, OffersWordsThatMayFollow) {
   EXPECT_EQ(complete_words("report --thread w", names), Texts{"worker"});
   EXPECT_EQ(complete_words("dump x --thread 4", names), Texts{"4711"});
   EXPECT_EQ(complete_words("tree --part ", names), (Texts{"1", "12"}));
-  EXPECT_EQ(complete_words("tree --by ", names), (Texts{"part", "thread"}));
+  EXPECT_EQ(complete_words("tree --by ", names), (Texts{"part", "process", "thread"}));
   Texts all = complete_words("");
   EXPECT_EQ(all.size(), profile_table().commands.size());
   EXPECT_TRUE(std::ranges::is_sorted(all));

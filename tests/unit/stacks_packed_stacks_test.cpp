@@ -231,10 +231,11 @@ TEST(PackedStacks, RefuseASumBeyond64Bits) {
 TEST(AddressTable, KeepTheRangeAtTheTimeOfTheSample) {
   AddressSpace space;
   space.map({0x1000, 0x3000, 0, 1, 1, "a"});
-  AddressTable addresses(space);
+  AddressTable addresses;
+  AddressTable::Process process(space);
   const std::vector<uint64_t> chain{0x1800, 0x2000, truncation_mark(StackEnd::damaged)};
   const auto numbers = [&] {
-    const auto found = addresses.numbers_of(chain);
+    const auto found = addresses.numbers_of(process, chain);
     return std::vector<uint32_t>(found.begin(), found.end());
   };
   const auto before = numbers();
@@ -250,17 +251,41 @@ TEST(AddressTable, KeepTheRangeAtTheTimeOfTheSample) {
   EXPECT_EQ(after[1], before[1]);
   EXPECT_NE(after[2], before[2]); // the address belongs to another file now
   EXPECT_EQ(addresses[after[2]].pc, 0x1800u);
-  EXPECT_EQ(space.ranges()[addresses[after[2]].range].path, "b");
-  EXPECT_EQ(space.ranges()[addresses[before[2]].range].path, "a");
+  EXPECT_EQ(addresses.ranges()[addresses[after[2]].range].path, "b");
+  EXPECT_EQ(addresses.ranges()[addresses[before[2]].range].path, "a");
+}
+
+TEST(AddressTable, SharesTheCodeOfFilesBetweenProcesses) {
+  AddressSpace first, second, third;
+  first.map({0x1000, 0x3000, 0x500, 1, 7, "/lib/a"});
+  first.map({0x8000, 0x9000, 0, 0, 0, "//anon"});
+  second.map({0x5000, 0x7000, 0x500, 1, 7, "/lib/a"}); // the same part elsewhere
+  second.map({0x8000, 0x9000, 0, 0, 0, "//anon"});     // another content
+  third.map({0x5000, 0x7000, 0x500, 1, 8, "/lib/a"});  // another file of this name
+  AddressTable addresses;
+  AddressTable::Process a(first), b(second), c(third);
+  const auto number = [&](AddressTable::Process &process, uint64_t pc) {
+    return addresses.numbers_of(process, std::span(&pc, 1))[0];
+  };
+  const uint32_t shared = number(a, 0x1234);
+  EXPECT_EQ(number(b, 0x5234), shared);
+  EXPECT_EQ(addresses[shared].pc, 0x1234u);
+  EXPECT_NE(number(c, 0x5234), shared);
+  EXPECT_NE(number(b, 0x8010), number(a, 0x8010));
+  EXPECT_EQ(addresses.ranges().size(), 4u);
+  addresses.clear();
+  EXPECT_EQ(addresses[number(b, 0x5234)].pc, 0x1234u);
+  EXPECT_EQ(addresses.size(), 1u);
 }
 
 // An offset in a mapping of terabytes leaves no room for the mapping's number beside it.
 TEST(AddressTable, OmitTheNumberOfAHugeRange) {
   AddressSpace space;
   space.map({0, uint64_t{1} << 46, 0, 0, 0, "//anon"});
-  AddressTable addresses(space);
+  AddressTable addresses;
+  AddressTable::Process process(space);
   const std::vector<uint64_t> chain{uint64_t{1} << 45, 64};
-  const auto found = addresses.numbers_of(chain);
+  const auto found = addresses.numbers_of(process, chain);
   EXPECT_EQ(addresses[found[1]].pc, uint64_t{1} << 45);
   EXPECT_EQ(addresses[found[1]].range, AddressSpace::nowhere);
   EXPECT_EQ(addresses[found[0]].range, 0u);

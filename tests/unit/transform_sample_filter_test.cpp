@@ -148,6 +148,35 @@ StackProfile threads_and_parts() {
   return std::move(*builder.finish());
 }
 
+TEST(SampleFilter, SelectsProcessesByNameAndNumber) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  const auto add = [&](int32_t pid, int32_t tid, const char *process, int64_t ticks) {
+    const ThreadId thread = builder.add_thread(pid, tid, "worker");
+    builder.set_process(thread, process);
+    builder.add_sample(none<StackId>, thread, none<PartId>, ticks);
+  };
+  add(1, 1, "make", 1);
+  add(2, 2, "cc1", 10);
+  add(3, 3, "cc1", 100);
+  add(3, 4, "cc1", 1000);
+  const StackProfile profile = std::move(*builder.finish());
+  const auto ticks = [&](const SampleFilter &wanted) {
+    const auto some = filter_samples(profile, wanted);
+    return some ? std::to_string(some->totals()[0]) : some.error().text();
+  };
+  EXPECT_EQ(ticks({.process = "cc1"}), "1110");
+  EXPECT_EQ(ticks({.process = "3"}), "1100");
+  EXPECT_EQ(ticks({.thread = "4", .process = "3"}), "1000");
+  EXPECT_EQ(ticks({.thread = "4", .process = "make"}),
+            "thread '4' of process 'make' has no samples");
+  EXPECT_EQ(ticks({.process = "ld"}),
+            "--process: there is no process 'ld' (there are: make, 1, cc1, 2, 3)");
+  // The names stay.
+  EXPECT_EQ(process_words(*filter_samples(profile, {.process = "2"})),
+            (std::vector<std::string>{"cc1", "2"}));
+}
+
 TEST(SampleFilter, ReportsErrors) {
   const StackProfile profile = threads_and_parts();
   const auto refused = [&](const SampleFilter &wanted) {
@@ -167,6 +196,8 @@ TEST(SampleFilter, ReportsErrors) {
             "--thread: the profile does not distinguish threads");
   EXPECT_EQ(filter_samples(empty, {.part = 1}).error().text(),
             "--part: the profile does not distinguish parts");
+  EXPECT_EQ(filter_samples(empty, {.process = "1"}).error().text(),
+            "--process: the profile does not distinguish processes");
 }
 
 TEST(UnderOwners, OnlyAddsAFrame) {

@@ -89,6 +89,7 @@ struct Format {
   Result<Written> (*write_costs)(const CostProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_coverage)(const Coverage &, const WriteOptions &) = nullptr;
   Result<Written> (*write_pcs)(const PcProfile &, const WriteOptions &) = nullptr;
+  bool holds_lines = true; // with write_costs; otherwise it cannot hold coverage either
 
   bool writes_profiles() const { return write_stacks || write_costs || write_pcs; }
   bool writes_counters() const { return read_counters && sum_format.empty(); }

@@ -14,7 +14,7 @@
 
 namespace tally {
 
-enum class By : uint8_t { function, line, object, thread, part };
+enum class By : uint8_t { function, line, object, thread, part, process };
 enum class SortBy : uint8_t { self, inclusive };
 // Parse the name of an enumerator, as a user types it. Any other word is invalid_argument.
 TALLY_API Result<By> by_of(std::string_view word);
@@ -27,7 +27,9 @@ struct FlatRow {
   // In a table by line, the line; in a table by function, the line of its declaration; 0 if
   // unknown.
   uint32_t line = 0;
-  uint64_t id = 0;                       // by thread, the tid; by part, the part's number
+  // By thread, the tid; by part, the part's number; by process, the pid of the first.
+  uint64_t id = 0;
+  uint64_t processes = 0;                // by process, how many have this name
   std::vector<uint64_t> self, inclusive; // one for each event
   uint64_t calls = 0;                    // counted calls of the function; 0 for samples
   uint32_t cycle = 0;                    // 1 + the index of its cycle in FlatTable::cycles, or 0

@@ -1,4 +1,4 @@
-// Selects the samples of one thread or part from a profile.
+// Selects the samples of one thread, process or part from a profile.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,11 @@ struct SampleFilter {
   // Only what was counted between these times, in the units of Part::begin_ns: ticks and events
   // after the first and up to the second, and the share of each interval that is between them.
   std::optional<uint64_t> from_ns{}, to_ns{};
+  std::string process{}; // a name, which selects all processes with it, or a pid; empty for all
   bool takes_all_times() const { return !from_ns && !to_ns; }
-  bool takes_all_rows() const { return thread.empty() && !part && takes_all_times(); }
+  bool takes_all_rows() const {
+    return thread.empty() && process.empty() && !part && takes_all_times();
+  }
   bool takes_all() const { return takes_all_rows() && event.empty(); }
 };
 
@@ -43,6 +46,9 @@ TALLY_API Result<CostProfile> filter_samples(const CostProfile &profile,
 // order.
 TALLY_API std::vector<std::string> thread_words(const StackProfile &profile);
 TALLY_API std::vector<std::string> thread_words(const CostProfile &profile);
+// Returns the values that SampleFilter::process accepts: names and pids.
+TALLY_API std::vector<std::string> process_words(const StackProfile &profile);
+TALLY_API std::vector<std::string> process_words(const CostProfile &profile);
 // Returns the values that SampleFilter::event accepts.
 TALLY_API std::vector<std::string> event_words(const StackProfile &profile);
 TALLY_API std::vector<std::string> event_words(const CostProfile &profile);

@@ -64,6 +64,7 @@ struct SamplerOptions {
   bool waits = false;
   StackMode stacks = StackMode::fp;
   bool enable_on_exec = false;        // begin at the process's next exec (tally record)
+  bool children = false;              // sample the processes that it forks, too; only perf can
   std::shared_ptr<Unwinder> unwinder; // required for StackMode::dwarf
   // The user's breakpoints that the debugger passes without a stop for the user. Ticks that the
   // kernel spends on them are left out. Null means that there are none.
@@ -93,6 +94,8 @@ struct SamplerStatus {
   uint64_t truncated_stacks = 0; // the unwinder did not reach the outermost frame
   uint32_t stack_bytes = 0;      // the current size of stack dumps; 0 if there are none
   uint32_t threads = 0;          // the threads with samples
+  uint64_t processes = 0;        // that were sampled, with SamplerOptions::children
+  uint64_t processes_left = 0;   // that were not, because there were too many
   uint32_t parts = 0;            // the parts with samples, including the open one
   uint64_t cpu_ns = 0;           // the CPU time of the sampled threads
   // The share of cpu_ns that was spent in the kernel, if the kernel is not sampled. The delivered
@@ -122,9 +125,10 @@ inline constexpr std::string_view short_waits_note =
     "waits under 1 ms have no stacks, nor does the kernel's part of the CPU time: for both, set "
     "kernel.perf_event_paranoid to 1 (sysctl -w kernel.perf_event_paranoid=1) or grant CAP_PERFMON";
 
-// Samples one process: all its threads, including those that begin later, but not its forked
-// children. It follows exec. A separate thread, which blocks all signals, reads the samples. All
-// functions must be called from one thread; none throws.
+// Samples one process: all its threads, including those that begin later, and with
+// SamplerOptions::children the processes that it forks, and theirs. It follows exec. A separate
+// thread, which blocks all signals, reads the samples. All functions must be called from one
+// thread; none throws.
 class TALLY_API Sampler {
 public:
   virtual ~Sampler() = default; // stops sampling

@@ -73,6 +73,7 @@ struct Thread {
   int32_t pid = 0;
   int32_t tid = 0;
   StringId name{};
+  StringId process{}; // the name of its process; empty if unknown
 };
 
 // A part: the stretch of a profile from a resume to the next stop that the user sees.
@@ -200,6 +201,7 @@ public:
                           std::span<const SourceLine> lines = {});
   ThreadId add_thread(int32_t pid, int32_t tid, std::string_view name); // unified by pid and tid
   void rename_thread(ThreadId thread, std::string_view name);
+  void set_process(ThreadId thread, std::string_view name); // the name of its process
   PartId add_part(const Part &part) { return profile_.parts_.push(part); }
   void close_part(PartId part, std::string_view trigger, uint64_t end_ns);
 

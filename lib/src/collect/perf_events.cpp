@@ -246,6 +246,7 @@ Result<PerfEvents> PerfEvents::open(const Config &config, std::span<const pid_t>
   for (;;) {
     PerfEvents events;
     events.config_ = config;
+    events.inherit_thread_ = !config.children;
     events.only_records_ = events.exclude_kernel_ = only_records;
     const size_t first =
         first_ring_bytes(config, online_cpus().size() * events.rings_per_processor());
@@ -437,6 +438,8 @@ perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
     attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
   attr.inherit = 1;
   attr.inherit_thread = inherit_thread_;
+  // Makes the kernel write what the clock counted in each thread.
+  attr.inherit_stat = config_.children && (!sampled || sampled->is_clock());
   attr.exclude_kernel = exclude_kernel_;
   const bool is_first = event == 0; // the others would repeat these records
   attr.mmap = is_first;

@@ -54,6 +54,7 @@ public:
     StackMode stacks = StackMode::fp;
     uint32_t frequency_hz = 1000;
     std::vector<SampledEvent> events; // empty means the clock
+    bool children = false;            // sample the processes that the threads fork, too
     bool waits = false;               // sample context switches beside the clock, with records
     // The size of a stack dump. It is halved, but not below least_stack_bytes, until the rings can
     // hold what is written while the reader cannot run.
@@ -173,7 +174,7 @@ private:
   int first_fd_ = 0;   // descriptors are moved to this number and above
   bool exclude_kernel_ = false;
   bool only_records_ = false;  // with Config::waits: switches are not sampled
-  bool inherit_thread_ = true; // false: children of fork are sampled, and filtered out by pid
+  bool inherit_thread_ = true; // false: children of fork are sampled
   // The counts of closed descriptors minus those before reset_counts(), modulo 2^64.
   std::vector<uint64_t> closed_counts_;
 };

@@ -64,6 +64,7 @@ PerfEvents::Config config_of(pid_t pid, const SamplerOptions &options) {
   if (!options.events.empty() || options.waits)
     config.events = options.sampled_events();
   config.waits = options.waits;
+  config.children = options.children;
   config.enable_on_exec = options.enable_on_exec;
   config.stack_bytes = options.stack_bytes != 0 ? options.stack_bytes : first_stack_bytes(options);
   return config;
@@ -97,6 +98,7 @@ public:
   void resumed(uint64_t at_ns, uint64_t ran_ns) override {
     const std::lock_guard lock(mutex_);
     sink_.collector().resumed(at_ns, ran_ns);
+    sink_.resumed(at_ns);
   }
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) override;
   void stop() override;
@@ -354,6 +356,7 @@ void PerfSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t
       hold_standing();
       count_unsampled();
       sink_.collector().end_part(trigger, begin_ns, end_ns);
+      sink_.stopped();
       widen = dumps_are_short();
     });
   }
@@ -456,6 +459,10 @@ SamplerStatus PerfSampler::status() {
   status.truncated_stacks = counters.truncated_stacks;
   status.threads = sink_.collector().thread_count();
   status.parts = sink_.collector().part_count();
+  if (options_.children) {
+    status.processes = sink_.collector().process_count();
+    status.processes_left = counters.processes_left;
+  }
   status.cpu_ns = cpu_time_.ns(clock_ns());
   if (!options_.events.empty())
     status.counted = events_.counted();

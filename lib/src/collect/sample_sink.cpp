@@ -1,10 +1,12 @@
 #include "collect/sample_sink.h"
 
+#include <array>
 #include <utility>
 
 #include <linux/perf_event.h>
 
 #include "stacks/perf_chain.h"
+#include "stacks/truncation_mark.h"
 
 namespace tally {
 
@@ -33,9 +35,11 @@ SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &opti
                        const PerfLayout &layout)
     : collector_(pid, counted_by(options, period_ns)), pid_(pid), stacks_(options.stacks),
       events_(options.sampled_events()), tick_(options.waits ? static_cast<int64_t>(period_ns) : 1),
-      layout_(layout), chain_(pid, options.unwinder.get(), collector_.space()) {
+      layout_(layout), unwinder_(options.unwinder.get()) {
   if (options.waits)
     waits_.emplace(pid, tick_, collector_);
+  if (options.children)
+    children_.emplace(Children{ExitCounts(period_ns)});
   collector_.set_passed_stops(options.passed_stops);
 }
 
@@ -45,7 +49,7 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
   case PERF_RECORD_SAMPLE: {
     PerfSample sample;
     whole = decode(layout_, record, sample);
-    if (whole && sample.pid == pid_)
+    if (whole && is_sampled(sample.pid))
       add_sample(sample, ids.event_of(sample.identifier));
     break;
   }
@@ -53,56 +57,45 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
   case PERF_RECORD_MMAP2: {
     PerfMmap mmap;
     whole = decode(layout_, record, mmap);
-    if (whole && mmap.pid == pid_ && mmap.executable)
-      collector_.map({mmap.address, mmap.address + mmap.length, mmap.file_offset, mmap.device,
-                      mmap.inode, std::string(mmap.path)});
+    if (whole && mmap.executable && is_sampled(mmap.pid))
+      collector_.space_of(mmap.pid)->map({mmap.address, mmap.address + mmap.length,
+                                          mmap.file_offset, mmap.device, mmap.inode,
+                                          std::string(mmap.path)});
     break;
   }
   case PERF_RECORD_COMM: {
     PerfComm comm;
+    uint64_t at_ns = 0;
     whole = decode(layout_, record, comm);
-    if (whole && comm.pid == pid_) {
-      if (comm.is_exec) {
-        uint64_t at_ns = 0;
-        if (collector_.region_filter() && perf_time(layout_, record, at_ns))
-          collector_.region_filter()->close_all(at_ns);
-        collector_.forget_mappings();
-        if (waits_)
-          waits_->exec(comm.tid, perf_time(layout_, record, at_ns) ? at_ns : 0);
-        exec_seen_ = true;
-      }
-      collector_.name_thread(comm.tid, comm.name);
-    }
+    if (whole && is_sampled(comm.pid))
+      name(comm, perf_time(layout_, record, at_ns) ? at_ns : 0);
     break;
   }
   case PERF_RECORD_FORK: {
     PerfTask task;
     whole = decode(layout_, record, task);
-    if (whole && task.pid == pid_ && task.parent_pid == pid_) {
-      // The thread has its parent's name until a COMM record changes it.
-      collector_.name_thread(task.tid, std::string(collector_.thread_name(task.parent_tid)));
-      if (waits_)
-        waits_->began(task.tid, task.time);
-    }
+    if (whole && is_sampled(task.parent_pid))
+      began(task);
     break;
   }
   case PERF_RECORD_EXIT: {
     PerfTask task;
     whole = decode(layout_, record, task);
-    if (whole && task.pid == pid_) {
-      uint64_t at_ns = 0;
-      if (collector_.region_filter() && perf_time(layout_, record, at_ns))
-        collector_.region_filter()->close(task.tid, at_ns);
-      if (waits_)
-        waits_->ended(task.tid, task.time);
-      collector_.forget_thread(task.tid);
-    }
+    if (whole && is_sampled(task.pid))
+      ended(task);
+    break;
+  }
+  case PERF_RECORD_READ: {
+    PerfCount count;
+    whole = decode(record, count);
+    if (whole && children_)
+      children_->exits.counted(count.tid, count.value);
     break;
   }
   case PERF_RECORD_SWITCH: {
     PerfSampleId id;
     whole = decode(layout_, record, id);
-    if (!whole || id.pid != pid_)
+    if (!whole || !is_sampled(id.pid))
       break;
     if (waits_)
       waits_->switched(id.tid, id.time, record.misc);
@@ -128,7 +121,77 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
     ++counters_.bad_records;
 }
 
+// The first thread of a process has the name of the process.
+void SampleSink::name(const PerfComm &comm, uint64_t at_ns) {
+  if (comm.is_exec) {
+    if (collector_.region_filter() && at_ns != 0 && comm.pid == pid_)
+      collector_.region_filter()->close_all(at_ns);
+    collector_.space_of(comm.pid)->reset();
+    if (waits_ && !children_)
+      waits_->exec(comm.tid, at_ns);
+    exec_seen_ |= comm.pid == pid_;
+  }
+  collector_.name_thread(comm.pid, comm.tid, comm.name);
+}
+
+void SampleSink::began(const PerfTask &task) {
+  if (task.pid != task.parent_pid) {
+    if (!children_)
+      return;
+    settle(children_->exits.has_ended(task.tid) ? UINT64_MAX : task.time);
+    if (!collector_.begin_process(task.pid, task.parent_pid)) {
+      ++counters_.processes_left;
+      return;
+    }
+    chains_.erase(task.pid);
+  }
+  // The thread has its parent's name until a COMM record changes it.
+  collector_.name_thread(task.pid, task.tid, std::string(collector_.thread_name(task.parent_tid)));
+  if (waits_)
+    waits_->began(task.tid, task.time);
+}
+
+void SampleSink::ended(const PerfTask &task) {
+  if (collector_.region_filter())
+    collector_.region_filter()->close(task.tid, task.time);
+  if (waits_)
+    waits_->ended(task.tid, task.time);
+  if (children_) {
+    settle(task.time);
+    children_->exits.ended(task.tid, task.time);
+  } else {
+    collector_.forget_thread(task.tid);
+  }
+}
+
+// Forgets the threads that ended before, with the CPU time that their ticks do not show.
+void SampleSink::settle(uint64_t at_ns) {
+  if (!children_)
+    return;
+  children_->exits.settle(at_ns, [this](pid_t tid, int64_t ticks) {
+    // Where in a region the time was spent is not known. WaitSink has counted what is not sampled.
+    if (ticks > 0 && !children_->stopped && !collector_.region_filter() &&
+        !(waits_ && waits_->is_unsampled())) {
+      const std::array<uint64_t, 1> mark{unsampled_mark};
+      collector_.add(tid, mark, ticks * tick_, 0);
+    }
+    if (const pid_t pid = collector_.forget_thread(tid); pid != 0)
+      chains_.erase(pid);
+  });
+}
+
+CallChain &SampleSink::chain_of(pid_t pid) {
+  return chains_.try_emplace(pid, pid, unwinder_, *collector_.space_of(pid)).first->second;
+}
+
 void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
+  chain_ = &chain_of(sample.pid);
+  if (children_ && (event >= events_.size() || events_[event].is_clock()))
+    children_->exits.ticked(sample.tid);
+  if (sample.pid != pid_ && (children_->stopped || sample.time < children_->resumed_ns)) {
+    ++counters_.outside;
+    return;
+  }
   const bool is_switch = event < events_.size() && events_[event].is_switch();
   const bool begins_interval = waits_ && is_switch;
   if (!collector_.counts(sample.tid, sample.time,
@@ -151,13 +214,13 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
   collect_pcs(sample);
   // The kernel is a frame of its own, except in waits, whose leaf shows the system call.
   if (sample.in_kernel)
-    chain_.enter_kernel(sample.ip);
-  if (is_switch && traced_ && !is_in_system_call(layout_, sample))
+    chain_->enter_kernel(sample.ip);
+  if (is_switch && traced_ && sample.pid == pid_ && !is_in_system_call(layout_, sample))
     switches_.insert_or_assign(
         sample.tid,
-        Switch{{chain_.pcs().begin(), chain_.pcs().end()}, sample.in_kernel, event, sample.time});
+        Switch{{chain_->pcs().begin(), chain_->pcs().end()}, sample.in_kernel, event, sample.time});
   else
-    count(sample.tid, chain_.pcs(), sample.in_kernel, event, sample.time);
+    count(sample.tid, chain_->pcs(), sample.in_kernel, event, sample.time);
 }
 
 void SampleSink::begin_interval(const PerfSample &sample) {
@@ -166,7 +229,7 @@ void SampleSink::begin_interval(const PerfSample &sample) {
   // They are compared with the number of samples, of which this is none.
   counters_.truncated_stacks = truncated;
   counters_.short_dumps = short_dumps;
-  waits_->leaves(sample.tid, user_pc(layout_, sample), chain_.pcs(),
+  waits_->leaves(sample.tid, user_pc(layout_, sample), chain_->pcs(),
                  is_in_system_call(layout_, sample)        ? WaitClock::Call::inside
                  : is_interrupted_in_call(layout_, sample) ? WaitClock::Call::interrupted
                                                            : WaitClock::Call::none);
@@ -191,12 +254,13 @@ uint32_t SampleSink::value_of(uint32_t event) const {
 
 void SampleSink::seen_waiting(pid_t tid, uint64_t at_ns, const Registers &registers,
                               std::span<const std::byte> stack, size_t stack_asked) {
-  chain_.clear();
+  chain_ = &chain_of(pid_);
+  chain_->clear();
   if (stacks_ == StackMode::dwarf)
-    chain_.unwind(registers, stack, stack_asked);
+    chain_->unwind(registers, stack, stack_asked);
   else
-    chain_.leaf(registers.pc());
-  waits_->clock().seen(tid, at_ns, chain_.pcs());
+    chain_->leaf(registers.pc());
+  waits_->clock().seen(tid, at_ns, chain_->pcs());
 }
 
 // Outside of system calls, a thread gives up its processor when the scheduler takes it away, for a
@@ -218,19 +282,20 @@ void SampleSink::finish(uint64_t at_ns) {
   switches_.clear();
   if (waits_)
     waits_->finish(at_ns);
+  settle(UINT64_MAX);
 }
 
 void SampleSink::collect_pcs(const PerfSample &sample) {
-  chain_.clear();
+  chain_->clear();
   switch (stacks_) {
   case StackMode::none:
     if (const uint64_t pc = user_pc(layout_, sample); pc >= CallChain::lowest_code)
-      chain_.leaf(pc);
+      chain_->leaf(pc);
     break;
   case StackMode::fp:
-    follow(sample, chain_);
-    if (chain_.empty() && !sample.in_kernel)
-      chain_.leaf(sample.ip);
+    follow(sample, *chain_);
+    if (chain_->empty() && !sample.in_kernel)
+      chain_->leaf(sample.ip);
     break;
   case StackMode::dwarf:
     unwind(sample);
@@ -242,15 +307,15 @@ void SampleSink::unwind(const PerfSample &sample) {
   Registers registers;
   StackEnd end = StackEnd::no_rule;
   if (read_registers(layout_, sample, registers)) {
-    end = chain_.unwind(registers, sample.stack, sample.stack_asked);
-    splice(sample, chain_);
+    end = chain_->unwind(registers, sample.stack, sample.stack_asked);
+    splice(sample, *chain_);
   } else {
     // This is a 32-bit program, of which only the pc is known, or there are no user registers.
     const uint64_t pc = user_pc(layout_, sample);
     if (pc < CallChain::lowest_code)
       return;
-    chain_.leaf(pc);
-    chain_.ended(end);
+    chain_->leaf(pc);
+    chain_->ended(end);
   }
   counters_.truncated_stacks += end != StackEnd::complete;
   counters_.short_dumps += end == StackEnd::dump_too_short;
@@ -261,6 +326,8 @@ void SampleSink::clear(uint64_t at_ns) {
   switches_.clear();
   if (waits_)
     waits_->clear(at_ns);
+  if (children_)
+    children_->exits.clear();
   collector_.clear();
 }
 

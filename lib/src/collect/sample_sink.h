@@ -15,6 +15,7 @@
 #include <tally/sampler.h>
 #include <tally/stack_profile.h>
 
+#include "collect/exit_counts.h"
 #include "collect/perf_events.h"
 #include "collect/stack_collector.h"
 #include "collect/wait_sink.h"
@@ -32,8 +33,9 @@ public:
     uint64_t lost = 0;
     uint64_t throttled = 0;
     uint64_t truncated_stacks = 0;
-    uint64_t short_dumps = 0; // stacks that the size of the stack dump truncated
-    uint64_t bad_records = 0; // records with a structure that the kernel does not write
+    uint64_t short_dumps = 0;    // stacks that the size of the stack dump truncated
+    uint64_t bad_records = 0;    // records with a structure that the kernel does not write
+    uint64_t processes_left = 0; // that are not followed, because there are too many
   };
 
   SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
@@ -64,11 +66,30 @@ public:
   // Returns true once after an exec record: the command line has changed.
   bool take_exec() { return std::exchange(exec_seen_, false); }
 
+  // A debugger stops the process. The processes that it has forked run on, but what they do until
+  // resumed() does not count.
+  void stopped() {
+    if (children_)
+      children_->stopped = true;
+  }
+  void resumed(uint64_t at_ns) {
+    if (children_) {
+      children_->stopped = false;
+      children_->resumed_ns = at_ns;
+    }
+  }
+
   void clear(uint64_t at_ns); // forgets what was before `at_ns`
 
   const Counters &counters() const { return counters_; }
 
 private:
+  bool is_sampled(pid_t pid) { return pid == pid_ || (children_ && collector_.space_of(pid)); }
+  CallChain &chain_of(pid_t pid);
+  void name(const PerfComm &comm, uint64_t at_ns);
+  void began(const PerfTask &task);
+  void ended(const PerfTask &task);
+  void settle(uint64_t at_ns);
   void add_sample(const PerfSample &sample, uint32_t event);
   void collect_pcs(const PerfSample &sample);
   void unwind(const PerfSample &sample);
@@ -93,12 +114,21 @@ private:
   std::vector<SampledEvent> events_;
   int64_t tick_; // the weight of a sample of the clock
   PerfLayout layout_;
-  CallChain chain_;
+  Unwinder *unwinder_;
+  std::unordered_map<pid_t, CallChain> chains_; // by process
+  CallChain *chain_ = nullptr;                  // of the process of the current sample
   Counters counters_;
   bool exec_seen_ = false;
   bool traced_ = false;
   std::optional<WaitSink> waits_;
   std::unordered_map<pid_t, Switch> switches_; // by thread
+  // Set if the processes that the process forks are followed.
+  struct Children {
+    ExitCounts exits;
+    bool stopped = false;
+    uint64_t resumed_ns = 0;
+  };
+  std::optional<Children> children_;
 };
 
 } // namespace tally

@@ -9,6 +9,13 @@
 
 namespace tally {
 
+namespace {
+
+// A fork bomb must not exhaust the memory of the sampler.
+constexpr uint64_t most_processes = 100'000;
+
+} // namespace
+
 StackCollector::StackCollector(pid_t pid, Counted counted)
     : pid_(pid), counted_(std::move(counted)) {
   begin_profile();
@@ -28,7 +35,7 @@ void StackCollector::begin_profile() {
   resumed(now_ns(), 0);
   for (auto &[tid, thread] : threads_)
     thread.id = none<ThreadId>;
-  last_.tid = 0;
+  last_ = {};
 }
 
 void StackCollector::set_command(std::string command) {
@@ -36,11 +43,53 @@ void StackCollector::set_command(std::string command) {
   builder_.set_command(command_);
 }
 
-void StackCollector::name_thread(pid_t tid, std::string_view name) {
-  ThreadState &thread = threads_[tid];
-  thread.name = name;
-  if (thread.id != none<ThreadId>)
-    builder_.rename_thread(thread.id, name);
+StackCollector::Process *StackCollector::process(pid_t pid) {
+  if (pid == pid_)
+    return &main_;
+  const auto at = children_.find(pid);
+  return at == children_.end() ? nullptr : at->second.get();
+}
+
+AddressSpace *StackCollector::space_of(pid_t pid) {
+  Process *const known = process(pid);
+  return known ? &known->space : nullptr;
+}
+
+AddressSpace *StackCollector::begin_process(pid_t pid, pid_t parent) {
+  if (processes_begun_ >= most_processes)
+    return nullptr;
+  ++processes_begun_;
+  if (children_.contains(pid))
+    std::erase_if(threads_, [pid](const auto &each) { return each.second.pid == pid; });
+  const Process *const from = process(parent);
+  auto fresh = from ? std::make_unique<Process>(*from) : std::make_unique<Process>();
+  last_ = {};
+  return &(children_[pid] = std::move(fresh))->space;
+}
+
+StackCollector::ThreadState &StackCollector::thread(pid_t pid, pid_t tid) {
+  ThreadState &state = threads_[tid];
+  if (state.pid == pid)
+    return state;
+  state = {none<ThreadId>, pid, {}}; // the number may have belonged to another thread before
+  last_ = {};
+  if (Process *const of = process(pid))
+    ++of->threads;
+  return state;
+}
+
+void StackCollector::name_thread(pid_t pid, pid_t tid, std::string_view name) {
+  ThreadState &state = thread(pid, tid);
+  state.name = name;
+  if (state.id != none<ThreadId>)
+    builder_.rename_thread(state.id, name);
+  Process *const of = process(pid);
+  if (tid != pid || !of)
+    return;
+  of->name = name;
+  for (const auto &[other, known] : threads_)
+    if (known.pid == pid && known.id != none<ThreadId>)
+      builder_.set_process(known.id, name);
 }
 
 std::string_view StackCollector::thread_name(pid_t tid) {
@@ -48,9 +97,18 @@ std::string_view StackCollector::thread_name(pid_t tid) {
   return at == threads_.end() ? std::string_view() : std::string_view(at->second.name);
 }
 
-void StackCollector::forget_thread(pid_t tid) {
-  threads_.erase(tid);
-  last_.tid = 0;
+pid_t StackCollector::forget_thread(pid_t tid) {
+  const auto at = threads_.find(tid);
+  if (at == threads_.end())
+    return 0;
+  const pid_t pid = at->second.pid;
+  threads_.erase(at);
+  last_ = {};
+  Process *const of = process(pid);
+  if (!of || --of->threads > 0 || of == &main_)
+    return 0;
+  children_.erase(pid);
+  return pid;
 }
 
 bool StackCollector::counts(pid_t tid, uint64_t at_ns, TickOrigin origin, uint64_t pc) const {
@@ -65,19 +123,20 @@ bool StackCollector::counts(pid_t tid, uint64_t at_ns, TickOrigin origin, uint64
 bool StackCollector::is_passed_stop(uint64_t pc) const {
   if (passed_->is_stop(pc))
     return true;
-  const uint32_t number = passed_->has_files() ? space_.find(pc) : AddressSpace::nowhere;
+  const uint32_t number = passed_->has_files() ? main_.space.find(pc) : AddressSpace::nowhere;
   if (number == AddressSpace::nowhere)
     return false;
-  const CodeRange &range = space_.ranges()[number];
+  const CodeRange &range = main_.space.ranges()[number];
   return passed_->is_stop(range.path, range.file_offset + (pc - range.start));
 }
 
 void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count, uint64_t at_ns,
                          uint32_t value) {
-  part_has_samples_ = true;
+  part_.has_samples = true;
   const bool is_interval = counted_.values[value].amount == 0;
-  stacks_.add(addresses_.numbers_of(pcs), thread_of(tid), open_part(), count, value,
-              time_of(at_ns, is_interval ? static_cast<uint64_t>(count) : 0));
+  const ThreadId thread = thread_of(tid); // sets last_
+  stacks_.add(addresses_.numbers_of(last_.process->addresses, pcs), thread, open_part(), count,
+              value, time_of(at_ns, is_interval ? static_cast<uint64_t>(count) : 0));
 }
 
 // Returns the time in running time. It is unknown after half a day.
@@ -93,50 +152,54 @@ StackTime StackCollector::time_of(uint64_t at_ns, uint64_t length_ns) const {
 ThreadId StackCollector::thread_of(pid_t tid) {
   if (tid == last_.tid)
     return last_.thread;
-  ThreadState &thread = threads_[tid];
-  if (thread.id == none<ThreadId>) {
-    thread.id = builder_.add_thread(pid_, tid, thread.name);
-    if (!thread.name.empty()) // the number may have belonged to another thread before
-      builder_.rename_thread(thread.id, thread.name);
+  const auto known = threads_.find(tid);
+  ThreadState &state = known == threads_.end() ? thread(pid_, tid) : known->second;
+  Process *const of = process(state.pid);
+  if (state.id == none<ThreadId>) {
+    state.id = builder_.add_thread(state.pid, tid, state.name);
+    if (!state.name.empty()) // the number may have belonged to another thread before
+      builder_.rename_thread(state.id, state.name);
+    if (of)
+      builder_.set_process(state.id, of->name);
   }
-  last_.tid = tid;
-  last_.thread = thread.id;
-  return thread.id;
+  last_ = {tid, state.id, of ? of : &main_};
+  return state.id;
 }
 
 void StackCollector::close_open_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) {
-  if (!part_added_) {
+  if (!part_.added) {
     Part part;
-    part.number = parts_kept_ + 1;
+    part.number = part_.number + 1;
     part.begin_ns = begin_ns;
     builder_.add_part(part);
-    part_added_ = true;
+    part_.added = true;
   }
   builder_.close_part(open_part(), trigger, end_ns);
 }
 
 void StackCollector::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) {
   resumed_.most_ns = end_ns;
-  if (!part_has_samples_)
+  if (!part_.has_samples)
     return;
   close_open_part(trigger, begin_ns, end_ns);
-  ++parts_kept_;
-  part_has_samples_ = part_added_ = false;
+  ++part_.number;
+  part_.has_samples = part_.added = false;
 }
 
 Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t begin_ns,
                                               uint64_t end_ns) {
-  if (part_has_samples_)
+  if (part_.has_samples)
     close_open_part(trigger, begin_ns, end_ns);
   TALLY_TRY(rest, builder_.snapshot());
   StackProfileBuilder whole(std::move(rest));
-  MappedStacks mapped(space_);
+  MappedLocations mapped(addresses_.ranges(),
+                         addresses_.range_of(main_.addresses, main_.space.program()));
   std::vector<LocationId> locations(addresses_.size(), none<LocationId>);
   const auto location_of = [&](uint32_t number) {
     LocationId &id = locations[number];
     if (id == none<LocationId>) {
       const AddressTable::Entry entry = addresses_[number];
-      id = mapped.location_of(whole, entry.range, entry.pc);
+      id = mapped.of(whole, entry.range, entry.pc);
     }
     return id;
   };
@@ -145,8 +208,8 @@ Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t
 }
 
 void StackCollector::clear() {
-  parts_kept_ = 0;
-  part_has_samples_ = part_added_ = false;
+  part_.number = 0;
+  part_.has_samples = part_.added = false;
   begin_profile();
 }
 

@@ -1,5 +1,6 @@
 // Collects the samples of every sampler: stacks of addresses, by thread and part, with mappings
-// that change over time.
+// that change over time. A sampler of one process names it nowhere; one that follows the processes
+// which it forks names each by its pid.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@
 
 namespace tally {
 
+// It has many methods, because it implements what all samplers have in common.
 class StackCollector {
 public:
   // One of the quantities that the samples count.
@@ -36,9 +38,15 @@ public:
   };
   StackCollector(pid_t pid, Counted counted);
 
-  void map(const CodeRange &range) { space_.map(range); }
-  void forget_mappings() { space_.reset(); } // exec
-  const AddressSpace &space() const { return space_; }
+  void map(const CodeRange &range) { main_.space.map(range); }
+  void forget_mappings() { main_.space.reset(); } // exec
+  const AddressSpace &space() const { return main_.space; }
+
+  // Begins a process that has the mappings of `parent`, if that is known. An older process with
+  // this pid has ended. Returns null if there are too many processes.
+  AddressSpace *begin_process(pid_t pid, pid_t parent);
+  AddressSpace *space_of(pid_t pid); // null if the process is unknown
+  uint64_t process_count() const { return processes_begun_ + 1; }
 
   void set_region_filter(std::shared_ptr<RegionFilter> region_filter) {
     region_filter_ = std::move(region_filter);
@@ -55,10 +63,13 @@ public:
   RegionFilter *region_filter() const { return region_filter_.get(); } // null if there is none
 
   void set_command(std::string command);
-  void name_thread(pid_t tid, std::string_view name);
+  void name_thread(pid_t tid, std::string_view name) { name_thread(pid_, tid, name); }
+  void name_thread(pid_t pid, pid_t tid, std::string_view name);
   std::string_view thread_name(pid_t tid); // empty if unknown
   bool knows_thread(pid_t tid) const { return threads_.contains(tid); }
-  void forget_thread(pid_t tid); // for a thread that has ended; its samples stay
+  // For a thread that has ended; its samples stay. Returns the pid of a process of which this was
+  // the last thread; 0 if there is none.
+  pid_t forget_thread(pid_t tid);
 
   // Adds a stack: the leaf first, then callers as return address - 1, and a truncation_mark() last
   // if outer frames are missing. An empty stack is a sample at an unknown address. `at_ns` is the
@@ -73,20 +84,31 @@ public:
   void clear();
 
   uint32_t thread_count() const { return builder_.so_far().threads().size(); }
-  uint32_t part_count() const { return parts_kept_ + (part_has_samples_ ? 1 : 0); }
+  uint32_t part_count() const { return part_.number + (part_.has_samples ? 1 : 0); }
   size_t memory_bytes() const { return stacks_.memory_bytes() + addresses_.memory_bytes(); }
 
 private:
+  struct Process {
+    Process() = default;
+    explicit Process(const Process &parent) : space(parent.space), name(parent.name) {}
+    AddressSpace space;
+    AddressTable::Process addresses{space};
+    std::string name; // of its first thread
+    uint32_t threads = 0;
+  };
   struct ThreadState {
     ThreadId id = none<ThreadId>; // none before the thread's first sample
+    pid_t pid = 0;
     std::string name;
   };
 
   void begin_profile();
   bool is_passed_stop(uint64_t pc) const;
+  Process *process(pid_t pid);
+  ThreadState &thread(pid_t pid, pid_t tid);
   ThreadId thread_of(pid_t tid);
   StackTime time_of(uint64_t at_ns, uint64_t length_ns) const;
-  PartId open_part() const { return static_cast<PartId>(parts_kept_); }
+  PartId open_part() const { return static_cast<PartId>(part_.number); }
   void close_open_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
 
   pid_t pid_;
@@ -96,13 +118,16 @@ private:
   std::shared_ptr<const StopAddresses> passed_;
 
   StackProfileBuilder builder_; // everything except stacks and samples
-  AddressSpace space_;
-  AddressTable addresses_{space_};
+  AddressTable addresses_;
   PackedStacks stacks_;
+  Process main_;                                                 // process pid_
+  std::unordered_map<pid_t, std::unique_ptr<Process>> children_; // those that are alive
+  uint64_t processes_begun_ = 0;
   std::unordered_map<pid_t, ThreadState> threads_; // those that are alive
   struct {
     pid_t tid = 0;
     ThreadId thread = none<ThreadId>;
+    Process *process = nullptr;
   } last_; // of thread_of()
 
   struct {
@@ -111,9 +136,11 @@ private:
     // samples that come earlier have this time.
     uint64_t most_ns = UINT64_MAX;
   } resumed_;
-  uint32_t parts_kept_ = 0;
-  bool part_has_samples_ = false;
-  bool part_added_ = false; // a snapshot has already added the open part to builder_
+  struct {
+    uint32_t number = 0; // how many parts with samples have ended
+    bool has_samples = false;
+    bool added = false; // a snapshot has already added it to builder_
+  } part_;              // the open one
 };
 
 } // namespace tally

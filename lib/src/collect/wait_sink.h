@@ -41,6 +41,8 @@ public:
     clock_.set_unsampled();
   }
 
+  bool is_unsampled() const { return unsampled_; }
+
   // A thread is about to give up its processor at `pc`, with this stack.
   void leaves(pid_t tid, uint64_t pc, std::span<const uint64_t> stack, WaitClock::Call call);
   void leaves_uncounted(pid_t tid) { clock_.sampled(tid, {}, WaitClock::Call::none, false); }

@@ -8,6 +8,8 @@
 #include <tally/merge.h>
 #include <tally/pc_costs.h>
 
+#include "formats/dot/dot.h"
+#include "formats/dot/draw.h"
 #include "support/gzip.h"
 #include "transform/coverage_costs.h"
 
@@ -202,7 +204,7 @@ Result<Written> write_coverage(const Coverage &coverage, const Format &format,
                                const WriteOptions &options) {
   if (format.write_coverage)
     return format.write_coverage(coverage, options);
-  if (!format.write_costs)
+  if (!format.write_costs || !format.holds_lines)
     return fail(ErrorCode::unsupported,
                 fmt::format("the format {} does not hold coverage", format.name));
   TALLY_TRY(costs, costs_of(coverage));
@@ -231,6 +233,15 @@ Result<Written> write_content(const Content &content, const Format &format,
 }
 
 Result<void> write_file(const std::string &path, const Format &format, const Written &written) {
+  if (format.write_costs == dot::write && path.ends_with(".png")) {
+    auto picture = dot::png_of(written.bytes);
+    if (!picture) {
+      picture.error().source = path;
+      return fail(std::move(picture.error()));
+    }
+    TALLY_CHECK(write_file(path, *picture));
+    return {};
+  }
   if (format.gzip != Gzip::by_name || !path.ends_with(".gz")) {
     TALLY_CHECK(write_file(path, written.bytes));
     return {};
@@ -242,7 +253,7 @@ Result<void> write_file(const std::string &path, const Format &format, const Wri
 
 Result<std::vector<Written>> write_parts(const StackProfile &profile, const Format &format,
                                          const WriteOptions &options) {
-  if (!format.write_costs)
+  if (!format.write_costs || !format.holds_lines)
     return fail(ErrorCode::unsupported,
                 fmt::format("the format {} does not support one file for each part", format.name),
                 "--parts");

@@ -14,6 +14,7 @@
 #include "formats/sonarqube/sonarqube.h"
 #endif
 #include "formats/cpuprofile/cpuprofile.h"
+#include "formats/dot/dot.h"
 #include "formats/firefox/firefox.h"
 #include "formats/flamegraph/flamegraph.h"
 #include "formats/folded/folded.h"
@@ -55,6 +56,11 @@ std::span<const Format> formats() {
        .probe = cpuprofile::probe,
        .read = cpuprofile::read,
        .write_stacks = cpuprofile::write},
+      {.name = "dot",
+       .summary = "a call graph, for Graphviz, which draws it for *.png",
+       .file_names = {"*.dot", "*.png"},
+       .write_costs = dot::write,
+       .holds_lines = false},
       {.name = "firefox",
        .summary = "samples on a time axis, for Firefox Profiler",
        .file_names = {"*.firefox.json", "*.firefox.json.gz"},

@@ -98,7 +98,12 @@ std::string thread_title(const StackProfile &profile, ThreadId id) {
     return profile.threads().size() == 0 ? "all threads" : "unknown thread";
   const Thread &thread = profile.threads()[id];
   const std::string_view name = profile.strings[thread.name];
-  return name.empty() ? fmt::format("thread {}", thread.tid) : std::string(name);
+  const std::string own = name.empty() ? fmt::format("thread {}", thread.tid) : std::string(name);
+  const std::string_view process = profile.strings[thread.process];
+  // The threads of the program itself need no name of a process.
+  return process.empty() || process == own || thread.pid == profile.threads()[ThreadId{0}].pid
+             ? own
+             : fmt::format("{}/{}", process, own);
 }
 
 } // namespace tally

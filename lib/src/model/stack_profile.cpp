@@ -172,7 +172,7 @@ LocationId StackProfileBuilder::add_location(MappingId mapping, uint64_t address
 
 ThreadId StackProfileBuilder::add_thread(int32_t pid, int32_t tid, std::string_view name) {
   auto &rows = profile_.threads_;
-  const Thread thread{pid, tid, intern(name)};
+  const Thread thread{pid, tid, intern(name), {}};
   const auto [id, added] = tables_->threads.find_or_add(
       hash_of(thread), rows.size(),
       [&](uint32_t i) {
@@ -187,6 +187,9 @@ ThreadId StackProfileBuilder::add_thread(int32_t pid, int32_t tid, std::string_v
 
 void StackProfileBuilder::rename_thread(ThreadId thread, std::string_view name) {
   profile_.threads_[thread].name = intern(name);
+}
+void StackProfileBuilder::set_process(ThreadId thread, std::string_view name) {
+  profile_.threads_[thread].process = intern(name);
 }
 
 void StackProfileBuilder::close_part(PartId part, std::string_view trigger, uint64_t end_ns) {

@@ -45,7 +45,9 @@ const Page *page_by_name(std::string_view name) {
   return nullptr;
 }
 
-bool holds_coverage(const Format &format) { return format.write_coverage || format.write_costs; }
+bool holds_coverage(const Format &format) {
+  return format.write_coverage || (format.write_costs && format.holds_lines);
+}
 
 // Removes the pages that an earlier report left for sources that no longer exist. All files of this
 // directory with the names of pages were made by write_html().

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -64,10 +65,10 @@ private:
   std::vector<size_t> first_;
 };
 
-void add_to(std::vector<uint64_t> &sum, std::span<const uint64_t> values) {
+template <class Number> void add_to(std::vector<uint64_t> &sum, std::span<const Number> values) {
   sum.resize(values.size(), 0);
   for (size_t i = 0; i < values.size(); ++i)
-    sum[i] += values[i];
+    sum[i] += static_cast<uint64_t>(values[i]);
 }
 
 struct Visitor {
@@ -100,6 +101,32 @@ Result<std::vector<FlatRow>> stack_rows(const StackProfile &profile, By by) {
   return rows;
 }
 
+// Returns a row for all processes of each name, and for each process without a name.
+std::vector<FlatRow> process_rows(const StackProfile &profile) {
+  std::map<std::pair<std::string_view, int32_t>, std::pair<FlatRow, std::set<int32_t>>> rows;
+  for (size_t i = 0; i < profile.sample_count(); ++i) {
+    const Sample sample = profile.sample(i);
+    const Thread thread =
+        sample.thread == none<ThreadId> ? Thread{} : profile.threads()[sample.thread];
+    const std::string_view name = profile.strings[thread.process];
+    auto &[row, pids] = rows[{name, name.empty() ? thread.pid : 0}];
+    pids.insert(thread.pid);
+    add_to(row.self, sample.values);
+  }
+  std::vector<FlatRow> out;
+  for (auto &[key, value] : rows) {
+    auto &[row, pids] = value;
+    row.name = key.first;
+    row.id = static_cast<uint64_t>(*pids.begin());
+    if (row.id == 0 && row.name.empty())
+      row.name = "[no process]";
+    row.processes = pids.size();
+    row.inclusive = row.self;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
 // Returns the rows of threads or parts. A sample has one thread and one part, independent of its
 // stack, so the inclusive cost equals the self cost.
 std::vector<FlatRow> sample_rows(const StackProfile &profile, By by) {
@@ -108,9 +135,7 @@ std::vector<FlatRow> sample_rows(const StackProfile &profile, By by) {
     const Sample sample = profile.sample(i);
     const uint32_t key = by == By::thread ? index_of(sample.thread) : index_of(sample.part);
     FlatRow &row = rows[key];
-    row.self.resize(sample.values.size(), 0);
-    for (size_t v = 0; v < sample.values.size(); ++v)
-      row.self[v] += static_cast<uint64_t>(sample.values[v]);
+    add_to(row.self, sample.values);
   }
   std::vector<FlatRow> out;
   for (auto &[key, row] : rows) {
@@ -132,7 +157,8 @@ std::vector<FlatRow> sample_rows(const StackProfile &profile, By by) {
 } // namespace
 
 Result<By> by_of(std::string_view word) {
-  constexpr std::array<std::string_view, 5> words{"function", "line", "object", "thread", "part"};
+  constexpr std::array<std::string_view, 6> words{"function", "line", "object",
+                                                  "thread",   "part", "process"};
   const auto at = std::ranges::find(words, word);
   if (at == words.end())
     return fail(ErrorCode::invalid_argument,
@@ -186,7 +212,9 @@ Result<FlatTable> flat_table(const StackProfile &profile, By by, SortBy sort) {
   for (size_t i = 0; i < profile.sample_count(); ++i)
     if (std::ranges::any_of(profile.sample(i).values, [](int64_t value) { return value < 0; }))
       return fail(ErrorCode::invalid_input, "a sample has a negative value");
-  if (by == By::thread || by == By::part) {
+  if (by == By::process) {
+    table.rows = process_rows(profile);
+  } else if (by == By::thread || by == By::part) {
     table.rows = sample_rows(profile, by);
   } else {
     TALLY_TRY(rows, stack_rows(profile, by));

@@ -236,6 +236,8 @@ Result<FlatTable> flat_table(const CostProfile &profile, By by, SortBy sort) {
   case By::part:
     add_part_rows(profile, by, table);
     break;
+  case By::process:
+    return fail(ErrorCode::unsupported, "the profile does not distinguish processes", "--by");
   }
   finish_rows(table, sort);
   return table;

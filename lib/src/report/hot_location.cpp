@@ -20,9 +20,10 @@ namespace {
 Result<void> check_kind(By by) {
   if (by == By::function || by == By::line)
     return {};
-  const std::string_view kind = by == By::object   ? "an object"
-                                : by == By::thread ? "a thread"
-                                                   : "a part";
+  const std::string_view kind = by == By::object    ? "an object"
+                                : by == By::thread  ? "a thread"
+                                : by == By::process ? "a process"
+                                                    : "a part";
   return fail(ErrorCode::unsupported,
               fmt::format("is {}: only rows of functions and lines have a source location", kind));
 }

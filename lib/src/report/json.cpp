@@ -30,7 +30,8 @@ std::string dump(const Json &json) {
   return text_of(json) + "\n";
 }
 
-constexpr std::string_view row_names[] = {"functions", "lines", "objects", "threads", "parts"};
+constexpr std::string_view row_names[] = {"functions", "lines", "objects",
+                                          "threads",   "parts", "processes"};
 
 size_t shown(size_t rows, uint32_t limit) {
   return limit == 0 ? rows : std::min<size_t>(rows, limit);
@@ -59,6 +60,9 @@ std::string to_json(const FlatTable &table, uint32_t limit) {
       break;
     case By::part:
       out = {{"part", row.id}, {"trigger", row.name}};
+      break;
+    case By::process:
+      out = {{"pid", row.id}, {"name", row.name}, {"processes", row.processes}};
       break;
     }
     out["self"] = row.self;

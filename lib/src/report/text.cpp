@@ -265,8 +265,10 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
     name_title = "thread";
   else if (table.by == By::part)
     name_title = "part";
+  else if (table.by == By::process)
+    name_title = "process";
   const bool has_location = table.by == By::function || table.by == By::line;
-  const bool has_inclusive = table.has_inclusive && table.by != By::thread && table.by != By::part;
+  const bool has_inclusive = table.has_inclusive && table.by <= By::object;
   const bool has_calls =
       !table.has_inclusive && table.by == By::function &&
       std::ranges::any_of(table.rows, [](const FlatRow &row) { return row.calls > 0; });
@@ -326,6 +328,11 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
     case By::thread:
     case By::part:
       cells.push_back(fmt::format("{} {}", row.id, row.name));
+      break;
+    case By::process:
+      cells.push_back(row.processes > 1 ? fmt::format("{} ×{}", row.name, row.processes)
+                      : row.id == 0     ? row.name
+                                        : fmt::format("{} {}", row.id, row.name));
       break;
     case By::function:
     case By::line:

@@ -485,12 +485,16 @@ Result<CallTree> call_tree(const StackProfile &profile, const TreeOptions &optio
     return fail(ErrorCode::no_data, "the profile has no events");
   if (!options.by)
     return tree_of(profile, options, std::move(tree));
-  const bool by_thread = *options.by == By::thread;
-  if (by_thread ? profile.threads().size() == 0 : profile.parts().size() == 0)
+  const bool by_part = *options.by == By::part, by_process = *options.by == By::process;
+  if (by_part ? profile.parts().size() == 0 : profile.threads().size() == 0)
     return fail(ErrorCode::invalid_argument,
-                fmt::format("the profile does not distinguish {}s", by_thread ? "thread" : "part"),
+                fmt::format("the profile does not distinguish {}", by_part      ? "parts"
+                                                                   : by_process ? "processes"
+                                                                                : "threads"),
                 "--by");
-  TALLY_TRY(rooted, under_owners(profile, by_thread ? SampleOwner::thread : SampleOwner::part));
+  TALLY_TRY(rooted, under_owners(profile, by_part      ? SampleOwner::part
+                                          : by_process ? SampleOwner::process
+                                                       : SampleOwner::thread));
   return tree_of(rooted, options, std::move(tree));
 }
 

@@ -21,6 +21,8 @@ namespace {
 std::string_view why_unfit(Backend backend, const StartOptions &options, TargetKind target) {
   if (backend != Backend::perf && !options.events.empty())
     return samples_the_clock_only;
+  if (backend != Backend::perf && options.children)
+    return "samples the program's own process only: --children needs the perf backend";
   if (backend == Backend::interrupt)
     return {};
   if (target == TargetKind::remote)
@@ -75,6 +77,7 @@ SamplerOptions Backends::sampler_options() const {
   out.passed_stops = passed_stops_;
   out.frequency_hz = options_.frequency_hz;
   out.events = options_.events;
+  out.children = options_.children;
   out.waits = options_.wall && options_.backend == Backend::perf;
   out.stacks = options_.stacks;
   if (options_.stacks == StackMode::dwarf)
@@ -100,8 +103,9 @@ std::string Backends::sampling_words() const {
   const std::string_view waits = options_.backend != Backend::perf || !options_.wall ? ""
                                  : user_code_only_ ? ", each wait (with a stack from 1 ms on)"
                                                    : ", each wait";
-  return fmt::format("{}{}, {}{}{}, {}", name_of(options_.backend), why, what, waits,
-                     user_code ? " in user code only" : "", stack_words(options_));
+  return fmt::format("{}{}, {}{}{}, {}{}", name_of(options_.backend), why, what, waits,
+                     user_code ? " in user code only" : "", stack_words(options_),
+                     options_.children ? ", with the processes that it forks" : "");
 }
 
 Result<void> Backends::check_target() const {
@@ -119,6 +123,8 @@ Result<Reply> Backends::begin(const StartOptions &wanted) {
   passed_over_.clear();
   to_try_ = {wanted.backend};
   if (!wanted.chosen && !wanted.events.empty())
+    to_try_ = {Backend::perf};
+  else if (!wanted.chosen && wanted.children)
     to_try_ = {Backend::perf};
   else if (!wanted.chosen)
     to_try_ = {Backend::perf, Backend::agent, Backend::interrupt};

@@ -166,6 +166,7 @@ uint32_t ParsedCommand::limit() const {
 SampleFilter ParsedCommand::filter() const {
   SampleFilter out;
   out.thread = value("thread");
+  out.process = value("process");
   if (has("part"))
     out.part = static_cast<uint32_t>(number("part"));
   out.event = value("event");

@@ -72,6 +72,11 @@ Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command) {
   StartOptions wanted = start_options(group.settings, command);
   TALLY_TRY(events, sampled_events(command, wanted.wall));
   wanted.events = std::move(events);
+  wanted.children = command.has("children");
+  if (wanted.children && wanted.wall)
+    return fail(ErrorCode::invalid_argument,
+                "cannot be used with --clock wall, which measures the waits of one process",
+                "--children");
   return group.backends.begin(wanted);
 }
 

@@ -41,6 +41,11 @@ inline constexpr OptionSpec thread_option{.name = "thread",
                                           .values = "THREAD",
                                           .summary =
                                               "only samples of this thread (its name or its TID)"};
+inline constexpr OptionSpec process_option{
+    .name = "process",
+    .values = "PROCESS",
+    .summary = "only samples of the processes with this name, or of\n"
+               "the one with this PID"};
 inline constexpr OptionSpec event_option{
     .name = "event",
     .values = "NAME",
@@ -82,7 +87,7 @@ constexpr OptionSpec limit_option(std::string_view fallback,
   return {
       .name = "limit", .values = "N", .fallback = fallback, .summary = summary, .most = UINT32_MAX};
 }
-inline constexpr std::string_view report_keys = "function|line|object|thread|part";
+inline constexpr std::string_view report_keys = "function|line|object|thread|part|process";
 inline constexpr std::string_view diff_keys = "function|line|object";
 inline constexpr OptionSpec report_sort_option = sort_option("the column to sort by");
 inline constexpr OptionSpec diff_sort_option = sort_option("the cost to compare");
@@ -91,7 +96,9 @@ inline constexpr OptionSpec diff_sort_option = sort_option("the cost to compare"
 inline constexpr OptionSpec callers_option{
     .name = "callers", .summary = "show the callers of FUNCTION, not its callees"};
 inline constexpr OptionSpec tree_by_option{
-    .name = "by", .values = "thread|part", .summary = "show one tree per thread or part"};
+    .name = "by",
+    .values = "thread|part|process",
+    .summary = "show one tree per thread, part or name of processes"};
 inline constexpr OptionSpec full_option{
     .name = "full", .summary = "show std::invoke, std::function and std::thread layers"};
 

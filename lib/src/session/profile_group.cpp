@@ -177,6 +177,8 @@ std::vector<std::string> ProfileGroup::words_of(std::string_view kind) const {
       out = source_paths(profile);
     else if (kind == "THREAD")
       out = thread_words(profile);
+    else if (kind == "PROCESS")
+      out = process_words(profile);
     else if (kind == "event")
       out = event_words(profile);
     else

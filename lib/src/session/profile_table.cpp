@@ -29,12 +29,16 @@ constexpr auto settings = joined(
                                 "whether each stop shows how long the program ran before it, and\n"
                                 "its CPU time: [11.3 ms, 10.1 ms CPU]"}}});
 
-constexpr auto all_options_of_start =
-    joined(options_of_start, std::array<OptionSpec, 1>{sampled_event_option});
+constexpr auto all_options_of_start = joined(
+    options_of_start,
+    std::array<OptionSpec, 2>{{{.name = "children",
+                                .summary = "sample the processes that the program forks, too,\n"
+                                           "except one that the debugger follows in its place"},
+                               sampled_event_option}});
 
 constexpr std::array<OptionSpec, 1> status_options{json_option};
 
-constexpr std::array<OptionSpec, 4> options_that_select{thread_option, part_option,
+constexpr std::array<OptionSpec, 5> options_that_select{thread_option, process_option, part_option,
                                                         from_time_option, to_time_option};
 
 constexpr auto report_options =
@@ -118,7 +122,10 @@ constexpr CommandSpec commands[] = {
      "minor-faults, major-faults, context-switches or cpu-migrations; and, where the\n"
      "processor counts them for perf, one in many cycles, instructions, ref-cycles,\n"
      "bus-cycles, branches, branch-misses, cache-references, cache-misses, or rHEX for\n"
-     "a raw event. With --clock wall, events are sampled beside the waits.",
+     "a raw event. With --clock wall, events are sampled beside the waits.\n"
+     "With --children, perf also samples the processes that the program forks and the\n"
+     "debugger does not follow. `profile report --by process` tells them apart. What\n"
+     "they do while the program is stopped does not count.",
      "profile start --frequency 4000"},
     {"stop", "", {}, "end sampling and keep the samples", "", "profile stop"},
     {"status", "", status_options, "show what is sampled, how, and the counts so far",

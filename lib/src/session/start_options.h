@@ -20,7 +20,8 @@ struct StartOptions {
   uint32_t frequency_hz = 1000;
   std::vector<SampledEvent> events; // empty means the clock
   StackMode stacks = *stack_mode_by_name(default_stack_mode);
-  bool wall = false; // the user asked for the wall clock
+  bool wall = false;     // the user asked for the wall clock
+  bool children = false; // sample the processes that the program forks, too
   Backend backend = Backend::perf;
   bool chosen = false;            // the user named the backend; false for `auto`
   bool remote = false;            // the sampled process is on a remote target

@@ -146,6 +146,8 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
         // The sampler counts the threads of the process that it samples.
         threads += !sampling.is_active() || thread.pid != sampling.pid();
     }
+  if (collected && shown.children)
+    line("processes", now.processes);
   line("threads", uint64_t{threads});
   line("parts", uint64_t{parts});
   if (!now.wall_clock)

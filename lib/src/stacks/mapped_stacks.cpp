@@ -8,13 +8,14 @@ namespace tally {
 StackId MappedStacks::stack_of(StackProfileBuilder &builder, std::span<const uint64_t> pcs) {
   const auto stacks = previous_.values_of(
       pcs, space_.generation(), [&](uint64_t pc, std::span<const StackId> outer) {
+        locations_.set_program(space_.program());
         return builder.push(outer.empty() ? none<StackId> : outer.back(),
-                            location_of(builder, space_.find(pc), pc));
+                            locations_.of(builder, space_.find(pc), pc));
       });
   return stacks.empty() ? none<StackId> : stacks.back();
 }
 
-LocationId MappedStacks::location_of(StackProfileBuilder &builder, uint32_t range, uint64_t pc) {
+LocationId MappedLocations::of(StackProfileBuilder &builder, uint32_t range, uint64_t pc) {
   if (const std::string_view why = truncation_name(pc); !why.empty()) {
     const SourceLine line{builder.add_function({builder.intern(why), {}, {}, {}, 0}), {}, 0};
     return builder.add_location(none<MappingId>, pc, std::span(&line, 1));
@@ -32,7 +33,7 @@ LocationId MappedStacks::location_of(StackProfileBuilder &builder, uint32_t rang
 }
 
 // Returns the mapping that stands for the kernel; all processes of a profile share this mapping.
-MappingId MappedStacks::kernel_mapping(StackProfileBuilder &builder) {
+MappingId MappedLocations::kernel_mapping(StackProfileBuilder &builder) {
   if (kernel_ != none<MappingId>)
     return kernel_;
   begin_with_program(builder, AddressSpace::nowhere);
@@ -49,21 +50,21 @@ MappingId MappedStacks::kernel_mapping(StackProfileBuilder &builder) {
 }
 
 // Adds the program's mapping first, because readers of pprof files expect it there.
-void MappedStacks::begin_with_program(StackProfileBuilder &builder, uint32_t range) {
+void MappedLocations::begin_with_program(StackProfileBuilder &builder, uint32_t range) {
   if (!mappings_.empty())
     return;
-  mappings_.resize(space_.ranges().size(), none<MappingId>);
-  if (space_.program() != AddressSpace::nowhere && space_.program() != range)
-    mapping_of(builder, space_.program());
+  mappings_.resize(ranges_.size(), none<MappingId>);
+  if (program_ != AddressSpace::nowhere && program_ != range)
+    mapping_of(builder, program_);
 }
 
-MappingId MappedStacks::mapping_of(StackProfileBuilder &builder, uint32_t range) {
+MappingId MappedLocations::mapping_of(StackProfileBuilder &builder, uint32_t range) {
   if (range < mappings_.size() && mappings_[range] != none<MappingId>)
     return mappings_[range];
   begin_with_program(builder, range);
   if (range >= mappings_.size())
-    mappings_.resize(space_.ranges().size(), none<MappingId>);
-  const CodeRange &r = space_.ranges()[range];
+    mappings_.resize(ranges_.size(), none<MappingId>);
+  const CodeRange &r = ranges_[range];
   Mapping mapping;
   mapping.start = r.start;
   mapping.limit = r.limit;

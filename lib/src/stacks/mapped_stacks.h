@@ -12,32 +12,51 @@
 
 namespace tally {
 
-class MappedStacks {
+// Adds the locations of addresses to a profile, with the mappings that hold them.
+class MappedLocations {
 public:
-  explicit MappedStacks(const AddressSpace &space) : space_(space) {} // `space` must outlive it
-  // Starts with the mappings of `other`. `space` must be a copy of the space of `other`.
-  MappedStacks(const AddressSpace &space, const MappedStacks &other)
-      : space_(space), mappings_(other.mappings_), kernel_(other.kernel_) {}
-  MappedStacks(const MappedStacks &) = delete;
-  MappedStacks &operator=(const MappedStacks &) = delete;
+  // `ranges` must outlive it. `program` is the number of the program's range.
+  explicit MappedLocations(const std::vector<CodeRange> &ranges,
+                           uint32_t program = AddressSpace::nowhere)
+      : ranges_(ranges), program_(program) {}
+  // Starts with the mappings of `other`. The ranges must begin with those of `other`.
+  MappedLocations(const std::vector<CodeRange> &ranges, const MappedLocations &other)
+      : ranges_(ranges), mappings_(other.mappings_), kernel_(other.kernel_) {}
+  MappedLocations(const MappedLocations &) = delete;
+  MappedLocations &operator=(const MappedLocations &) = delete;
 
-  // Returns the stack of a chain. The chain is leaf first and not empty, callers are return address
-  // - 1, and a truncated chain ends with a truncation_mark(). An address in the kernel becomes the
-  // function "[kernel]".
-  StackId stack_of(StackProfileBuilder &builder, std::span<const uint64_t> pcs);
+  void set_program(uint32_t program) { program_ = program; }
 
-  // Returns the location of `pc`. `range` is a range of the space, or AddressSpace::nowhere.
-  LocationId location_of(StackProfileBuilder &builder, uint32_t range, uint64_t pc);
+  // Returns the location of `pc`. `range` is the number of a range, or AddressSpace::nowhere.
+  LocationId of(StackProfileBuilder &builder, uint32_t range, uint64_t pc);
 
 private:
   MappingId mapping_of(StackProfileBuilder &builder, uint32_t range);
   MappingId kernel_mapping(StackProfileBuilder &builder);
   void begin_with_program(StackProfileBuilder &builder, uint32_t range);
 
-  const AddressSpace &space_;
-  std::vector<MappingId> mappings_; // by number of space_'s ranges; none if not in the profile yet
+  const std::vector<CodeRange> &ranges_;
+  uint32_t program_ = AddressSpace::nowhere;
+  std::vector<MappingId> mappings_; // by number of the range; none if not in the profile yet
   MappingId kernel_ = none<MappingId>;
+};
 
+class MappedStacks {
+public:
+  explicit MappedStacks(const AddressSpace &space) // `space` must outlive it
+      : space_(space), locations_(space.ranges()) {}
+  // Starts with the mappings of `other`. `space` must be a copy of the space of `other`.
+  MappedStacks(const AddressSpace &space, const MappedStacks &other)
+      : space_(space), locations_(space.ranges(), other.locations_) {}
+
+  // Returns the stack of a chain. The chain is leaf first and not empty, callers are return address
+  // - 1, and a truncated chain ends with a truncation_mark(). An address in the kernel becomes the
+  // function "[kernel]".
+  StackId stack_of(StackProfileBuilder &builder, std::span<const uint64_t> pcs);
+
+private:
+  const AddressSpace &space_;
+  MappedLocations locations_;
   CommonRoot<StackId> previous_;
 };
 

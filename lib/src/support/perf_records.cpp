@@ -265,6 +265,15 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfTask &out) {
   return cursor.ok();
 }
 
+bool decode(const PerfRecord &record, PerfCount &out) {
+  Cursor cursor(record.body, false);
+  out = {};
+  out.pid = cursor.read<int32_t>();
+  out.tid = cursor.read<int32_t>();
+  out.value = cursor.read<uint64_t>();
+  return cursor.ok();
+}
+
 bool decode_lost(const PerfRecord &record, uint64_t &count, bool swapped) {
   Cursor cursor(record.body, swapped);
   if (record.type == PERF_RECORD_LOST)

@@ -147,6 +147,12 @@ struct PerfTask { // FORK and EXIT
   uint64_t time = 0;
 };
 
+struct PerfCount { // READ, with a read_format of 0
+  int32_t pid = 0;
+  int32_t tid = 0;
+  uint64_t value = 0;
+};
+
 // Each decode() returns false if the record is shorter than its contents require; `out` must not be
 // used then. The caller must have checked the record's type.
 [[nodiscard]] bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSample &out);
@@ -154,6 +160,7 @@ struct PerfTask { // FORK and EXIT
 [[nodiscard]] bool decode(const PerfLayout &layout, const PerfRecord &record, PerfMmap &out);
 [[nodiscard]] bool decode(const PerfLayout &layout, const PerfRecord &record, PerfComm &out);
 [[nodiscard]] bool decode(const PerfLayout &layout, const PerfRecord &record, PerfTask &out);
+[[nodiscard]] bool decode(const PerfRecord &record, PerfCount &out);
 // Decodes LOST and LOST_SAMPLES: the number of records, or samples, that were dropped for lack of
 // space.
 [[nodiscard]] bool decode_lost(const PerfRecord &record, uint64_t &count, bool swapped = false);

@@ -1,7 +1,10 @@
 #include "transform/owner_roots.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,29 +14,65 @@ namespace tally {
 
 namespace {
 
+// Returns the owners of the threads if those are processes: one for each name, and for each process
+// without a name. Each is represented by its first thread.
+std::vector<uint32_t> process_owners(const StackProfile &profile) {
+  std::map<std::pair<StringId, int32_t>, uint32_t> first;
+  std::vector<uint32_t> out;
+  for (const Thread &thread : profile.threads()) {
+    const bool is_named = !profile.strings[thread.process].empty();
+    out.push_back(first
+                      .try_emplace({thread.process, is_named ? 0 : thread.pid},
+                                   static_cast<uint32_t>(out.size()))
+                      .first->second);
+  }
+  return out;
+}
+
 std::string owner_name(const StackProfile &profile, SampleOwner owner, uint32_t id) {
   if (id == none<uint32_t>)
-    return owner == SampleOwner::thread ? "[no thread]" : "[no part]";
+    return owner == SampleOwner::thread    ? "[no thread]"
+           : owner == SampleOwner::process ? "[no process]"
+                                           : "[no part]";
   uint64_t number = 0;
   std::string_view text;
-  if (owner == SampleOwner::thread) {
-    const Thread &thread = profile.threads()[static_cast<ThreadId>(id)];
-    number = static_cast<uint64_t>(thread.tid);
-    text = profile.strings[thread.name];
-  } else {
+  if (owner == SampleOwner::part) {
     const Part &part = profile.parts()[static_cast<PartId>(id)];
     number = part.number;
     text = profile.strings[part.trigger];
+  } else {
+    const Thread &thread = profile.threads()[static_cast<ThreadId>(id)];
+    const bool is_process = owner == SampleOwner::process;
+    number = static_cast<uint64_t>(is_process ? thread.pid : thread.tid);
+    text = profile.strings[is_process ? thread.process : thread.name];
+    if (is_process && !text.empty())
+      return std::string(text);
   }
   return text.empty() ? fmt::format("{}", number) : fmt::format("{} {}", number, text);
 }
 
 } // namespace
 
+bool has_named_processes(const StackProfile &profile) {
+  std::set<int32_t> pids;
+  for (const Thread &thread : profile.threads()) {
+    if (profile.strings[thread.process].empty())
+      return false;
+    pids.insert(thread.pid);
+  }
+  return pids.size() > 1;
+}
+
 Result<StackProfile> under_owners(const StackProfile &profile, SampleOwner owner) {
+  const std::vector<uint32_t> processes =
+      owner == SampleOwner::process ? process_owners(profile) : std::vector<uint32_t>();
   const auto owner_of = [&](size_t row) {
     const Sample sample = profile.sample(row);
-    return owner == SampleOwner::thread ? index_of(sample.thread) : index_of(sample.part);
+    if (owner == SampleOwner::part)
+      return index_of(sample.part);
+    return owner == SampleOwner::thread || sample.thread == none<ThreadId>
+               ? index_of(sample.thread)
+               : processes[index_of(sample.thread)];
   };
   // Sorted by owner, because StackCopier handles one root at a time.
   std::vector<size_t> rows(profile.sample_count());

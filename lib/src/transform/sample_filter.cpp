@@ -48,7 +48,9 @@ tl::unexpected<Error> not_among(std::string option, std::string_view kind, std::
                                 const std::vector<std::string> &known) {
   if (known.empty())
     return fail(ErrorCode::invalid_argument,
-                fmt::format("the profile does not distinguish {}s", kind), std::move(option));
+                fmt::format("the profile does not distinguish {}{}", kind,
+                            kind.ends_with('s') ? "es" : "s"),
+                std::move(option));
   constexpr size_t most = 8;
   const size_t shown = std::min(known.size(), most);
   return fail(ErrorCode::invalid_argument,
@@ -61,6 +63,10 @@ tl::unexpected<Error> not_among(std::string option, std::string_view kind, std::
 tl::unexpected<Error> no_thread(const SampleFilter &wanted, const std::vector<std::string> &known) {
   return not_among("--thread", "thread", wanted.thread, known);
 }
+tl::unexpected<Error> no_process(const SampleFilter &wanted,
+                                 const std::vector<std::string> &known) {
+  return not_among("--process", "process", wanted.process, known);
+}
 tl::unexpected<Error> no_part(const SampleFilter &wanted, const std::vector<std::string> &known) {
   return not_among("--part", "part", std::to_string(*wanted.part), known);
 }
@@ -71,12 +77,16 @@ tl::unexpected<Error> no_times(const SampleFilter &wanted) {
 tl::unexpected<Error> nothing_left(const SampleFilter &wanted) {
   if (!wanted.takes_all_times())
     return fail(ErrorCode::no_data, "there are no samples between these times");
-  return fail(ErrorCode::no_data, wanted.part && !wanted.thread.empty()
-                                      ? fmt::format("thread '{}' has no samples in part {}",
-                                                    wanted.thread, *wanted.part)
-                                  : wanted.part
-                                      ? fmt::format("part {} has no samples", *wanted.part)
-                                      : fmt::format("thread '{}' has no samples", wanted.thread));
+  std::string of;
+  if (!wanted.process.empty())
+    of = fmt::format("process '{}'", wanted.process);
+  if (!wanted.thread.empty())
+    of = fmt::format("thread '{}'{}{}", wanted.thread, of.empty() ? "" : " of ", of);
+  if (of.empty())
+    return fail(ErrorCode::no_data, fmt::format("part {} has no samples", *wanted.part));
+  return fail(ErrorCode::no_data,
+              fmt::format("{} has no samples{}", of,
+                          wanted.part ? fmt::format(" in part {}", *wanted.part) : ""));
 }
 
 // The values of the samples, and their times, between two moments.
@@ -114,8 +124,14 @@ Slice slice_of(const StackProfile &profile, uint64_t from, uint64_t to) {
 }
 
 bool is_wanted(const StackProfile &profile, const Thread &thread, const SampleFilter &wanted) {
-  return wanted.thread == profile.strings[thread.name] ||
-         wanted.thread == std::to_string(thread.tid);
+  return (wanted.thread.empty() || wanted.thread == profile.strings[thread.name] ||
+          wanted.thread == std::to_string(thread.tid)) &&
+         (wanted.process.empty() || wanted.process == profile.strings[thread.process] ||
+          wanted.process == std::to_string(thread.pid));
+}
+
+bool takes_all_threads(const SampleFilter &wanted) {
+  return wanted.thread.empty() && wanted.process.empty();
 }
 
 bool overlaps(const Pass &pass, uint64_t from, uint64_t to) {
@@ -130,7 +146,7 @@ bool is_wanted(const StackProfile &profile, const Pass &pass, const SampleFilter
     return part.number == wanted.part && overlaps(pass, part.begin_ns, part.end_ns);
   };
   return overlaps(pass, wanted.from_ns.value_or(0), wanted.to_ns.value_or(UINT64_MAX)) &&
-         (wanted.thread.empty() || pass.tid == 0 ||
+         (takes_all_threads(wanted) || pass.tid == 0 ||
           std::ranges::any_of(profile.threads(), is_of_thread)) &&
          (!wanted.part || std::ranges::any_of(profile.parts(), is_in_part));
 }
@@ -141,8 +157,17 @@ Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &
     threads.push_back(is_wanted(profile, thread, wanted));
   for (const Part &part : profile.parts())
     parts.push_back(wanted.part == part.number);
-  if (!wanted.thread.empty() && std::ranges::find(threads, true) == threads.end())
-    return no_thread(wanted, known_threads(profile));
+  if (!takes_all_threads(wanted) && std::ranges::find(threads, true) == threads.end()) {
+    const auto is_any = [&](const SampleFilter &one) {
+      return std::ranges::any_of(
+          profile.threads(), [&](const Thread &thread) { return is_wanted(profile, thread, one); });
+    };
+    if (!wanted.process.empty() && !is_any({.process = wanted.process}))
+      return no_process(wanted, process_words(profile));
+    if (!is_any({.thread = wanted.thread}))
+      return no_thread(wanted, known_threads(profile));
+    return nothing_left(wanted); // the thread belongs to another process
+  }
   if (wanted.part && std::ranges::find(parts, true) == parts.end())
     return no_part(wanted, known_parts(profile));
 
@@ -163,7 +188,7 @@ Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &
     if (!wanted.takes_all_times() &&
         std::ranges::all_of(values_of(row), [](int64_t value) { return value == 0; }))
       continue;
-    if (!wanted.thread.empty() &&
+    if (!takes_all_threads(wanted) &&
         (sample.thread == none<ThreadId> || !threads[index_of(sample.thread)]))
       continue;
     if (wanted.part && (sample.part == none<PartId> || !parts[index_of(sample.part)]))
@@ -208,6 +233,8 @@ Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &
 Result<CostProfile> some_rows(const CostProfile &profile, const SampleFilter &wanted) {
   if (!wanted.takes_all_times())
     return no_times(wanted);
+  if (!wanted.process.empty())
+    return no_process(wanted, {});
   if (!wanted.thread.empty() && !std::ranges::any_of(profile.parts(), [&](const CostPart &part) {
         return part.thread != 0 && std::to_string(part.thread) == wanted.thread;
       }))
@@ -299,6 +326,17 @@ std::vector<std::string> thread_words(const CostProfile &profile) {
       out.add(std::to_string(part.thread));
   return out.take();
 }
+
+std::vector<std::string> process_words(const StackProfile &profile) {
+  DistinctWords out;
+  for (const Thread &thread : profile.threads()) {
+    if (const std::string_view name = profile.strings[thread.process]; !name.empty())
+      out.add(std::string(name));
+    out.add(std::to_string(thread.pid));
+  }
+  return out.take();
+}
+std::vector<std::string> process_words(const CostProfile &) { return {}; }
 
 std::vector<std::string> event_words(const StackProfile &profile) {
   DistinctWords out;

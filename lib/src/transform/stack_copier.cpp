@@ -85,7 +85,10 @@ ThreadId StackCopier::thread(ThreadId id) {
   if (!copy || *copy != none<ThreadId>)
     return copy ? *copy : id;
   const Thread &thread = from_.threads()[id];
-  return *copy = to_.add_thread(thread.pid, thread.tid, from_.strings[thread.name]);
+  *copy = to_.add_thread(thread.pid, thread.tid, from_.strings[thread.name]);
+  if (const std::string_view process = from_.strings[thread.process]; !process.empty())
+    to_.set_process(*copy, process);
+  return *copy;
 }
 
 void StackCopier::put_under(StackId root) {

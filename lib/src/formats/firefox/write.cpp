@@ -251,7 +251,9 @@ private:
         track.value ? std::string(profile_.strings[profile_.value_types()[*track.value].type]) : "";
     to_.put("{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
             "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\"processName\":");
-    text(product_);
+    const std::string_view process =
+        known ? std::string_view(profile_.strings[known->process]) : std::string_view();
+    text(process.empty() ? product_ : process);
     to_.put(",\"name\":");
     text(value.empty() ? title : fmt::format("{}: {}", value, title));
     to_.put(",\"isMainThread\":");

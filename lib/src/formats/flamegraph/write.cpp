@@ -7,10 +7,11 @@
 #include "formats/flamegraph/assets.h"
 #include "formats/flamegraph/flamegraph.h"
 #include "formats/flamegraph/layout.h"
-#include "formats/flamegraph/own_name.h"
+#include "support/own_name.h"
 #include "support/path.h"
 #include "support/text_sink.h"
 #include "support/xml_text.h"
+#include "transform/owner_roots.h"
 
 namespace tally::flamegraph {
 
@@ -317,15 +318,22 @@ std::vector<std::string> Picture::lost() const {
   return lost;
 }
 
-} // namespace
-
-Result<Written> write(const StackProfile &profile, const WriteOptions &) {
+Result<Written> draw(const StackProfile &profile) {
   TALLY_TRY(layout, lay_out(profile));
   Written out;
   Picture picture(profile, layout, out.bytes);
   picture.write();
   out.lost = picture.lost();
   return out;
+}
+
+} // namespace
+
+Result<Written> write(const StackProfile &profile, const WriteOptions &) {
+  if (!has_named_processes(profile))
+    return draw(profile);
+  TALLY_TRY(rooted, under_owners(profile, SampleOwner::process));
+  return draw(rooted);
 }
 
 } // namespace tally::flamegraph

@@ -8,6 +8,7 @@
 #include "formats/folded/folded.h"
 #include "support/checked.h"
 #include "support/utf16.h"
+#include "transform/owner_roots.h"
 
 namespace tally::folded {
 
@@ -101,9 +102,7 @@ Result<Sums> sums_of(const StackProfile &profile, const std::vector<std::string>
   return out;
 }
 
-} // namespace
-
-Result<Written> write(const StackProfile &profile, const WriteOptions &) {
+Result<Written> write_stacks(const StackProfile &profile) {
   Written out;
   bool changed = false;
   std::vector<std::string> names;
@@ -141,6 +140,15 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
     out.lost.push_back(
         "names with ';', line breaks, a leading '#', trailing blanks or numbers (changed)");
   return out;
+}
+
+} // namespace
+
+Result<Written> write(const StackProfile &profile, const WriteOptions &) {
+  if (!has_named_processes(profile))
+    return write_stacks(profile);
+  TALLY_TRY(rooted, under_owners(profile, SampleOwner::process));
+  return write_stacks(rooted);
 }
 
 } // namespace tally::folded

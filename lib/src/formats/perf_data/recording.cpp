@@ -276,7 +276,18 @@ void Recording::report_losses() {
                        rows_.size()));
 }
 
+// The first thread of a process has the name of the process.
+void Recording::name_processes() {
+  for (const auto &[key, state] : threads_) {
+    const auto pid = static_cast<uint32_t>(key >> 32);
+    if (const auto first = threads_.find(uint64_t{pid} << 32 | pid);
+        first != threads_.end() && state.id != none<ThreadId>)
+      builder_.set_process(state.id, first->second.name);
+  }
+}
+
 Result<StackProfile> Recording::finish() {
+  name_processes();
   add_build_ids();
   report_losses();
   builder_.set_command(features_.command);

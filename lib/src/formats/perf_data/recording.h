@@ -73,6 +73,7 @@ private:
   LocationId named_location(std::string_view name, uint64_t address);
 
   void add_build_ids();
+  void name_processes();
   void report_losses();
 
   const Events &events_;

@@ -12,6 +12,7 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &options);
 inline constexpr std::string_view command_comment = "command: ";
 inline constexpr std::string_view part_comment = "part ";
 inline constexpr std::string_view thread_label = "thread", tid_label = "tid", pid_label = "pid",
-                                  part_label = "part", trigger_label = "trigger";
+                                  process_label = "process", part_label = "part",
+                                  trigger_label = "trigger";
 
 } // namespace tally::pprof

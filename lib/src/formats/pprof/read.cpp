@@ -394,7 +394,7 @@ private:
   struct Labels {
     bool has_tid = false;
     int32_t pid = 0, tid = 0;
-    std::string_view thread, trigger;
+    std::string_view thread, process, trigger;
     uint32_t part = 0; // 0 if there is none
   };
 
@@ -438,6 +438,8 @@ private:
     int32_t id = 0;
     if (key == thread_label && !string.empty()) {
       labels.thread = string;
+    } else if (key == process_label && !string.empty()) {
+      labels.process = string;
     } else if (key == trigger_label && !string.empty()) {
       labels.trigger = string;
     } else if (key == tid_label && fits(id)) {
@@ -470,6 +472,8 @@ private:
     const ThreadId thread = labels.has_tid
                                 ? builder_.add_thread(labels.pid, labels.tid, labels.thread)
                                 : none<ThreadId>;
+    if (thread != none<ThreadId> && !labels.process.empty())
+      builder_.set_process(thread, labels.process);
     const PartId part = labels.part == 0 ? none<PartId> : part_ids_.at(labels.part);
     now_.ordered.clear();
     for (const size_t i : types_.order())

@@ -13,6 +13,7 @@
 #include "support/checked.h"
 #include "support/gzip.h"
 #include "support/utf8.h"
+#include "transform/owner_roots.h"
 
 namespace tally::pprof {
 
@@ -58,6 +59,7 @@ public:
                  profile_.strings[first.unit] == "count";
     if (profile_.period_ns > std::numeric_limits<int64_t>::max())
       return fail(ErrorCode::overflow, "the clock's period does not fit in 63 bits");
+    has_processes_ = has_named_processes(profile_);
     write_value_types();
     const Order order = order_of(profile_);
     for (const LocationId location : order.locations)
@@ -161,6 +163,8 @@ private:
       text(thread_label, thread.name);
       number(tid_label, thread.tid);
       number(pid_label, thread.pid);
+      if (has_processes_)
+        text(process_label, thread.process);
     }
     if (sample.part != none<PartId>) {
       const Part &part = profile_.parts()[sample.part];
@@ -350,6 +354,7 @@ private:
   std::vector<StringId> extra_mappings_; // paths of objects without a mapping
   std::vector<Resolution> resolutions_;  // of the mappings, then of the extra mappings
   bool biased_ = false, lost_lines_ = false, lost_objects_ = false, changed_text_ = false;
+  bool has_processes_ = false; // that are named
 };
 
 } // namespace

@@ -231,7 +231,9 @@ public:
 
   ModuleId module(const ModuleKey &key) override {
     try {
-      const Key known{key.path, key.build_id, key.device, key.inode, key.pid};
+      // All processes that have a file mapped share its unwind data.
+      const Key known{key.path, key.build_id, key.device, key.inode,
+                      key.inode != 0 || !key.build_id.empty() ? 0 : key.pid};
       if (const auto at = ids_.find(known); at != ids_.end())
         return at->second;
       Diagnostics reported_by_the_symbolizer;

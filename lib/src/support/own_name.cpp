@@ -1,9 +1,9 @@
-#include "formats/flamegraph/own_name.h"
+#include "support/own_name.h"
 
 #include <algorithm>
 #include <array>
 
-namespace tally::flamegraph {
+namespace tally {
 
 namespace {
 
@@ -47,4 +47,4 @@ std::string_view own_name(std::string_view name) {
   return depth > 0 || own.empty() ? name : own;
 }
 
-} // namespace tally::flamegraph
+} // namespace tally

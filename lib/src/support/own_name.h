@@ -2,11 +2,11 @@
 
 #include <string_view>
 
-namespace tally::flamegraph {
+namespace tally {
 
 // Returns the unqualified name of a C++ or Rust function, for boxes that are too narrow for the
 // whole name: "sort" for "void ns::(anonymous namespace)::sort<int>(int*) const". Returns other
 // names whole.
 std::string_view own_name(std::string_view name);
 
-} // namespace tally::flamegraph
+} // namespace tally

@@ -1,0 +1,27 @@
+#include "collect/exit_counts.h"
+
+#include <algorithm>
+
+namespace tally {
+
+bool ExitCounts::has_ended(pid_t tid) const {
+  return std::ranges::find(ended_, tid, &std::pair<pid_t, uint64_t>::first) != ended_.end();
+}
+
+int64_t ExitCounts::take(pid_t tid) {
+  const auto at = left_ns_.find(tid);
+  if (at == left_ns_.end())
+    return 0;
+  carry_ns_ += at->second;
+  left_ns_.erase(at);
+  const int64_t ticks = std::max<int64_t>(carry_ns_ / period_ns_, 0);
+  carry_ns_ -= ticks * period_ns_;
+  return ticks;
+}
+
+void ExitCounts::clear() {
+  left_ns_.clear();
+  carry_ns_ = 0;
+}
+
+} // namespace tally

@@ -1,0 +1,78 @@
+"""Tests `tally record` of programs that fork: each process is sampled, and none is lost."""
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.profiles import ProfileCase
+from support.programs import program
+from support.skips import need_perf, run_unittests
+
+# Prints the CPU time of itself and of the children that it waited for, most of which live for less
+# than a tick.
+MANY = """
+import os, resource
+for number in range(400):
+    if os.fork() == 0:
+        sum(range(2000))
+        os._exit(0)
+    os.wait()
+used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print("cpu", sum(each.ru_utime + each.ru_stime for each in used))
+"""
+
+
+class ChildrenTest(ProfileCase):
+    def setUp(self) -> None:
+        need_perf()
+        super().setUp()
+
+    def test_processes_are_told_apart(self) -> None:
+        path = self.path("out.pb.gz")
+        spin = program("spin7030")
+        script = f"{spin} 0.4 & {spin} 0.4; wait"
+        done = self.tally("record", "-o", path, "--", "sh", "-c", script)
+        self.assertRegex(done.stderr, r" of CPU time of 3 processes, 0 lost;")
+        cpu = sum(float(each) for each in re.findall(r"cpu_seconds (\S+)", done.stdout))
+        processes = {row["name"]: row for row in self.report(path, "--by", "process")["processes"]}
+        self.assertEqual(processes["spin7030"]["processes"], 2)
+        ticks = processes["spin7030"]["self"][0]
+        self.assertAlmostEqual(ticks / 1000, cpu, delta=0.05 * cpu)
+
+        pid = str(processes["spin7030"]["pid"])
+        one = self.report(path, "--process", pid)["totals"][0]
+        self.assertAlmostEqual(one, ticks / 2, delta=0.1 * ticks)
+        self.assertEqual(self.report(path, "--process", "spin7030")["totals"], [ticks])
+        refused = self.tally("report", path, "--process", "cc1", status=2)
+        self.assertIn("--process: there is no process 'cc1' (there are: ", refused.stderr)
+
+        tree = self.tally("tree", path, "--by", "process").stdout
+        self.assertRegex(tree, rf"(?m)^ *\d+\.\d+% +{ticks} +0.00%  spin7030$")
+        folded = self.path("out.folded")
+        self.tally("convert", path, "-o", folded)
+        with open(folded, encoding="utf-8") as file:
+            roots = {line.split(";")[0] for line in file}
+        self.assertLessEqual(roots - {"[not sampled]"}, {"sh", "spin7030", "[no process]"})
+        self.assertIn("spin7030", roots)
+
+    def test_short_processes_are_not_lost(self) -> None:
+        path = self.path("out.pb.gz")
+        done = self.tally("record", "-o", path, "--", sys.executable, "-c", MANY)
+        self.assertRegex(done.stderr, r" of 40\d processes, 0 lost;")
+        cpu = float(done.stdout.split()[1])
+        ticks = self.report(path)["totals"][0]
+        # The interpreter's end is not in its own sum.
+        self.assertAlmostEqual(ticks * 1.003e-3, cpu, delta=0.03 * cpu + 0.02)
+
+    def test_only_the_program_itself(self) -> None:
+        words = ["record", "-o", self.path("none.pb.gz"), "--no-children", "--"]
+        done = self.tally(*words, "sh", "-c", f"{program('spin7030')} 0.2; true", status=4)
+        self.assertIn("(processes that it forks are not sampled)", done.stderr)
+        both = self.tally("record", "--children", "--no-children", "--", "true", status=2)
+        self.assertIn("--no-children: excludes --children", both.stderr)
+
+
+if __name__ == "__main__":
+    run_unittests()

@@ -1,0 +1,75 @@
+// Tests the graph that Graphviz draws: its numbers are those of the call graph.
+#include <gtest/gtest.h>
+
+#include <tally/formats.h>
+
+#include "formats/callgrind/read.h"
+#include "formats/dot/dot.h"
+#include "formats/folded/folded.h"
+
+namespace tally::formats_dot_test {
+namespace {
+
+CostProfile of_stacks(std::string_view folded) {
+  Diagnostics diagnostics;
+  auto read = folded::read(*ByteSource::of(folded, "a.folded"), diagnostics);
+  EXPECT_TRUE(read);
+  auto costs = aggregate(std::get<StackProfile>(*read), {});
+  EXPECT_TRUE(costs);
+  return std::move(*costs);
+}
+
+Written graph(const CostProfile &profile) {
+  auto out = dot::write(profile, {});
+  EXPECT_TRUE(out) << out.error().text();
+  return std::move(*out);
+}
+
+bool has(const Written &graph, std::string_view line) {
+  return graph.bytes.find(std::string(line) + "\n") != std::string::npos;
+}
+
+TEST(Dot, HasSharesOfFunctionsAndCalls) {
+  const Written out =
+      graph(of_stacks("main;a;b 500\nmain;a 100\nmain;b 200\nmain;tiny 1\nmain 199\n"));
+  EXPECT_TRUE(has(out, "label=\"1000 ticks in total; functions from 0.5%\";")) << out.bytes;
+  EXPECT_NE(out.bytes.find("[label=\"main\\n100.0% (self 19.9%)\", tooltip=\"main\""),
+            std::string::npos)
+      << out.bytes;
+  EXPECT_NE(out.bytes.find("[label=\"b\\n70.0% (self 70.0%)\""), std::string::npos) << out.bytes;
+  EXPECT_EQ(out.bytes.find("tiny"), std::string::npos);
+  // Samples do not count calls.
+  EXPECT_NE(out.bytes.find("[label=\"60.0%\", penwidth=3.50, weight=61];"), std::string::npos);
+  EXPECT_NE(out.bytes.find("[label=\"50.0%\", penwidth=3.00, weight=51];"), std::string::npos);
+  EXPECT_EQ(out.lost, (std::vector<std::string>{"1 functions below 0.5% of the total", "lines"}));
+}
+
+TEST(Dot, DrawsCyclesWithoutShares) {
+  const Written out = graph(of_stacks("main;a;b;a;b 10\n"));
+  size_t dashed = 0;
+  for (size_t at = 0; (at = out.bytes.find("style=dashed", at)) != std::string::npos; ++at)
+    ++dashed;
+  EXPECT_EQ(dashed, 2u) << out.bytes;
+}
+
+TEST(Dot, CountsCallsThatWereCounted) {
+  Diagnostics diagnostics;
+  const auto read =
+      callgrind::read(*ByteSource::of("events: Ir\nfn=main\n1 10\ncfn=f\ncalls=7 2\n1 90\n"
+                                      "fn=f\n2 90\n",
+                                      "callgrind.out.1"),
+                      diagnostics);
+  ASSERT_TRUE(read);
+  const Written out = graph(std::get<CostProfile>(*read));
+  EXPECT_NE(out.bytes.find("[label=\"90.0%\\n7×\""), std::string::npos) << out.bytes;
+}
+
+TEST(Dot, EscapesNames) {
+  const Written out = graph(of_stacks("a\"];b\\ 5\nx\xFF\x01 5\n"));
+  EXPECT_NE(out.bytes.find("tooltip=\"a\\\"]\""), std::string::npos) << out.bytes;
+  EXPECT_NE(out.bytes.find("tooltip=\"b\\\\\""), std::string::npos) << out.bytes;
+  EXPECT_NE(out.bytes.find("tooltip=\"x??\""), std::string::npos) << out.bytes;
+}
+
+} // namespace
+} // namespace tally::formats_dot_test
