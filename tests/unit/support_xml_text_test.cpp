@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "support/demangle.h"
 #include "support/xml_text.h"
 
 namespace tally::support_xml_text_test {
@@ -36,15 +35,6 @@ TEST(XmlText, ReplacesEachOtherByteWithAQuestionMark) {
 TEST(XmlText, EscapesMarkup) {
   EXPECT_EQ(xml_escaped("f<a&&>(\"]]>\")"), "f&lt;a&amp;&amp;&gt;(&quot;]]&gt;&quot;)");
   EXPECT_EQ(xml_escaped("na\xc3\xafve 'x'"), "na\xc3\xafve 'x'");
-}
-
-TEST(Demangle, DemanglesCppNames) {
-  EXPECT_EQ(demangle("_ZN2ns1fEi"), "ns::f(int)");
-  EXPECT_EQ(demangle("main"), "main");
-  EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
-  EXPECT_EQ(demangle(""), "");
-  EXPECT_EQ(demangled("_ZN2ns1fEi@plt"), "ns::f(int)@plt");
-  EXPECT_EQ(demangled("write@plt"), "write@plt");
 }
 
 } // namespace

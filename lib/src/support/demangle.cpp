@@ -1,27 +1,37 @@
 #include "support/demangle.h"
 
-#include <cstdlib>
-#include <memory>
-
-#include <cxxabi.h>
+#include "support/itanium_tree.h"
+#include "support/rust_names.h"
 
 namespace tally {
 
 std::string demangle(std::string_view name) {
-  std::string terminated(name);
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(terminated.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text ? text.get() : terminated;
+  std::string out;
+  if (demangle_rust(name, out))
+    return out;
+  out.clear();
+  itanium::Tree tree;
+  if (itanium::print(tree, itanium::parse(name, tree), out))
+    return out;
+  return std::string(name);
 }
 
 std::string demangled(std::string_view name) {
   constexpr std::string_view stub = "@plt"; // of the procedure linkage table
+  constexpr std::string_view global = "_GLOBAL_";
   if (name.ends_with(stub) && name.starts_with('_'))
     return demangled(name.substr(0, name.size() - stub.size())).append(stub);
-  const bool mangled =
-      name.starts_with("_Z") || name.starts_with("___Z") || name.starts_with("_GLOBAL_");
-  return mangled ? demangle(name) : std::string(name);
+  if (name.starts_with("_Z") || name.starts_with("_R"))
+    return demangle(name);
+  // GCC's names of what a file runs before main() and after it: _GLOBAL__I_foo.
+  if (name.starts_with(global) && name.size() > global.size() + 3) {
+    const std::string_view kind = name.substr(global.size(), 3);
+    if ((kind[0] == '_' || kind[0] == '.' || kind[0] == '$') &&
+        (kind[1] == 'I' || kind[1] == 'D') && kind[2] == '_')
+      return (kind[1] == 'I' ? "global constructors keyed to " : "global destructors keyed to ") +
+             demangle(name.substr(global.size() + 3));
+  }
+  return std::string(name);
 }
 
 std::string base_object_variant(std::string_view name) {

@@ -1,4 +1,5 @@
-// C++ names as written in the source.
+// Names of C++ and Rust as written in the source. Names of other languages, and names that are
+// longer than demangle_limits.h permits, are returned unchanged.
 #pragma once
 
 #include <string>
@@ -6,11 +7,11 @@
 
 namespace tally {
 
-// Returns "ns::f(int)" for "_ZN2ns1fEi", and "ns::f(int)@plt" for its stub. A name that is not of
-// the Itanium ABI is returned unchanged.
+// Returns "ns::f(int)" for "_ZN2ns1fEi", and "ns::f(int)@plt" for its stub. C++ names are written
+// as GCC's __cxa_demangle() writes them, those of Rust without the hashes of crates.
 std::string demangled(std::string_view name);
 
-// Does the same without a check of the prefix, so that "i" becomes the type "int".
+// Does the same for "_Z..." and "_R..." only.
 std::string demangle(std::string_view name);
 
 // Returns a constructor's or destructor's name for its base object variant: "_ZN1AC2Ev" for

@@ -11,11 +11,7 @@ namespace tally {
 
 namespace symbolize {
 
-std::string demangle(std::string_view linkage_name) {
-  if (!linkage_name.starts_with("_Z") && !linkage_name.starts_with("___Z"))
-    return std::string(linkage_name);
-  return tally::demangle(linkage_name);
-}
+std::string demangle(std::string_view linkage_name) { return demangled(linkage_name); }
 
 namespace {
 
