@@ -223,13 +223,14 @@ class Speedscope(StacksCase):
     def check(self, file: dict) -> None:
         self.assertEqual(file["$schema"], "https://www.speedscope.app/file-format-schema.json")
         self.assertLessEqual(
-            set(file), {"$schema", "shared", "profiles", "name", "activeProfileIndex", "exporter"}
+            set(file),
+            {"$schema", "shared", "profiles", "name", "activeProfileIndex", "exporter", "tally"},
         )
         self.assertIsInstance(file.get("name", ""), str)
         frames, profiles = file["shared"]["frames"], file["profiles"]
         for frame in frames:
             self.assertLessEqual({"name"}, set(frame))
-            self.assertLessEqual(set(frame), {"name", "file", "line", "col"})
+            self.assertLessEqual(set(frame), {"name", "file", "line", "col", "object"})
             self.assertIsInstance(frame["name"], str)
             self.assertIsInstance(frame.get("file", ""), str)
             self.assertIsInstance(frame.get("line", 0), int)
@@ -238,7 +239,7 @@ class Speedscope(StacksCase):
         for profile in profiles:
             self.assertEqual(
                 set(profile),
-                {"type", "name", "unit", "startValue", "endValue", "samples", "weights"},
+                {"type", "name", "unit", "startValue", "endValue", "samples", "weights", "tally"},
             )
             self.assertEqual(profile["type"], "sampled")
             self.assertIsInstance(profile["name"], str)

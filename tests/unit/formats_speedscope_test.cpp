@@ -2,6 +2,8 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -125,16 +127,19 @@ TEST(Speedscope, DescribesTheProfile) {
   EXPECT_EQ(file["$schema"], "https://www.speedscope.app/file-format-schema.json");
   EXPECT_EQ(file["exporter"], "tally " TALLY_VERSION);
   EXPECT_EQ(file["name"], "./prog \"x\"");
+  EXPECT_EQ(file["tally"],
+            Json::parse(R"({"periodNs": 250000, "values": [{"type": "x", "unit": "count"}]})"));
   EXPECT_EQ(file["activeProfileIndex"], 1);
-  EXPECT_EQ(file["shared"]["frames"],
-            Json::parse(
-                R"([{"name": "[unknown]"}, {"name": "f", "file": "z/a.c", "line": 7},
-                            {"name": "leaf", "file": "/lib/libz.so.1"}])"));
+  EXPECT_EQ(file["shared"]["frames"], Json::parse(
+                                          R"([{"name": "[unknown]"},
+                    {"name": "f", "file": "z/a.c", "line": 7, "object": "/lib/libz.so.1"},
+                    {"name": "leaf", "file": "/lib/libz.so.1", "object": ""}])"));
   ASSERT_EQ(file["profiles"].size(), 3u);
   EXPECT_EQ(file["profiles"][0],
             Json::parse(
                 R"json({"type": "sampled", "name": "worker (6)", "unit": "nanoseconds",
                                 "startValue": 0, "endValue": 500000, "samples": [[1, 2]],
+                                "tally": {"value": 0, "pid": 5, "tid": 6, "name": "worker"},
                                 "weights": [500000]})json"));
   EXPECT_EQ(file["profiles"][1]["name"], "thread 7");
   EXPECT_EQ(file["profiles"][2]["name"], "unknown thread");
@@ -176,7 +181,7 @@ TEST(Speedscope, ReportsWhatIsLost) {
                           std::vector<int64_t>{1, 1});
   const auto out = speedscope::write(*made.builder.finish(), {});
   ASSERT_TRUE(out);
-  EXPECT_EQ(out->lost.size(), 4u);
+  EXPECT_EQ(out->lost.size(), 3u);
 }
 
 // Returns the names of the leaves of a profile's samples.
@@ -247,7 +252,196 @@ TEST(Speedscope, IsNotMistakenForGcovr) {
   const auto out = speedscope::write(*made.builder.finish(), {});
   ASSERT_TRUE(out);
   for (const Format &format : formats())
-    EXPECT_FALSE(format.probe && format.probe(out->bytes)) << format.name;
+    EXPECT_EQ(format.probe && format.probe(out->bytes), format.name == "speedscope") << format.name;
+}
+
+Result<StackProfile> parsed(std::string_view text, Diagnostics *found = nullptr) {
+  Diagnostics diagnostics;
+  auto read = speedscope::read(*ByteSource::of(text, "x"), found ? *found : diagnostics);
+  if (!read)
+    return fail(std::move(read.error()));
+  return std::get<StackProfile>(std::move(*read));
+}
+
+// Returns the totals of what the format keeps of each sample: the thread, the value, and the names,
+// files, objects and, if the file is known, declared lines of the functions.
+std::map<ShownSample, int64_t> kept_totals(const StackProfile &profile) {
+  std::map<ShownSample, int64_t> out;
+  for (const auto &[key, total] : shown_totals(profile)) {
+    ShownSample kept = key;
+    for (auto &[name, file, object, declared, line] : std::get<1>(kept)) {
+      line = 0;
+      declared = file.empty() ? 0 : declared;
+    }
+    out[kept] += total;
+  }
+  return out;
+}
+
+TEST(Speedscope, ReadsWhatItWrites) {
+  Random random(184);
+  for (int round = 0; round < rounds(500); ++round) {
+    const StackProfile profile = round % 4 == 0 ? random_timed_profile(random, 40, round % 8 == 0)
+                                                : random_profile(random, random_shape(random));
+    const auto out = speedscope::write(profile, {});
+    if (!out)
+      continue; // a profile without samples
+    const auto again = parsed(out->bytes);
+    ASSERT_TRUE(again) << again.error().text();
+    ASSERT_EQ(kept_totals(*again), kept_totals(profile));
+    ASSERT_EQ(again->period_ns, profile.period_ns);
+    ASSERT_EQ(again->strings[again->command], profile.strings[profile.command]);
+    ASSERT_EQ(again->value_types().size(), profile.value_types().size());
+    for (size_t i = 0; i < profile.value_types().size(); ++i) {
+      const ValueType &mine = again->value_types()[i], &its = profile.value_types()[i];
+      ASSERT_EQ(again->strings[mine.type], profile.strings[its.type]);
+      ASSERT_EQ(again->strings[mine.unit], profile.strings[its.unit]);
+    }
+  }
+}
+
+// Returns "thread stack value amount" of each sample, by falling amounts.
+std::vector<std::string> rows_of_file(std::string_view text) {
+  const auto profile = parsed(text);
+  EXPECT_TRUE(profile) << profile.error().text();
+  std::vector<std::string> out;
+  for (const auto &[key, amount] : shown_totals(*profile)) {
+    std::string row = std::to_string(std::get<0>(key));
+    for (const ShownFrame &frame : std::get<1>(key))
+      row += (row.find(' ') == row.npos ? " " : ";") + std::get<0>(frame);
+    const ValueType type = profile->value_types()[std::get<2>(key)];
+    out.push_back(row + ' ' + std::string(profile->strings[type.type]) + ' ' +
+                  std::to_string(amount));
+  }
+  return out;
+}
+
+std::string file_of(const std::string &profiles) {
+  return R"({"$schema":"https://www.speedscope.app/file-format-schema.json",)"
+         R"("shared":{"frames":[{"name":"a","file":"a.py","line":3},{"name":"b","line":7,"col":2}]},)"
+         R"("profiles":[)" +
+         profiles + "]}";
+}
+
+TEST(Speedscope, ReadsSamplesOfAnyUnit) {
+  const auto sampled = [](const std::string &unit, const std::string &weights) {
+    return file_of(R"({"type":"sampled","name":"n","unit":")" + unit +
+                   R"(","startValue":0,"endValue":9,"samples":[[0,1],[0],[]],"weights":)" +
+                   weights + "}");
+  };
+  using Rows = std::vector<std::string>;
+  EXPECT_EQ(rows_of_file(sampled("none", "[1,2,3]")),
+            (Rows{"1 [unknown] ticks 3", "1 a ticks 2", "1 a;b ticks 1"}));
+  EXPECT_EQ(rows_of_file(sampled("bytes", "[1,2.4,0]")), (Rows{"1 a bytes 2", "1 a;b bytes 1"}));
+  EXPECT_EQ(rows_of_file(sampled("seconds", "[0.25,2,0]")),
+            (Rows{"1 a time 2000000000", "1 a;b time 250000000"}));
+  EXPECT_EQ(rows_of_file(sampled("milliseconds", "[0,1e-6,0]")), Rows{"1 a time 1"});
+  EXPECT_EQ(rows_of_file(sampled("microseconds", "[9223372036854775,0,0]")),
+            Rows{"1 a;b time 9223372036854775000"});
+  EXPECT_EQ(rows_of_file(sampled("nanoseconds", "[9223372036854775807,0,0]")),
+            Rows{"1 a;b time 9223372036854775807"});
+  // Where a function is declared has a column, and which line ran has none.
+  const auto profile = parsed(sampled("none", "[1,2,3]"));
+  ASSERT_TRUE(profile);
+  const ShownStack stack = shown_stack(*profile, profile->sample(0).stack);
+  EXPECT_EQ(stack, (ShownStack{{"a", "a.py", "", 0, 3}, {"b", "", "", 7, 0}}));
+}
+
+TEST(Speedscope, ReadsProfilesAsThreads) {
+  const std::string samples = R"("samples":[[0]],"weights":[1])";
+  const auto rows =
+      rows_of_file(file_of(R"({"type":"sampled","name":"x","unit":"seconds",)" + samples +
+                           R"(},{"type":"sampled","name":"x","unit":"microseconds",)" + samples +
+                           R"(},{"type":"sampled","name":"y","unit":"bytes",)" + samples + "}"));
+  EXPECT_EQ(rows,
+            (std::vector<std::string>{"1 a time 1000000000", "2 a time 1000", "3 a bytes 1"}));
+}
+
+std::string evented(const std::string &events, const std::string &unit = "milliseconds") {
+  return file_of(R"({"type":"evented","name":"n","unit":")" + unit +
+                 R"(","startValue":10,"endValue":90,"events":[)" + events + "]}");
+}
+
+TEST(Speedscope, ReadsEventsWithTheirTimes) {
+  const auto profile = parsed(evented(
+      R"({"type":"O","frame":0,"at":20},{"type":"O","frame":1,"at":22},{"type":"C","frame":1,"at":27},)"
+      R"({"type":"C","frame":0,"at":28},{"type":"O","frame":1,"at":29},{"type":"C","frame":1,"at":30})"));
+  ASSERT_TRUE(profile) << profile.error().text();
+  std::vector<std::tuple<std::string, uint64_t, int64_t>> times;
+  for (const auto &[sample, at_ns, amount] : shown_times(*profile))
+    times.emplace_back(std::get<0>(std::get<1>(sample).back()), at_ns / 1'000'000,
+                       amount / 1'000'000);
+  EXPECT_EQ(times, (std::vector<std::tuple<std::string, uint64_t, int64_t>>{
+                       {"a", 12, 2}, {"a", 18, 1}, {"b", 17, 5}, {"b", 20, 1}}));
+  // A count has no times.
+  const auto counts =
+      parsed(evented(R"({"type":"O","frame":0,"at":1},{"type":"C","frame":0,"at":4})", "none"));
+  ASSERT_TRUE(counts);
+  EXPECT_TRUE(counts->times().empty());
+  EXPECT_EQ(counts->totals(), std::vector<int64_t>{3});
+}
+
+TEST(Speedscope, ReadsFramesThatAreNotClosed) {
+  Diagnostics diagnostics;
+  const auto profile = parsed(evented(R"({"type":"O","frame":0,"at":20})"), &diagnostics);
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(profile->totals(), std::vector<int64_t>{70'000'000});
+  EXPECT_TRUE(diagnostics.has_errors());
+}
+
+TEST(Speedscope, RefusesWhatMakesNoSense) {
+  const auto sampled = [](const std::string &rest) {
+    return file_of(R"({"type":"sampled","name":"n","unit":"none",)" + rest + "}");
+  };
+  for (const auto &[text, message] : std::vector<std::pair<std::string, std::string>>{
+           {"{", "does not end"},
+           {"[]", "shared frames is missing"},
+           {R"({"shared":{"frames":[{}]}})", "a frame without a name"},
+           {R"({"shared":{"frames":[{"name":1}]}})", "a frame without a name"},
+           {R"({"shared":{"frames":[{"name":null}]}})", "the list of profiles is missing"},
+           {R"({"shared":{"frames":[]}})", "the list of profiles is missing"},
+           {file_of(""), "the list of profiles is empty"},
+           {file_of("{}"), "sampled or evented"},
+           {file_of(R"({"type":"sampled","unit":"hours"})"), "nanoseconds, microseconds"},
+           {sampled(R"("weights":[])"), "without samples"},
+           {sampled(R"("samples":[])"), "list of numbers as weights"},
+           {sampled(R"("samples":[[0]],"weights":[])"), "more samples than weights"},
+           {sampled(R"("samples":[],"weights":[1])"), "0 samples, but 1 weights"},
+           {sampled(R"("samples":[0],"weights":[1])"), "list of frames"},
+           {sampled(R"("samples":[[2]],"weights":[1])"), "frame 2 does not exist"},
+           {sampled(R"("samples":[[-1]],"weights":[1])"), "frame -1 does not exist"},
+           {sampled(R"("samples":[["a"]],"weights":[1])"), "index of a frame"},
+           {sampled(R"("samples":[[0]],"weights":[-1])"), "negative"},
+           {sampled(R"("samples":[[0]],"weights":["1"])"), "expected a number"},
+           {sampled(R"("samples":[[0]],"weights":[1e20])"), "does not fit"},
+           {sampled(R"("samples":[[0],[0]],"weights":[9e18,9e18])"), "63 bits"},
+           {evented(R"({"type":"C","frame":0,"at":20})"), "no frame is open"},
+           {evented(R"({"type":"X","frame":0,"at":20})"), "type O or C"},
+           {evented(R"({"type":"O","frame":0})"), "time of an event"},
+           {evented(R"({"type":"O","at":0})"), "index of a frame"},
+           {evented(R"({"type":"O","frame":0,"at":2},{"type":"C","frame":1,"at":3})"),
+            "frame 1 is closed"},
+           {evented(R"({"type":"O","frame":0,"at":2},{"type":"C","frame":0,"at":1})"),
+            "earlier than"},
+           {R"({"tally":{"values":[]},)" + file_of("").substr(1), "list of values"},
+       }) {
+    const auto read = parsed(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_NE(read.error().text().find(message), std::string::npos) << read.error().text();
+    EXPECT_TRUE(read.error().where.kind == Position::Kind::offset ||
+                read.error().code == ErrorCode::overflow)
+        << text;
+  }
+}
+
+TEST(Speedscope, IsRecognizedByItsSchemaOrFrames) {
+  EXPECT_TRUE(speedscope::probe(file_of("")));
+  EXPECT_TRUE(speedscope::probe(
+      R"({"x":1,"$schema":"https:\/\/www.speedscope.app\/file-format-schema.json"})"));
+  EXPECT_TRUE(speedscope::probe("{ \"shared\": {\n\"frames\": ["));
+  EXPECT_FALSE(speedscope::probe("{}"));
+  EXPECT_FALSE(speedscope::probe(R"(["https://www.speedscope.app/file-format-schema.json"])"));
+  EXPECT_FALSE(speedscope::probe(R"({"files":["https://www.speedscope.app/"]})"));
 }
 
 } // namespace

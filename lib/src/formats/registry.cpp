@@ -150,8 +150,10 @@ std::span<const Format> formats() {
        .write_coverage = sonarqube::write},
 #endif
       {.name = "speedscope",
-       .summary = "stacks of each thread as JSON, for speedscope",
+       .summary = "stacks of each thread as JSON, for speedscope; py-spy and others write it, too",
        .file_names = {"*.speedscope.json"},
+       .probe = speedscope::probe,
+       .read = speedscope::read,
        .write_stacks = speedscope::write},
   };
   return table;

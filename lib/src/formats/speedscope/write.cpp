@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -30,11 +29,9 @@ Result<Unit> unit_of(const StackProfile &profile, size_t value) {
     return fail(ErrorCode::overflow, "the clock's period does not fit in 63 bits");
   if (profile.period_ns > 0 && value == 0)
     return Unit{"nanoseconds", static_cast<int64_t>(profile.period_ns)};
-  constexpr std::array<std::string_view, 5> known{"nanoseconds", "microseconds", "milliseconds",
-                                                  "seconds", "bytes"};
   const std::string_view unit = profile.strings[profile.value_types()[value].unit];
-  const auto *found = std::ranges::find(known, unit);
-  return Unit{found == known.end() ? "none" : *found};
+  const auto *found = std::ranges::find(weight_units, unit, &WeightUnit::name);
+  return Unit{found == weight_units.end() ? "none" : found->name};
 }
 
 // One value of the samples of one thread. Each is a pair of the leaf's node and
@@ -115,6 +112,7 @@ public:
     const auto busiest =
         std::ranges::max_element(threads.begin(), others, {}, &ThreadSamples::total);
     to_.put(static_cast<uint64_t>(busiest - threads.begin()));
+    own_values();
     to_.put(",\n\"shared\":{\"frames\":[");
     for (size_t i = 0; i < tree_.frames().size(); ++i) {
       to_.put(i == 0 ? "\n" : ",\n");
@@ -134,6 +132,43 @@ public:
 private:
   void text(std::string_view raw) { to_.put(json_text(raw, changed_)); }
 
+  // Writes what lets us read the file without a loss.
+  void own_values() {
+    own_key_of(",\n");
+    to_.put("{\"periodNs\":");
+    to_.put(profile_.period_ns);
+    to_.put(",\"values\":[");
+    for (const ValueType &type : profile_.value_types()) {
+      to_.put(&type == profile_.value_types().data() ? "{\"type\":" : ",{\"type\":");
+      text(profile_.strings[type.type]);
+      to_.put(",\"unit\":");
+      text(profile_.strings[type.unit]);
+      to_.put('}');
+    }
+    to_.put("]}");
+  }
+  void own_thread(const ThreadSamples &samples) {
+    own_key_of(",");
+    to_.put("{\"value\":");
+    to_.put(uint64_t{samples.value});
+    if (samples.thread != none<ThreadId>) {
+      const Thread &thread = profile_.threads()[samples.thread];
+      to_.put(",\"pid\":");
+      to_.put_signed(thread.pid);
+      to_.put(",\"tid\":");
+      to_.put_signed(thread.tid);
+      to_.put(",\"name\":");
+      text(profile_.strings[thread.name]);
+    }
+    to_.put('}');
+  }
+  void own_key_of(std::string_view before) {
+    to_.put(before);
+    to_.put('"');
+    to_.put(own_key);
+    to_.put("\":");
+  }
+
   void frame(const TreeFrame &frame) {
     to_.put("{\"name\":");
     text(frame.name);
@@ -148,6 +183,11 @@ private:
       to_.put(",\"line\":");
       to_.put(uint64_t{frame.line});
     }
+    if (!frame.object.empty()) {
+      // An empty object says that the file is the object.
+      to_.put(",\"object\":");
+      text(frame.file.empty() ? std::string_view() : frame.object);
+    }
     to_.put('}');
   }
 
@@ -158,6 +198,7 @@ private:
     to_.put(thread.unit.name);
     to_.put("\",\"startValue\":0,\"endValue\":");
     to_.put_signed(thread.total);
+    own_thread(thread);
     to_.put(",\n\"samples\":[");
     std::vector<uint32_t> stack;
     for (size_t i = 0; i < thread.leaves.size(); ++i) {
@@ -220,10 +261,6 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   writer.write(threads);
   if (profile.has_places())
     out.lost.emplace_back("addresses, and all lines except those of functions");
-  if (std::ranges::any_of(tree.frames(), [](const TreeFrame &frame) {
-        return !frame.file.empty() && !frame.object.empty();
-      }))
-    out.lost.emplace_back("objects of functions whose source is known");
   if (!profile.times().empty())
     out.lost.emplace_back("the times of samples (their order is written)");
   if (profile.parts().size() > 1)
