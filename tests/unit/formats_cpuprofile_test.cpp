@@ -248,6 +248,19 @@ TEST(CpuProfile, ReadsProfilesOfOthers) {
   EXPECT_EQ(
       shown_totals(*hits),
       (Shown{{{-1, {anonymous}, 0}, 2}, {{-1, {program}, 0}, 1}, {{-1, {anonymous, run}, 0}, 1}}));
+  // Counts of lines are exact. An empty list of samples is as good as none.
+  file["samples"] = Json::array();
+  file["nodes"][3]["hitCount"] = 6;
+  file["nodes"][3]["positionTicks"] =
+      Json::parse(R"([{"line": 8, "ticks": 2}, {"line": 9, "ticks": 3}, {"line": 0, "ticks": 1}])");
+  const auto lines = parsed(file.dump());
+  ASSERT_TRUE(lines);
+  const auto run_at = [](uint32_t line) { return ShownFrame{"run", "/a/b.js", "", 5, line}; };
+  EXPECT_EQ(shown_totals(*lines), (Shown{{{-1, {anonymous}, 0}, 2},
+                                         {{-1, {program}, 0}, 1},
+                                         {{-1, {anonymous, run_at(8)}, 0}, 2},
+                                         {{-1, {anonymous, run_at(9)}, 0}, 3},
+                                         {{-1, {anonymous, run_at(0)}, 0}, 1}}));
 }
 
 TEST(CpuProfile, SaysWhereTheInputIsWrong) {
@@ -281,8 +294,50 @@ TEST(CpuProfile, SaysWhereTheInputIsWrong) {
   looped.replace(looped.find(caller), caller.size(), "\"children\": [2]");
   looped.replace(looped.find(callee), callee.size(), "\"children\": [5],\n");
   EXPECT_NE(parsed(looped).error().message.find("its own caller"), std::string::npos);
-  EXPECT_EQ(parsed(R"json({"head": {"functionName": "(root)"}})json").error().code,
-            ErrorCode::unsupported);
+  EXPECT_NE(parsed(R"json({"head": {"functionName": "(root)"}})json")
+                .error()
+                .message.find("a node without an id"),
+            std::string::npos);
+}
+
+// The form before 2017, which the profilers for Node.js still write: nodes contain their callees,
+// lines are counted from 1, and samples have times.
+TEST(CpuProfile, ReadsTrees) {
+  constexpr std::string_view tree = R"json({
+    "head": {"functionName": "(root)", "url": "", "lineNumber": 0, "id": 1, "hitCount": 0,
+             "children": [
+      {"functionName": "f", "url": "/a.js", "lineNumber": 3, "id": 2, "hitCount": 1, "children": [
+        {"functionName": "g", "url": "/a.js", "lineNumber": 7, "id": 4, "hitCount": 1,
+         "children": []}]},
+      {"functionName": "(idle)", "url": "", "lineNumber": 0, "id": 3, "children": []}]},
+    "startTime": 163140, "endTime": 163140, "samples": [2, 4, 3, 4],
+    "timestamps": [163140599286, 163140599296, 163140599316, 163140599320]})json";
+  EXPECT_TRUE(cpuprofile::probe(tree));
+  const auto profile = parsed(tree);
+  ASSERT_TRUE(profile) << profile.error().text();
+  const ShownFrame f{"f", "/a.js", "", 3, 0}, g{"g", "/a.js", "", 7, 0};
+  using Shown = std::map<ShownSample, int64_t>;
+  EXPECT_EQ(shown_totals(*profile), (Shown{{{-1, {f}, 0}, 10'000}, {{-1, {f, g}, 0}, 20'000}}));
+  ASSERT_EQ(profile->times().size(), 2u);
+  EXPECT_EQ(profile->times()[0].at_ns, 10'000u);
+  // One more time than samples is the end of the last one.
+  Json ended = Json::parse(tree);
+  ended["timestamps"].push_back(163140599350);
+  EXPECT_EQ(shown_totals(*parsed(ended.dump())),
+            (Shown{{{-1, {f}, 0}, 10'000}, {{-1, {f, g}, 0}, 50'000}}));
+  ended["timestamps"].push_back(163140599360);
+  EXPECT_NE(parsed(ended.dump()).error().message.find("4 samples, but 6 timestamps"),
+            std::string::npos);
+  Json hits = Json::parse(tree);
+  hits.erase("samples");
+  const auto counted = parsed(hits.dump());
+  ASSERT_TRUE(counted);
+  EXPECT_EQ(shown_totals(*counted), (Shown{{{-1, {f}, 0}, 1}, {{-1, {f, g}, 0}, 1}}));
+  // The nesting is bounded.
+  std::string deep = R"({"head":)";
+  for (int i = 0; i < 200; ++i)
+    deep += R"({"functionName":"f","id":)" + std::to_string(i) + R"(,"children":[)";
+  EXPECT_NE(parsed(deep).error().message.find("levels deep"), std::string::npos);
 }
 
 TEST(CpuProfile, WritesPathsAsUrls) {

@@ -267,11 +267,38 @@ TEST(Firefox, ReadsSharedTables) {
   ASSERT_TRUE(profile) << profile.error().text();
   EXPECT_EQ(shown_totals(*profile), expected);
   EXPECT_EQ(profile->times()[2].at_ns, 5'000'000u);
+  // Since version 70, frames know their libraries, and not resources.
+  shared["resourceTable"].erase("lib");
+  EXPECT_NE(shown_totals(*parsed(file.dump())), expected);
+  shared["frameTable"]["lib"] = Json::parse("[0, -1]");
+  EXPECT_EQ(shown_totals(*parsed(file.dump())), expected);
+  shared["frameTable"]["lib"] = Json::parse("[1, -1]");
+  EXPECT_NE(parsed(file.dump()).error().message.find("library 1 does not exist"),
+            std::string::npos);
+}
+
+// Before version 29, the weight of a comparison was called duration, and before 41 each thread had
+// its libraries.
+TEST(Firefox, ReadsOldVersions) {
+  Json file = Json::parse(foreign);
+  file["meta"]["preprocessedProfileVersion"] = 20;
+  Json &samples = file["threads"][0]["samples"];
+  samples["duration"] = samples["weight"];
+  samples.erase("weight");
+  samples.erase("weightType");
+  // A resource without a library was not in the list of libraries, if it was the last one.
+  Json &resources = file["threads"][0]["resourceTable"];
+  resources["name"].push_back(2);
+  file["threads"][0]["libs"] = file["libs"];
+  file.erase("libs");
+  const auto profile = parsed(file.dump());
+  ASSERT_TRUE(profile) << profile.error().text();
+  EXPECT_EQ(shown_totals(*profile), shown_totals(*parsed(foreign)));
 }
 
 TEST(Firefox, SaysWhichVersionItCannotRead) {
   Json file = Json::parse(foreign);
-  for (const int version : {28, 71}) {
+  for (const int version : {19, 71}) {
     file["meta"]["preprocessedProfileVersion"] = version;
     const auto read = parsed(file.dump());
     ASSERT_FALSE(read);

@@ -29,9 +29,10 @@ std::optional<int64_t> nanoseconds(double us) {
 struct Node {
   JsonValue value;
   uint32_t caller = none<uint32_t>; // the index of a node
-  bool is_done = false;             // `stack` and `leaf` are set
-  StackId stack = none<StackId>;    // none for the root
-  StackId leaf = none<StackId>;     // the stack of its samples, whose line may be known
+  bool is_done = false;             // what follows is set
+  SourceFunctionId function = none<SourceFunctionId>;
+  StackId stack = none<StackId>; // none for the root
+  StackId leaf = none<StackId>;  // the stack of its samples, whose line may be known
 };
 
 class Reader {
@@ -40,15 +41,11 @@ public:
       : document_(tree.root()), source_(source), diagnostics_(diagnostics) {}
 
   Result<Profile> run() {
-    if (document_["head"].is_object() && document_["nodes"].is_absent())
-      return document_["head"].error("is in the form of Chrome before 2017, which has a head in "
-                                     "place of nodes: it is not supported",
-                                     ErrorCode::unsupported);
-    if (!document_["nodes"].is_list())
+    is_tree_ = document_["head"].is_object() && document_["nodes"].is_absent();
+    if (!is_tree_ && !document_["nodes"].is_list())
       return document_.error("is not a .cpuprofile: the list of nodes is missing");
-    TALLY_CHECK(read_nodes());
-    TALLY_CHECK(find_callers());
-    const bool has_times = !document_["samples"].is_null();
+    TALLY_CHECK(is_tree_ ? read_tree() : read_nodes());
+    const bool has_times = !document_["samples"].first().is_absent();
     TALLY_CHECK(has_times ? read_samples() : read_hits());
     auto profile = builder_.finish();
     if (!profile) {
@@ -59,21 +56,36 @@ public:
   }
 
 private:
+  Result<void> add_node(const JsonValue &value, uint32_t caller) {
+    const auto id = value["id"].integer();
+    if (!id)
+      return value.error("a node without an id");
+    if (nodes_.size() >= none<uint32_t>)
+      return value.error("there are more nodes than 32 bits can count", ErrorCode::limit);
+    if (!by_id_.try_emplace(*id, static_cast<uint32_t>(nodes_.size())).second)
+      return value["id"].error(fmt::format("two nodes have the id {}", *id));
+    Node node;
+    node.value = value;
+    node.caller = caller;
+    nodes_.push_back(node);
+    return {};
+  }
+
   Result<void> read_nodes() {
-    for (JsonValue value = document_["nodes"].first(); !value.is_absent(); value = value.next()) {
-      const auto id = value["id"].integer();
-      if (!id)
-        return value.error("a node without an id");
-      if (nodes_.size() >= none<uint32_t>)
-        return value.error("there are more nodes than 32 bits can count", ErrorCode::limit);
-      if (!by_id_.try_emplace(*id, static_cast<uint32_t>(nodes_.size())).second)
-        return value["id"].error(fmt::format("two nodes have the id {}", *id));
-      Node node;
-      node.value = value;
-      nodes_.push_back(node);
-    }
+    for (JsonValue value = document_["nodes"].first(); !value.is_absent(); value = value.next())
+      TALLY_CHECK(add_node(value, none<uint32_t>));
     if (nodes_.empty())
       return document_["nodes"].error("the list of nodes is empty");
+    return find_callers();
+  }
+
+  // Before 2017, nodes contain their callees.
+  Result<void> read_tree() {
+    TALLY_CHECK(add_node(document_["head"], none<uint32_t>));
+    for (uint32_t i = 0; i < nodes_.size(); ++i)
+      for (JsonValue child = nodes_[i].value["children"].first(); !child.is_absent();
+           child = child.next())
+        TALLY_CHECK(add_node(child, i));
     return {};
   }
 
@@ -123,12 +135,13 @@ private:
   }
 
   Result<void> make_stacks(Node &node) {
-    const JsonValue frame = node.value["callFrame"];
+    const JsonValue frame = frame_of(node);
     if (!frame.is_object())
       return node.value.error("a node without a callFrame");
     const std::string_view name = frame["functionName"].text().value_or("");
     const bool is_outermost = node.caller == none<uint32_t>;
-    const int64_t line = frame["lineNumber"].integer().value_or(-1);
+    // Lines are counted from 1 in trees, and from 0 in lists.
+    const int64_t line = frame["lineNumber"].integer().value_or(-1) - (is_tree_ ? 1 : 0);
     SourceFunction function;
     function.name = builder_.intern(name.empty() ? "(anonymous)" : name);
     // Without a line and a column, it is the file of the code.
@@ -137,16 +150,20 @@ private:
         builder_.intern(path_of(frame["url"].text().value_or("")));
     function.line = line >= 0 && line < UINT32_MAX ? static_cast<uint32_t>(line + 1) : 0;
     const SourceFunctionId id = builder_.add_function(function);
-    const StackId caller = is_outermost ? none<StackId> : nodes_[node.caller].stack;
-    const auto push = [&](uint32_t at_line) {
-      const SourceLine at{id, function.file, at_line};
-      return builder_.push(caller, builder_.add_location(none<MappingId>, 0, std::span(&at, 1)));
-    };
-    node.leaf = push(only_line(node.value["positionTicks"]));
+    node.function = id;
+    node.leaf = push(node, only_line(node.value["positionTicks"]));
     if (!is_outermost || name != root_name)
-      node.stack = push(0);
+      node.stack = push(node, 0);
     node.is_done = true;
     return {};
+  }
+
+  // Returns the stack of a node whose samples are at this line.
+  StackId push(const Node &node, uint32_t line) {
+    const StackId caller =
+        node.caller == none<uint32_t> ? none<StackId> : nodes_[node.caller].stack;
+    const SourceLine at{node.function, builder_.so_far().functions()[node.function].file, line};
+    return builder_.push(caller, builder_.add_location(none<MappingId>, 0, std::span(&at, 1)));
   }
 
   // Returns the line of all samples of a node; 0 if they have several.
@@ -178,22 +195,30 @@ private:
 
   // A sample lasts until the next one, and the last one until the end.
   Result<void> read_samples() {
+    // Trees have times in place of their differences.
+    const std::string_view times = is_tree_ ? "timestamps" : "timeDeltas";
     TALLY_TRY(samples, column("samples"));
-    TALLY_TRY(deltas, column("timeDeltas"));
-    if (samples.size() != deltas.size())
-      return document_["timeDeltas"].error(
-          fmt::format("there are {} samples, but {} timeDeltas", samples.size(), deltas.size()));
+    TALLY_TRY(deltas, column(times));
+    const bool has_end = is_tree_ && deltas.size() == samples.size() + 1; // a time without a sample
+    if (samples.size() != deltas.size() && !has_end)
+      return document_[times].error(
+          fmt::format("there are {} samples, but {} {}", samples.size(), deltas.size(), times));
     builder_.add_value_type("time", "nanoseconds");
     int64_t length = 0; // of the whole profile; 0 if it is unknown
-    if (document_["startTime"].number() && document_["endTime"].number()) {
+    // In trees, both are whole seconds.
+    if (!is_tree_ && document_["startTime"].number() && document_["endTime"].number()) {
       TALLY_TRY(start, time(document_["startTime"]));
       TALLY_TRY(end, time(document_["endTime"]));
       length = end - start;
     }
-    int64_t now = 0;
+    int64_t now = 0, last = 0;
     std::vector<int64_t> begins; // of the samples; the last one is the end
-    for (size_t i = 0; i < samples.size(); ++i) {
+    for (size_t i = 0; i < deltas.size(); ++i) {
       TALLY_TRY(delta, time(deltas[i]));
+      if (is_tree_) { // the axis begins with the first sample; both times have 62 bits
+        const int64_t before = std::exchange(last, delta);
+        delta = i == 0 ? 0 : delta - before;
+      }
       int64_t next = 0;
       if (__builtin_add_overflow(now, delta, &next))
         return deltas[i].error("the time does not fit in 63 bits of nanoseconds");
@@ -205,7 +230,7 @@ private:
                          source_, Position::at_offset(deltas[i].offset()));
       begins.push_back(std::max(now, begins.empty() ? 0 : begins.back()));
     }
-    if (!begins.empty())
+    if (!begins.empty() && !has_end)
       begins.push_back(std::max(length, begins.back()));
     int64_t idle_ns = 0;
     for (size_t i = 0; i < samples.size(); ++i) {
@@ -229,8 +254,11 @@ private:
     return {};
   }
 
-  static bool is_idle(const Node &node) {
-    return node.value["callFrame"]["functionName"].text() == idle_name;
+  JsonValue frame_of(const Node &node) const {
+    return is_tree_ ? node.value : node.value["callFrame"];
+  }
+  bool is_idle(const Node &node) const {
+    return frame_of(node)["functionName"].text() == idle_name;
   }
 
   // Without samples, the nodes have only counts.
@@ -246,12 +274,25 @@ private:
       if (*count == 0 || is_idle(nodes_[i]))
         continue;
       TALLY_TRY(leaf, leaf_of(i));
-      builder_.add_sample(leaf, none<ThreadId>, none<PartId>, *count);
+      int64_t rest = *count;
+      for (JsonValue line = nodes_[i].value["positionTicks"].first(); !line.is_absent();
+           line = line.next()) {
+        const auto number = line["line"].integer(), ticks = line["ticks"].integer();
+        if (!number || *number <= 0 || *number > UINT32_MAX || !ticks || *ticks <= 0 ||
+            *ticks > rest)
+          continue;
+        builder_.add_sample(push(nodes_[i], static_cast<uint32_t>(*number)), none<ThreadId>,
+                            none<PartId>, *ticks);
+        rest -= *ticks;
+      }
+      if (rest > 0)
+        builder_.add_sample(leaf, none<ThreadId>, none<PartId>, rest);
     }
     return {};
   }
 
   JsonValue document_;
+  bool is_tree_ = false; // it is in the form before 2017
   const std::string &source_;
   Diagnostics &diagnostics_;
   StackProfileBuilder builder_;
@@ -267,8 +308,8 @@ bool probe(std::string_view head) {
     return false;
   const auto has = [&](std::string_view key) { return head.find(key) != head.npos; };
   // A trace of Chrome and its profile of the heap have call frames, too.
-  return has("\"callFrame\"") && has("\"functionName\"") && !has("\"traceEvents\"") &&
-         !has("\"selfSize\"");
+  return (has("\"callFrame\"") || has("\"head\"")) && has("\"functionName\"") &&
+         !has("\"traceEvents\"") && !has("\"selfSize\"");
 }
 
 Result<Profile> read(ByteSource &source, Diagnostics &diagnostics) {

@@ -19,8 +19,9 @@ namespace tally::firefox {
 
 namespace {
 
-// Since version 29 samples have a weight. Version 70 is that of Firefox Profiler in August 2026.
-constexpr int64_t oldest_version = 29, newest_version = 70;
+// Version 20 is of 2019; before 18 the lines of functions are misplaced. Version 70 is that of
+// Firefox Profiler in August 2026.
+constexpr int64_t oldest_version = 20, newest_version = 70;
 
 // Each sample has a value of each type, so with very many types a profile would need far more
 // memory than its file has bytes.
@@ -249,8 +250,9 @@ private:
       return read_samples(samples, track, shared_stacks_);
     const JsonValue shared = document_["shared"];
     const JsonValue strings = thread["stringArray"];
+    const JsonValue libs = thread["libs"]; // until version 40
     TALLY_TRY(stacks, read_stacks({thread, strings.is_absent() ? shared["stringArray"] : strings,
-                                   shared["sources"], document_["libs"]},
+                                   shared["sources"], libs.is_absent() ? document_["libs"] : libs},
                                   builder_));
     return read_samples(samples, track, stacks);
   }
@@ -261,7 +263,9 @@ private:
     const size_t size = leaves.rows.size();
     TALLY_TRY(times, optional_column(samples, "time", size));
     TALLY_TRY(deltas, optional_column(samples, "timeDeltas", size)); // since version 50
-    TALLY_TRY(weights, optional_column(samples, "weight", size));
+    // The weights of comparisons were durations before version 29.
+    const bool has_durations = samples["weight"].is_absent() && !samples["duration"].is_null();
+    TALLY_TRY(weights, optional_column(samples, has_durations ? "duration" : "weight", size));
     if (times.is_absent() && deltas.is_absent())
       return samples.error("samples without times");
     double now = 0;

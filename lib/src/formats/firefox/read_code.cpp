@@ -21,6 +21,7 @@ public:
     if (!strings)
       return source_.tables.error("stringArray is missing");
     strings_ = *strings;
+    read_libs();
     TALLY_CHECK(read_objects());
     TALLY_CHECK(read_functions());
     TALLY_CHECK(read_frames());
@@ -44,24 +45,33 @@ private:
     if (!table.is_object())
       return {};
     TALLY_TRY(names, needed_column(table, "name", "resourceTable"));
-    TALLY_TRY(libs, optional_column(table, "lib", names.rows.size()));
-    std::vector<StringId> paths;
+    // The list may be shorter: old versions write no library for the last resources.
+    const auto list = table["lib"].column();
+    const size_t size = std::min(list ? list->size() : 0, names.rows.size());
+    TALLY_TRY(libs, optional_column(table, "lib", list ? size : names.rows.size()));
+    for (size_t i = 0; i < names.rows.size(); ++i) {
+      TALLY_TRY(name, string(names.rows[i]));
+      TALLY_TRY(lib, lib_of(libs, i));
+      objects_.push_back(lib.value_or(name));
+    }
+    return {};
+  }
+
+  void read_libs() {
     for (JsonValue lib = source_.libs.is_list() ? source_.libs.first() : JsonValue();
          !lib.is_absent(); lib = lib.next()) {
       const auto path = lib["path"].text();
       const auto name = lib["name"].text();
-      paths.push_back(builder_.intern(path && !path->empty() ? *path : name.value_or("")));
+      libs_.push_back(builder_.intern(path && !path->empty() ? *path : name.value_or("")));
     }
-    for (size_t i = 0; i < names.rows.size(); ++i) {
-      std::optional<uint32_t> lib;
-      if (!libs.is_absent()) {
-        TALLY_TRY(index, index_below(libs.rows[i], paths.size(), "library"));
-        lib = index;
-      }
-      TALLY_TRY(name, string(names.rows[i]));
-      objects_.push_back(lib ? paths[*lib] : name);
-    }
-    return {};
+  }
+
+  // Returns the path of a library; nothing if the row has none.
+  Result<std::optional<StringId>> lib_of(const Column &column, size_t row) const {
+    if (row >= column.rows.size())
+      return std::optional<StringId>();
+    TALLY_TRY(index, index_below(column.rows[row], libs_.size(), "library"));
+    return index ? std::optional(libs_[*index]) : std::nullopt;
   }
 
   // Since version 58, the file of a function is in a table of sources.
@@ -124,12 +134,19 @@ private:
     TALLY_TRY(lines, optional_column(table, "line", size));
     TALLY_TRY(categories, optional_column(table, "category", size));
     TALLY_TRY(depths, optional_column(table, "inlineDepth", size));
+    TALLY_TRY(libs, optional_column(table, "lib", size)); // since version 70
     for (size_t i = 0; i < size; ++i) {
       TALLY_TRY(function, index_below(functions.rows[i], functions_.size(), "function"));
       if (!function)
         return functions.rows[i].error("a frame without a function");
       TALLY_TRY(line, line_of(lines, i));
-      const SourceFunctionId id = functions_[*function];
+      TALLY_TRY(lib, lib_of(libs, i));
+      SourceFunctionId id = functions_[*function];
+      if (lib) {
+        SourceFunction of_lib = builder_.so_far().functions()[id];
+        of_lib.object = *lib;
+        id = builder_.add_function(of_lib);
+      }
       const SourceLine at{id, builder_.so_far().functions()[id].file, line};
       frames_.push_back(at);
       is_inlined_.push_back(!depths.is_absent() && depths.rows[i].number().value_or(0) > 0);
@@ -198,6 +215,7 @@ private:
   const CodeSource &source_;
   StackProfileBuilder &builder_;
   JsonValue::Column strings_;
+  std::vector<StringId> libs_;    // their paths
   std::vector<StringId> objects_; // by the row of a resource
   std::vector<SourceFunctionId> functions_;
   std::vector<SourceLine> frames_;
