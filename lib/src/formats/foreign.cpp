@@ -1,35 +1,11 @@
 #include "formats/foreign.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <cstring>
 #include <string>
 
 namespace tally {
 
 namespace {
-
-// Recognizes a CPU profile of gperftools, which its docs/cpuprofile-fileformat describes. The file
-// consists of slots of 4 or 8 bytes in the byte order of the machine. The header consists of 0, the
-// number of header slots that follow (3), the version (0, or 1 for Java), the period in
-// microseconds, and 0.
-template <class Slot> bool is_cpu_profile(std::string_view head, bool swapped) {
-  std::array<Slot, 5> slots{};
-  if (head.size() < sizeof slots)
-    return false;
-  std::memcpy(slots.data(), head.data(), sizeof slots);
-  if (swapped)
-    for (Slot &slot : slots) {
-      std::array<unsigned char, sizeof(Slot)> bytes{};
-      std::memcpy(bytes.data(), &slot, sizeof slot);
-      std::ranges::reverse(bytes);
-      std::memcpy(&slot, bytes.data(), sizeof slot);
-    }
-  constexpr Slot longest_period = 3'600'000'000U;
-  return slots[0] == 0 && slots[1] == 3 && slots[2] <= 1 && slots[3] > 0 &&
-         slots[3] <= longest_period && slots[4] == 0;
-}
 
 constexpr std::string_view to_convert =
     "; `go tool pprof -proto PROGRAM FILE` converts it to a profile that can be read";
@@ -40,7 +16,6 @@ struct Beginning {
 };
 
 constexpr Beginning beginnings[] = {
-    {"heap profile:", "is a text heap profile of gperftools or Go, which is not supported"},
     {"--- heap", "is a text heap profile, which is not supported"},
     {"--- contention", "is a text contention profile, which is not supported"},
     {"--- mutex", "is a text mutex profile, which is not supported"},
@@ -73,10 +48,6 @@ bool is_pprof_table(std::string_view head) {
 } // namespace
 
 std::string foreign_format(std::string_view head) {
-  for (const bool swapped : {false, true})
-    if (is_cpu_profile<uint64_t>(head, swapped) || is_cpu_profile<uint32_t>(head, swapped))
-      return std::string("is a CPU profile in gperftools' binary format, which is not supported")
-          .append(to_convert);
   for (const auto &[text, what] : beginnings)
     if (head.starts_with(text))
       return std::string(what).append(to_convert);

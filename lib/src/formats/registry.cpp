@@ -23,6 +23,7 @@
 #include "formats/gcov3/gcov3.h"
 #include "formats/gcovr/gcovr.h"
 #include "formats/gmon/gmon.h"
+#include "formats/gperftools/gperftools.h"
 #include "formats/lcov/lcov.h"
 #include "formats/llvm/profile_file.h"
 #include "formats/perf_data/perf_data.h"
@@ -105,6 +106,12 @@ std::span<const Format> formats() {
        .probe = gmon::probe,
        .read_pcs = gmon::read,
        .write_pcs = gmon::write},
+      {.name = "gperftools",
+       .summary = "CPU and heap profiles of gperftools, heap profiles of jemalloc",
+       .file_names = {},
+       .default_name = "*.gperftools",
+       .probe = gperftools::probe,
+       .read_addresses = gperftools::read},
       {.name = "lcov",
        .summary = "coverage of sources, as lcov writes it",
        .file_names = {"*.info"},

@@ -1,0 +1,18 @@
+// Reads the CPU and heap profiles of gperftools, and the heap profiles of jemalloc, which FORMAT.md
+// describes.
+#pragma once
+
+#include <string_view>
+
+#include <tally/diagnostics.h>
+#include <tally/file_io.h>
+#include <tally/formats.h>
+#include <tally/unwinder.h>
+
+namespace tally::gperftools {
+
+bool probe(std::string_view head);
+// Returns a profile with addresses but without names. The unwinder is not used.
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics, Unwinder *unwinder);
+
+} // namespace tally::gperftools
