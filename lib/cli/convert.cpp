@@ -16,7 +16,7 @@ Result<void> convert_command(const ParsedCommand &given, Outcome &) {
     Profile *const profile = std::get_if<Profile>(&converted);
     if (!profile)
       return fail(ErrorCode::unsupported,
-                  "--event, --thread and --part cannot select from coverage, nor from a histogram "
+                  "options that select samples cannot select from coverage, nor from a histogram "
                   "of addresses",
                   given.arguments[0]);
     TALLY_TRY(selected, select_from(std::move(*profile), {wanted}, given.arguments[0]));

@@ -78,7 +78,8 @@ constexpr OptionSpec event_option{.name = "event",
 constexpr std::array<OptionSpec, 3> table_specs(std::string_view limit) {
   return {event_option, limit_option(limit), json_rows_option};
 }
-constexpr std::array<OptionSpec, 3> filter_specs{thread_option, process_option, part_option};
+constexpr auto filter_specs =
+    joined(std::array<OptionSpec, 3>{thread_option, process_option, part_option}, frame_options);
 
 constexpr ArgumentSpec one_file{"FILE", "the profile; - is standard input", check_file_name};
 constexpr std::array<ArgumentSpec, 1> file_argument{one_file};
@@ -146,8 +147,9 @@ constexpr std::array<ArgumentSpec, 2> histogram_arguments{{
     {"RANGE", "a function, or addresses LOW-HIGH\n(default: the program's own code)"},
 }};
 
-constexpr auto diff_specs = joined(
-    table_input_specs, std::array{by_option(diff_keys), diff_sort_option}, table_specs("20"));
+constexpr auto diff_specs =
+    joined(table_input_specs, std::array{by_option(diff_keys), diff_sort_option}, frame_options,
+           table_specs("20"));
 constexpr std::array<ArgumentSpec, 2> diff_arguments{{
     {"BEFORE", "the profile; - is standard input", check_file_name},
     {"AFTER", "the profile to compare with BEFORE", check_file_name},

@@ -217,6 +217,75 @@ class InABrowser(StacksCase):
         self.assertEqual(result["status"], "parse  ·  43 ticks, 43.00%; itself 3, 3.00%")
 
 
+class Patterns(StacksCase):
+    """--focus, --ignore, --hide and --fold, in each command."""
+
+    STACKS = (
+        "main;parse;std::sort;std::swap 40\n"
+        "main;parse;std::sort;less 3\n"
+        "main;print 50\n"
+        "main;print;std::put;std::swap 6\n"
+        "std::put 1\n"
+    )
+    WORDS = ("--ignore", "less", "--hide", "^main$", "--fold", "^std::")
+    EXPECTED = {"parse;std::sort": 40, "print": 50, "print;std::put": 6, "std::put": 1}
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.file = self.path("in.folded")
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(self.STACKS)
+
+    def stacks(self, *words: str) -> dict:
+        self.tally("convert", self.file, "-o", self.path("out.folded"), *words)
+        with open(self.path("out.folded"), encoding="utf-8") as file:
+            rows = (line.rsplit(" ", 1) for line in file)
+            return {stack: int(value) for stack, value in rows}
+
+    def test_each_command(self) -> None:
+        self.assertEqual(self.stacks(*self.WORDS), self.EXPECTED)
+        own = {row["name"]: row["self"] for row in self.report(self.file, *self.WORDS)["functions"]}
+        selves = {"parse": [0], "print": [50], "std::sort": [40], "std::put": [7]}
+        self.assertEqual(own, selves)
+        tree = json.loads(self.tally("tree", self.file, "--json", *self.WORDS).stdout)
+        self.assertEqual([node["name"] for node in tree["tree"]], ["print", "parse", "std::put"])
+        lines = self.tally("annotate", self.file, "std::put", "--json", *self.WORDS).stdout
+        self.assertEqual(json.loads(lines)["totals"], [97])
+        missing = self.tally("annotate", self.file, "less", *self.WORDS, status=1).stderr
+        self.assertIn("less: the profile has no such function", missing)
+        changes = self.tally("diff", self.file, self.file, "--json", "--focus", "less").stdout
+        self.assertEqual(json.loads(changes)["totals"], {"before": 3, "after": 3})
+
+    def test_order(self) -> None:
+        """Hidden frames are seen by --focus, but not by --fold."""
+        self.assertEqual(
+            self.stacks("--focus", "less", "--hide", "less"), {"main;parse;std::sort": 3}
+        )
+        self.assertEqual(
+            self.stacks("--focus", "put", "--hide", "^std::put", "--fold", "main|print|swap"),
+            {"main": 6},
+        )
+
+    def test_refusals(self) -> None:
+        for words, status, text in (
+            (("--focus", "x"), 4, "--focus: no sample has a frame that matches 'x'"),
+            (("--ignore", "main|put"), 4, "--ignore: every sample has a frame that matches"),
+            (("--hide", "."), 4, "--hide: every frame of the samples matches '.'"),
+            (("--fold", "a["), 2, "--fold: 'a[' is not a pattern: "),
+            (("--fold="), 2, "--fold: expected a value"),
+        ):
+            words = (words,) if isinstance(words, str) else words
+            done = self.tally("report", self.file, *words, status=status)
+            self.assertIn(f"tally: {text}", done.stderr)
+        with open(self.path("callgrind.out"), "w", encoding="utf-8") as file:
+            file.write("events: Ir\nfn=main\n1 5\n")
+        for option in ("--focus", "--ignore", "--hide", "--fold"):
+            done = self.tally("tree", self.path("callgrind.out"), option, "main", status=1)
+            self.assertIn(
+                f"tally: {option}: needs stacks, but the profile holds costs", done.stderr
+            )
+
+
 class Speedscope(StacksCase):
     """Checks files against the requirements that FORMAT.md states for the format."""
 

@@ -125,6 +125,8 @@ class Timelines(TextCase):
         self.assertEqual(rows[0], "100 ms to 200 ms; a column is 2.38 ms")
         self.assertEqual(rows[3:], ["7 phases  " + 42 * "#"])
         self.assertEqual(len(self.rows("--thread", "8")), 4)
+        rows = self.rows("--ignore", "first", "--hide", "beside", "--width", "50")
+        self.assertEqual(rows[3:], ["7 phases  " + 26 * " " + "+#############"])
         self.assertEqual(self.rows("--limit", "1")[-1], "(1 more; --limit 0 shows all)")
 
     def test_width(self) -> None:

@@ -3,6 +3,7 @@
 changes nothing."""
 import collections
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -101,7 +102,7 @@ class GoCase(ProfileCase):
             file.write(data if isinstance(data, bytes) else data.encode())
         return self.path(name)
 
-    def top(self, path: str, value: str, unit: str) -> dict:
+    def top(self, path: str, value: str, unit: str, *more: str) -> dict:
         """Returns name -> (self, inclusive), in `unit`, which may follow the numbers."""
         text = self.pprof(
             "-top",
@@ -110,6 +111,7 @@ class GoCase(ProfileCase):
             "-nodecount=100000",
             "-nodefraction=0",
             "-edgefraction=0",
+            *more,
             path,
         )
         rows: tuple[collections.Counter, ...] = collections.Counter(), collections.Counter()
@@ -254,6 +256,55 @@ class Ours(GoCase):
         tags = self.pprof("-tags", path)
         for label in ("thread", "tid", "pid", "part", "trigger"):
             self.assertRegex(tags, rf"(?m)^ *{label}: Total")
+
+
+class Patterns(GoCase):
+    """--focus, --ignore and --hide select what pprof's options of these names select."""
+
+    def test_agree(self) -> None:
+        random.seed(7)
+        file = Pprof().type("ticks", "count")
+        file.mapping(1, 0x1000, 0x9000, "/bin/program").mapping(2, 0x10000, 0x90000, "/lib/libx.so")
+        names = ["main", "parse", "parse_list", "std::sort", "std::less", "x::run", "Lib"]
+        for i, name in enumerate(names):
+            file.function(i + 1, name, ("main.c", "/usr/include/algorithm", "lib/x.c")[i % 2], i)
+        for i in range(1, 25):
+            mapping = i % 3
+            inside = range(mapping + 1, len(names) + 1, 3)  # its functions
+            lines = [(random.choice(inside), i) for _ in range(random.randint(1, 3))]
+            file.location(i, mapping, (0, 0x1000, 0x10000)[mapping] + i, lines)
+        for value in range(1, 120):
+            stack = [random.randint(1, 24) for _ in range(random.randint(1, 6))]
+            file.sample(stack, [value])
+        self.put("in.pb", file.bytes())
+        path = self.path("in.pb")
+        everything = self.top(path, "ticks", "count")
+        self.assertEqual(everything, self.rows(path))
+        seen = []
+        for options in (
+            {"focus": "parse"},
+            {"focus": "^std::sort$", "ignore": "x.c"},
+            {"ignore": "libx"},
+            {"ignore": "run|Lib"},
+            {"hide": "std::"},
+            {"hide": "include"},
+            {"hide": "libx|main"},
+            {"focus": "std::", "hide": "std::"},
+            {"focus": "less", "ignore": "run", "hide": "x[.]c|parse"},
+            {"hide": "program|parse|run|Lib|main|less"},
+        ):
+            theirs = self.top(path, "ticks", "count", *(f"-{k}={v}" for k, v in options.items()))
+            ours = self.rows(path, *(w for k, v in options.items() for w in (f"--{k}", v)))
+            self.assertEqual(theirs, ours, options)
+            seen.append(theirs)
+            # So does what is written: Go reads the same from it without the options.
+            out = self.path("out.pb.gz")
+            words = (w for k, v in options.items() for w in (f"--{k}", v))
+            self.tally("convert", path, "-o", out, *words)
+            self.assertEqual(theirs, self.top(out, "ticks", "count"), options)
+        for each in seen:
+            self.assertGreater(len(each), 0)
+            self.assertNotEqual(each, everything)
 
 
 class Theirs(GoCase):

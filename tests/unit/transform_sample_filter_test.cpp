@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <array>
 #include <map>
+#include <regex>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -6,6 +9,7 @@
 #include <tally/sample_filter.h>
 
 #include "random_profile.h"
+#include "timed_profile.h"
 #include "transform/owner_roots.h"
 
 namespace tally::transform_sample_filter_test {
@@ -198,6 +202,170 @@ TEST(SampleFilter, ReportsErrors) {
             "--part: the profile does not distinguish parts");
   EXPECT_EQ(filter_samples(empty, {.process = "1"}).error().text(),
             "--process: the profile does not distinguish processes");
+}
+
+// What patterns are compared with, and what identifies a frame.
+struct PlainFrame {
+  std::vector<std::string> names; // of the function, its file, its object, and the mapping
+  std::string file;
+  uint32_t line = 0;
+  auto operator<=>(const PlainFrame &) const = default;
+  bool matches(const std::string &pattern) const {
+    const std::regex searched(pattern);
+    return std::ranges::any_of(
+        names, [&](const std::string &name) { return std::regex_search(name, searched); });
+  }
+};
+// Stack (leaf first), tid, part, value; and the times of the value.
+using PlainKey = std::tuple<std::vector<PlainFrame>, int32_t, uint32_t, size_t>;
+struct PlainProfile {
+  std::map<PlainKey, int64_t> values;
+  std::map<PlainKey, std::multiset<std::pair<uint64_t, int64_t>>> times;
+  bool operator==(const PlainProfile &) const = default;
+};
+
+// Applies the patterns in the simplest way, sample by sample.
+PlainProfile plain(const StackProfile &profile, const SampleFilter &wanted) {
+  PlainProfile out;
+  const auto text = [&](StringId id) { return std::string(profile.strings[id]); };
+  std::vector<std::optional<std::vector<PlainFrame>>> stacks;
+  const auto key_of = [&](size_t row, size_t value) {
+    const Sample sample = profile.sample(row);
+    return PlainKey{*stacks[row],
+                    sample.thread == none<ThreadId> ? -1 : profile.threads()[sample.thread].tid,
+                    sample.part == none<PartId> ? 0 : profile.parts()[sample.part].number, value};
+  };
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    std::vector<PlainFrame> frames, kept;
+    for (StackId at = profile.sample(row).stack; at != none<StackId>;
+         at = profile.stack_caller(at)) {
+      const Location location = profile.location(profile.stack_location(at));
+      for (const SourceLine &line : location.lines) {
+        const SourceFunction &f = profile.functions()[line.function];
+        frames.push_back(
+            {{text(f.name), text(f.file), text(f.object)}, text(line.file), line.line});
+        // The mapping may be lost, so it does not identify a frame, but an object does.
+        if (location.mapping != none<MappingId>)
+          frames.back().names.push_back(text(profile.mappings()[location.mapping].path));
+      }
+    }
+    const auto any = [&](const std::string &pattern) {
+      return std::ranges::any_of(frames,
+                                 [&](const PlainFrame &frame) { return frame.matches(pattern); });
+    };
+    bool folds = false;
+    for (size_t i = frames.size(); i-- > 0;) {
+      PlainFrame frame = frames[i];
+      if (!wanted.hide.empty() && frame.matches(wanted.hide))
+        continue;
+      const bool before = std::exchange(folds, !wanted.fold.empty() && frame.matches(wanted.fold));
+      frame.names.resize(3);
+      if (!before || !folds)
+        kept.insert(kept.begin(), frame);
+    }
+    stacks.emplace_back();
+    if ((!wanted.focus.empty() && !any(wanted.focus)) ||
+        (!wanted.ignore.empty() && any(wanted.ignore)) || kept.empty())
+      continue;
+    stacks.back() = kept;
+    for (size_t v = 0; v < profile.value_types().size(); ++v)
+      out.values[key_of(row, v)] += profile.sample(row).values[v];
+  }
+  for (const SampleTime &time : profile.times())
+    if (stacks[time.row])
+      out.times[key_of(time.row, time.value)].emplace(time.at_ns, time.amount);
+  return out;
+}
+
+TEST(Patterns, AgreeWithAPlainSearch) {
+  Random random(103);
+  size_t checked = 0, empty = 0;
+  const auto check = [&](const StackProfile &profile, const std::vector<std::string> &patterns) {
+    SampleFilter wanted;
+    for (std::string *each : {&wanted.focus, &wanted.ignore, &wanted.hide, &wanted.fold})
+      if (pick(random, 2) == 0)
+        *each = patterns[pick(random, patterns.size())];
+    if (wanted.takes_all())
+      return;
+    const PlainProfile expected = plain(profile, wanted);
+    const auto some = filter_samples(profile, wanted);
+    if (expected.values.empty()) {
+      ++empty;
+      ASSERT_EQ(some ? ErrorCode::internal : some.error().code, ErrorCode::no_data);
+      return;
+    }
+    ASSERT_TRUE(some) << some.error().text();
+    EXPECT_TRUE(validate(*some));
+    EXPECT_EQ(plain(*some, {}), expected);
+    ++checked;
+  };
+  for (int round = 0; round < rounds(120); ++round) {
+    SCOPED_TRACE(round);
+    RandomShape shape = random_shape(random);
+    shape.samples += 1;
+    check(random_profile(random, shape),
+          {"^[ab]$", "a", "^(c|/lib/1)$", "[0b]", "/lib/[12]", "d|e", "^$"});
+    check(random_timed_profile(random, 60), {"^f[12]$", "f3", "/src/f1", "l1", "f[0-4]", "f5|f0"});
+  }
+  EXPECT_GT(checked, static_cast<size_t>(rounds(60)));
+  EXPECT_GT(empty, 0u);
+}
+
+TEST(Patterns, GiveAFoldsCostToTheOutermost) {
+  StackProfileBuilder out;
+  out.add_value_type("ticks", "count");
+  Mapping mapping;
+  mapping.start = 0x1000;
+  mapping.limit = 0x9000;
+  mapping.path = out.intern("/bin/program");
+  const MappingId program = out.add_mapping(mapping);
+  const auto line = [&](std::string_view name) {
+    return SourceLine{out.add_function({out.intern(name), {}, {}, {}, 0}), {}, 1};
+  };
+  const auto location = [&](uint64_t address, const std::vector<SourceLine> &lines) {
+    return out.add_location(program, address, lines);
+  };
+  const StackId main = out.push(none<StackId>, location(0x1000, {line("main")}));
+  const StackId sort = out.push(main, location(0x2000, {line("std::sort")}));
+  // A function of the program is inlined into one of the library.
+  const LocationId less = location(0x3000, {line("less"), line("std::less")});
+  out.add_sample(out.push(sort, less), none<ThreadId>, none<PartId>, 5);
+  out.add_sample(sort, none<ThreadId>, none<PartId>, 2);
+  out.add_sample(out.push(main, less), none<ThreadId>, none<PartId>, 3);
+  const auto some = filter_samples(*out.finish(), {.fold = "^std::"});
+  ASSERT_TRUE(some) << some.error().text();
+  std::map<std::string, int64_t> stacks;
+  for (size_t row = 0; row < some->sample_count(); ++row) {
+    std::string stack;
+    for (const ShownFrame &frame : shown_stack(*some, some->sample(row).stack))
+      stack += std::get<0>(frame) + ' ';
+    stacks[stack] += some->sample(row).values[0];
+  }
+  EXPECT_EQ(stacks,
+            (std::map<std::string, int64_t>{
+                {"main std::sort less ", 5}, {"main std::sort ", 2}, {"main std::less less ", 3}}));
+}
+
+TEST(Patterns, ReportErrors) {
+  Random random(104);
+  RandomShape shape;
+  shape.samples = 5;
+  const StackProfile profile = random_profile(random, shape);
+  const auto refused = [](const auto &from, const SampleFilter &wanted) {
+    const auto some = filter_samples(from, wanted);
+    return some ? std::string("taken") : some.error().text();
+  };
+  EXPECT_EQ(refused(profile, {.focus = "none"}),
+            "--focus: no sample has a frame that matches 'none'");
+  EXPECT_EQ(refused(profile, {.ignore = "."}),
+            "--ignore: every sample has a frame that matches '.'");
+  EXPECT_EQ(refused(profile, {.hide = "."}), "--hide: every frame of the samples matches '.'");
+  EXPECT_TRUE(refused(profile, {.fold = "a("}).starts_with("--fold: 'a(' is not a pattern: "));
+  const CostProfile costs = random_costs(random);
+  for (const SampleFilter &wanted : {SampleFilter{.focus = "a"}, SampleFilter{.ignore = "a"},
+                                     SampleFilter{.hide = "a"}, SampleFilter{.fold = "a"}})
+    EXPECT_NE(refused(costs, wanted).find("needs stacks, but the profile holds costs"),
+              std::string::npos);
 }
 
 TEST(UnderOwners, OnlyAddsAFrame) {

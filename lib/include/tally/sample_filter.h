@@ -1,4 +1,5 @@
-// Selects the samples of one thread, process or part from a profile.
+// Selects samples of a profile by thread, process, part, time and the functions on their stacks,
+// and frames of these stacks.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,29 @@ struct SampleFilter {
   // after the first and up to the second, and the share of each interval that is between them.
   std::optional<uint64_t> from_ns{}, to_ns{};
   std::string process{}; // a name, which selects all processes with it, or a pid; empty for all
+  // PCRE2 patterns; empty for none. A pattern matches a frame, which may be an inlined function, if
+  // it matches any part of the name of its function, of the file that declares the function, or of
+  // the path of the object that contains the code.
+  std::string focus{};  // only samples with a frame that matches
+  std::string ignore{}; // only samples without a frame that matches
+  // Frames that match are removed from the stacks, so that their self cost counts for their
+  // callers. Samples without any other frame are removed, too.
+  std::string hide{};
+  // Of consecutive frames that match, only the outermost remains, with the self cost of them all.
+  std::string fold{};
   bool takes_all_times() const { return !from_ns && !to_ns; }
   bool takes_all_rows() const {
     return thread.empty() && process.empty() && !part && takes_all_times();
   }
-  bool takes_all() const { return takes_all_rows() && event.empty(); }
+  bool takes_all_frames() const {
+    return focus.empty() && ignore.empty() && hide.empty() && fold.empty();
+  }
+  bool takes_all() const { return takes_all_rows() && takes_all_frames() && event.empty(); }
+  // Return the same filter without, or with nothing but, the patterns.
+  SampleFilter without_patterns() const { return {thread, part, event, from_ns, to_ns, process}; }
+  SampleFilter only_patterns() const {
+    return {.focus = focus, .ignore = ignore, .hide = hide, .fold = fold};
+  }
 };
 
 // Fails with invalid_argument if the times end before they begin.
@@ -32,13 +51,16 @@ TALLY_API Result<void> check_times(const SampleFilter &wanted);
 
 // Returns a profile with the selected samples and only the stacks, names and parts that they use.
 // An unknown thread, part or event is invalid_argument, and the error lists the known ones. If both
-// are known, but no sample belongs to both, the function fails with no_data. Times are unsupported
-// if those of the samples are not known.
+// are known, but no sample belongs to both, the function fails with no_data, as it does if the
+// patterns leave no sample. Times are unsupported if those of the samples are not known. The
+// patterns are applied to the stacks as they are in `profile`: first focus and ignore, then hide,
+// then fold. An invalid pattern is invalid_argument.
 TALLY_API Result<StackProfile> filter_samples(const StackProfile &profile,
                                               const SampleFilter &wanted);
 // Selects whole parts of the profile, each of which belongs to one thread or to all threads
 // together. Fails with unsupported if the profile has costs that are known only for all parts
-// together, and for times.
+// together, for times, and for patterns: costs of functions and calls do not tell which of them
+// belong to one stack.
 TALLY_API Result<CostProfile> filter_samples(const CostProfile &profile,
                                              const SampleFilter &wanted);
 

@@ -1,55 +1,22 @@
 #include "coverage/path_filter.h"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <optional>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include <fmt/format.h>
+
+#include "support/pattern.h"
 
 namespace tally {
 
 namespace {
 
-struct FreeCode {
-  void operator()(pcre2_code *code) const { pcre2_code_free(code); }
-};
-struct FreeMatch {
-  void operator()(pcre2_match_data *data) const { pcre2_match_data_free(data); }
-};
-using Pattern = std::unique_ptr<pcre2_code, FreeCode>;
-
-std::string message_of(int fault) {
-  std::array<PCRE2_UCHAR, 256> message{};
-  pcre2_get_error_message(fault, message.data(), message.size());
-  return reinterpret_cast<const char *>(message.data());
-}
-
-Result<Pattern> compile(const std::string &text, std::string_view option) {
-  int fault = 0;
-  size_t offset = 0;
-  // Match bytes and not UTF-8, because a path may be invalid UTF-8.
-  Pattern pattern(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, &fault,
-                                &offset, nullptr));
-  if (pattern) {
-    // If this fails, matching is slower but still works.
-    static_cast<void>(pcre2_jit_compile(pattern.get(), PCRE2_JIT_COMPLETE));
-    return pattern;
-  }
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("'{}' is not a pattern: {}, at character {}", text, message_of(fault),
-                          offset + 1),
-              std::string(option));
-}
-
 Result<std::vector<Pattern>> compile_all(const std::vector<std::string> &texts,
                                          std::string_view option) {
   std::vector<Pattern> patterns;
   for (const std::string &text : texts) {
-    TALLY_TRY(pattern, compile(text, option));
+    TALLY_TRY(pattern, Pattern::compile(text, option));
     patterns.push_back(std::move(pattern));
   }
   return patterns;
@@ -69,27 +36,18 @@ struct PathFilter::Patterns {
 
 private:
   bool is_in(const Pattern &pattern, std::string_view path) {
-    const std::unique_ptr<pcre2_match_data, FreeMatch> match(
-        pcre2_match_data_create_from_pattern(pattern.get(), nullptr));
-    const auto run = [&](uint32_t options) {
-      return match ? pcre2_match(pattern.get(), reinterpret_cast<PCRE2_SPTR>(path.data()),
-                                 path.size(), 0, options, match.get(), nullptr)
-                   : PCRE2_ERROR_NOMEMORY;
-    };
-    int found = run(0);
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-      found = run(PCRE2_NO_JIT);
-    if (found < 0 && found != PCRE2_ERROR_NOMATCH) {
-      const std::scoped_lock lock(mutex);
-      if (!failure)
-        failure =
-            Error{ErrorCode::limit,
-                  fmt::format("cannot search for a pattern in this path: {}", message_of(found)),
-                  std::string(path),
-                  {},
-                  {}};
-    }
-    return found >= 0;
+    const auto found = pattern.is_in(path);
+    if (found)
+      return *found;
+    const std::scoped_lock lock(mutex);
+    if (!failure)
+      failure =
+          Error{ErrorCode::limit,
+                fmt::format("cannot search for a pattern in this path: {}", found.error().message),
+                std::string(path),
+                {},
+                {}};
+    return false;
   }
 };
 

@@ -18,6 +18,7 @@
 #include "support/alternatives.h"
 #include "support/duration.h"
 #include "support/number.h"
+#include "support/pattern.h"
 
 namespace tally {
 
@@ -94,6 +95,13 @@ Result<void> check_percent(std::string_view value) {
   const auto [end, fault] = std::from_chars(value.data(), last, percent);
   if (fault != std::errc() || end != last || !(percent >= 0 && percent <= 100))
     return unfit(fmt::format("expected 0 to 100, found '{}'", value));
+  return {};
+}
+
+Result<void> check_pattern(std::string_view value) {
+  if (value.empty())
+    return unfit("expected a pattern, found ''");
+  TALLY_CHECK(Pattern::compile(std::string(value), ""));
   return {};
 }
 
@@ -175,6 +183,10 @@ SampleFilter ParsedCommand::filter() const {
       return std::nullopt;
     return duration_of(value(option)).value();
   };
+  out.focus = value("focus");
+  out.ignore = value("ignore");
+  out.hide = value("hide");
+  out.fold = value("fold");
   out.from_ns = time("from");
   out.to_ns = time("to");
   return out;

@@ -37,8 +37,9 @@ struct ParsedCommand {
   uint64_t number(std::string_view option) const; // value() as a number; 0 if there is none
   // Returns the value of --limit. Without --limit, --json returns 0, which means all rows.
   uint32_t limit() const;
-  // Returns what --thread, --part, --event, --from and --to select. The last two have checked
-  // values; one that is not a time is the name of a format, and selects nothing.
+  // Returns what --thread, --part, --event, --from, --to and the patterns select. The values of
+  // --from and --to are checked; one that is not a time is the name of a format, and selects
+  // nothing.
   SampleFilter filter() const;
   std::string argument(size_t index) const; // "" if it was not given
   // Returns the file that the first argument names, with "~/" expanded. Rejects "-", because the

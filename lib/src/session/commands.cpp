@@ -154,17 +154,24 @@ Result<Reply> diff_command(ProfileGroup &group, const ParsedCommand &command) {
   TALLY_TRY(by, by_of(command.value("by")));
   TALLY_TRY(sort, sort_by_of(command.value("sort")));
   const auto table_of = [by, sort](const auto &profile) { return flat_table(profile, by, sort); };
+  const SampleFilter wanted = command.filter();
+  const auto before_of = [&](const auto &profile) -> Result<FlatTable> {
+    if (wanted.takes_all())
+      return table_of(profile);
+    TALLY_TRY(some, filter_samples(profile, wanted));
+    return table_of(some);
+  };
   FlatTable before_table;
   if (name == "previous") {
     if (!group.profiles.previous())
       return fail(ErrorCode::no_data, "there is no run before this one", "previous");
-    TALLY_TRY(table, table_of(*group.profiles.previous()));
+    TALLY_TRY(table, before_of(*group.profiles.previous()));
     before_table = std::move(table);
   } else {
     Diagnostics findings;
     TALLY_TRY(path, command.file());
     TALLY_TRY(read, read_named_profile(path, findings, group.front.target.program));
-    TALLY_TRY(table, std::visit(table_of, read.profile));
+    TALLY_TRY(table, std::visit(before_of, read.profile));
     before_table = std::move(table);
   }
   const bool json = command.has("json");

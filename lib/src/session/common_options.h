@@ -68,6 +68,29 @@ inline constexpr OptionSpec to_time_option{.name = "to",
                                                "only what was counted up to this time (1.2s)",
                                            .check = check_time};
 
+// Options that select samples by the frames on their stacks, and frames. See SampleFilter.
+inline constexpr std::array<OptionSpec, 4> frame_options{{
+    {.name = "focus",
+     .values = "RE",
+     .summary = "only stacks with a frame whose function, file or object\n"
+                "matches RE, a PCRE2 pattern",
+     .check = check_pattern},
+    {.name = "ignore",
+     .values = "RE",
+     .summary = "only stacks without a frame that matches RE",
+     .check = check_pattern},
+    {.name = "hide",
+     .values = "RE",
+     .summary = "leave out frames that match RE; their callers get\n"
+                "their cost",
+     .check = check_pattern},
+    {.name = "fold",
+     .values = "RE",
+     .summary = "show adjacent frames that match RE as one: the\n"
+                "outermost, with the cost of all",
+     .check = check_pattern},
+}};
+
 inline constexpr OptionSpec kernel_option{.name = "kernel",
                                           .summary = "show the kernel's functions below [kernel]"};
 inline constexpr OptionSpec json_option{.name = "json", .summary = "print JSON"};

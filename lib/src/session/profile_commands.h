@@ -26,7 +26,7 @@ Result<Reply> with_samples(ProfileGroup &group, const ParsedCommand &command, Sa
 using Shown = std::variant<const StackProfile *, const CostProfile *>;
 using Show = std::function<Result<Reply>(Shown)>;
 // Calls `show` with the loaded profile or, if there is none, with what was sampled. The command's
-// --thread, --part and --kernel are applied first.
+// --thread, --part, --kernel, patterns, … are applied first.
 Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show show);
 // Does the same without the options that select samples.
 Result<Reply> with_all_shown(ProfileGroup &group, const ParsedCommand &command, Show show);

@@ -69,25 +69,32 @@ Result<Profile> filtered(const Profile &profile, const SampleFilter &wanted,
 } // namespace
 
 Result<Profile> select_from(Profile &&profile, const Selection &wanted, const std::string &path) {
-  if (!wanted.samples.takes_all()) {
-    TALLY_TRY(some, filtered(profile, wanted.samples, path));
+  const SampleFilter first =
+      wanted.unfolds_kernel ? wanted.samples.without_patterns() : wanted.samples;
+  if (!first.takes_all()) {
+    TALLY_TRY(some, filtered(profile, first, path));
     profile = std::move(some);
   }
   if (wanted.unfolds_kernel) {
     TALLY_TRY(unfolded,
               changed(profile, [](auto &each) { return unfold_kernel(std::move(each)); }));
     profile = std::move(unfolded);
+    if (!wanted.samples.takes_all_frames())
+      return filtered(profile, wanted.samples.only_patterns(), path);
   }
   return std::move(profile);
 }
 
 Result<Profile> select_from(const Profile &profile, const Selection &wanted,
                             const std::string &path) {
-  if (!wanted.samples.takes_all()) {
-    TALLY_TRY(some, filtered(profile, wanted.samples, path));
-    return select_from(std::move(some), {{}, wanted.unfolds_kernel}, path);
-  }
-  return select_from(Profile(profile), wanted, path);
+  const SampleFilter first =
+      wanted.unfolds_kernel ? wanted.samples.without_patterns() : wanted.samples;
+  if (first.takes_all())
+    return select_from(Profile(profile), wanted, path);
+  TALLY_TRY(some, filtered(profile, first, path));
+  if (!wanted.unfolds_kernel)
+    return some;
+  return select_from(std::move(some), {wanted.samples.only_patterns(), true}, path);
 }
 
 bool is_empty_beside_threads(const std::string &path) {

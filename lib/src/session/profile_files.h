@@ -42,6 +42,7 @@ struct Selection {
 };
 // Fails with no_data if the profile holds no costs. `path` is for errors.
 Result<void> check_costs(const Profile &profile, const std::string &path);
+// The patterns apply to the kernel's functions, too, if these are unfolded.
 Result<Profile> select_from(Profile &&profile, const Selection &wanted, const std::string &path);
 // Does the same without a change to `profile`. If no samples are selected, it copies the whole
 // profile.

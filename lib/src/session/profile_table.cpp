@@ -38,8 +38,10 @@ constexpr auto all_options_of_start = joined(
 
 constexpr std::array<OptionSpec, 1> status_options{json_option};
 
-constexpr std::array<OptionSpec, 5> options_that_select{thread_option, process_option, part_option,
-                                                        from_time_option, to_time_option};
+constexpr auto options_that_select =
+    joined(std::array<OptionSpec, 5>{thread_option, process_option, part_option, from_time_option,
+                                     to_time_option},
+           frame_options);
 
 constexpr auto report_options =
     joined(std::array<OptionSpec, 3>{by_option(report_keys), report_sort_option, event_option},
@@ -83,8 +85,9 @@ constexpr auto timeline_options =
            std::array<OptionSpec, 2>{limit_option("20", "show the N busiest threads; 0 shows all"),
                                      json_option});
 
-constexpr std::array<OptionSpec, 4> diff_options{by_option(diff_keys), diff_sort_option,
-                                                 limit_option("20"), json_rows_option};
+constexpr auto diff_options =
+    joined(std::array<OptionSpec, 2>{by_option(diff_keys), diff_sort_option}, frame_options,
+           std::array<OptionSpec, 2>{limit_option("20"), json_rows_option});
 
 constexpr std::array<OptionSpec, 2> histogram_options{{
     {"scale", "S", "", "as for profil(): 0xFFFF is 2 bytes per bin, 0x7FFF is 4"},

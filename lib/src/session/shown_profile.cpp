@@ -97,15 +97,21 @@ Result<Reply> with_all_shown(ProfileGroup &group, const ParsedCommand &command, 
 }
 
 Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show show) {
-  const auto unfolded = [show = std::move(show),
-                         unfolds = command.has("kernel")](const auto &profile) -> Result<Reply> {
+  SampleFilter first = command.filter(), patterns;
+  if (command.has("kernel")) // the patterns apply to the kernel's functions, too
+    patterns = std::exchange(first, first.without_patterns()).only_patterns();
+  const auto unfolded = [show = std::move(show), unfolds = command.has("kernel"),
+                         patterns](const auto &profile) -> Result<Reply> {
     if (!unfolds)
       return show(&profile);
     TALLY_TRY(whole, unfold_kernel(profile));
-    return show(&whole);
+    if (patterns.takes_all())
+      return show(&whole);
+    TALLY_TRY(some, filter_samples(whole, patterns));
+    return show(&some);
   };
   return with_all_shown(group, command,
-                        [unfolded, wanted = command.filter()](Shown shown) -> Result<Reply> {
+                        [unfolded, wanted = std::move(first)](Shown shown) -> Result<Reply> {
                           return std::visit(
                               [&](const auto *profile) -> Result<Reply> {
                                 if (wanted.takes_all())

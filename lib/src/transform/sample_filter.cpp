@@ -9,6 +9,7 @@
 #include "support/checked.h"
 #include "transform/cost_copy.h"
 #include "transform/stack_copier.h"
+#include "transform/stack_filter.h"
 
 namespace tally {
 
@@ -280,13 +281,23 @@ Result<CostProfile> some_rows(const CostProfile &profile, const SampleFilter &wa
 }
 
 template <class AnyProfile>
+Result<AnyProfile> rows_and_frames(const AnyProfile &profile, const SampleFilter &wanted) {
+  if (wanted.takes_all_frames())
+    return some_rows(profile, wanted);
+  if (wanted.takes_all_rows())
+    return filter_frames(profile, wanted);
+  TALLY_TRY(some, some_rows(profile, wanted));
+  return filter_frames(some, wanted);
+}
+
+template <class AnyProfile>
 Result<AnyProfile> filtered(const AnyProfile &profile, const SampleFilter &wanted) {
   TALLY_CHECK(check_times(wanted));
   if (wanted.event.empty())
-    return some_rows(profile, wanted);
-  if (wanted.takes_all_rows())
+    return rows_and_frames(profile, wanted);
+  if (wanted.takes_all_rows() && wanted.takes_all_frames())
     return one_event(profile, wanted.event);
-  TALLY_TRY(some, some_rows(profile, wanted));
+  TALLY_TRY(some, rows_and_frames(profile, wanted));
   return one_event(std::move(some), wanted.event);
 }
 

@@ -1,0 +1,17 @@
+// Selects samples by the frames on their stacks, and frames: SampleFilter's patterns.
+#pragma once
+
+#include <tally/cost_profile.h>
+#include <tally/sample_filter.h>
+#include <tally/stack_profile.h>
+
+namespace tally {
+
+// Applies SampleFilter::focus, ignore, hide and fold, and nothing else. Samples keep their threads,
+// parts and times. The rules for focus, ignore and hide are pprof's (FilterSamplesByName() of
+// github.com/google/pprof/profile): focus and ignore see the frames that hide removes.
+Result<StackProfile> filter_frames(const StackProfile &profile, const SampleFilter &wanted);
+// Fails with unsupported, because there are no stacks.
+Result<CostProfile> filter_frames(const CostProfile &profile, const SampleFilter &wanted);
+
+} // namespace tally
