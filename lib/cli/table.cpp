@@ -93,8 +93,8 @@ constexpr auto report_specs =
            std::array{kernel_option}, table_specs("20"));
 
 constexpr auto tree_specs =
-    joined(table_input_specs, std::array{callers_option, tree_by_option}, filter_specs,
-           std::array{kernel_option, full_option}, table_specs("40"));
+    joined(table_input_specs, std::array{callers_option, inverted_option, tree_by_option},
+           filter_specs, std::array{kernel_option, full_option}, table_specs("40"));
 constexpr std::array<ArgumentSpec, 2> tree_arguments{{
     one_file,
     {"FUNCTION", "the function at the root of the tree\n(default: where the program begins)"},

@@ -14,6 +14,7 @@ Result<void> tree_command(const ParsedCommand &given, Outcome &) {
   TreeOptions shown;
   shown.function = given.argument(1);
   shown.callers = given.has("callers");
+  shown.inverted = given.has("inverted");
   shown.full = given.has("full");
   shown.limit = options.limit;
   if (given.has("by")) {

@@ -184,7 +184,10 @@ class LoadedTest(GdbCase):
             [kind for kind, _ in records],
             ["error", "done", "done", "done", "error", "error", "error", "error", "done"],
         )
-        self.assertIn("function, line, object, thread, part", records[0][1]["msg"])
+        self.assertIn(
+            "function, line, module, object, namespace, directory, thread, part",
+            records[0][1]["msg"],
+        )
         self.assertEqual(
             [records[each][1] for each in (1, 2, 3)],
             [{"name": "frequency", "value": "1000"}, {}, {"name": "frequency", "value": "4000"}],

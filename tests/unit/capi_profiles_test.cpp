@@ -138,7 +138,8 @@ TEST_F(CProfile, ReportsEventsPartsAndThreads) {
   options.event = nullptr;
   options.by = "shape";
   EXPECT_EQ(report_refusal(options),
-            "by: expected one of function, line, object, thread, part, process, found 'shape'");
+            "by: expected one of function, line, object, thread, part, namespace, "
+            "directory, process, found 'shape'");
   // The handle is unchanged by what was selected.
   ASSERT_EQ(tally_profile_report(profile, nullptr, table.out()), nullptr);
   EXPECT_EQ(table.column_counts("self"), (Counts{80, 17}));

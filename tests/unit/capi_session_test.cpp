@@ -192,7 +192,8 @@ TEST_F(CSession, CompletesSymbolsOfTheDebugger) {
 TEST_F(CSession, ReportChecksItsArguments) {
   tally_table *table = untouched<tally_table>();
   EXPECT_EQ(take(tally_session_report(session, "shape", "self", &table)),
-            "by: expected one of function, line, object, thread, part, process, found 'shape'");
+            "by: expected one of function, line, object, thread, part, namespace, "
+            "directory, process, found 'shape'");
   EXPECT_EQ(take(tally_session_report(session, "line", "size", &table)),
             "sort: expected one of self, inclusive, found 'size'");
   tally_error *error = tally_session_report(session, "line", "self", &table);

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <tally/cost_profile.h>
 #include <tally/report.h>
 
 #include "random_profile.h"
+#include "report/groups.h"
 #include "report/render.h"
 #include "report/value_text.h"
 
@@ -24,6 +26,10 @@ RowKey key_of(const Frame &frame, By by) {
     return {name, frame.file, object, frame.line, 0};
   case By::object:
     return {"", "", object, 0, 0};
+  case By::name_space: // random names belong to none
+    return {"", "", "", 0, 0};
+  case By::directory:
+    return {file.empty() ? "" : ".", "", "", 0, 0};
   default:
     return {name, file, object, 0, 0};
   }
@@ -54,7 +60,7 @@ TEST(FlatTable, AgreesWithCountingEachSample) {
   Random random(61);
   for (int round = 0; round < rounds(2000); ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
-    for (const By by : {By::function, By::line, By::object}) {
+    for (const By by : {By::function, By::line, By::object, By::name_space, By::directory}) {
       const auto table = flat_table(profile, by);
       ASSERT_TRUE(table) << table.error().text();
       Rows rows;
@@ -71,7 +77,8 @@ TEST(FlatTable, SelfAddsUpToTheTotalAndInclusiveNeverExceedsIt) {
   Random random(62);
   for (int round = 0; round < rounds(500); ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
-    for (const By by : {By::function, By::line, By::object, By::thread, By::part}) {
+    for (const By by : {By::function, By::line, By::object, By::thread, By::part, By::name_space,
+                        By::directory}) {
       const auto table = flat_table(profile, by);
       ASSERT_TRUE(table);
       Costs sum(table->totals.size(), 0);
@@ -380,6 +387,131 @@ TEST(ValueText, HasThreeDigits) {
     EXPECT_EQ(duration_text(ns), text);
   EXPECT_EQ(value_text(1'500'000, "nanoseconds"), "1.50 ms");
   EXPECT_EQ(value_text(1'500'000, "count"), "1500000");
+}
+
+TEST(Groups, TellTheOutermostScope) {
+  const std::map<std::string_view, std::string_view> scopes{
+      {"main", ""},
+      {"main'(below main)", ""},
+      {"parse(char const*, int)", ""},
+      {"ns::S::run(int)", "ns"},
+      {"(anonymous namespace)::f(int)", "(anonymous namespace)"},
+      {"void (anonymous namespace)::f<ns::A>(ns::A)", "(anonymous namespace)"},
+      {"ns::(anonymous namespace)::f()", "ns"},
+      {"std::vector<ns::A, std::allocator<ns::A> >::push_back(ns::A&&)", "std"},
+      {"std::vector<int> ns::make<int>(int)", "ns"},
+      {"int tf<ns::A>(ns::A)", ""},
+      {"void std::__1::sort<ns::A*>(ns::A*, ns::A*)", "std"},
+      {"decltype (ns::f()) other::g<int>()", "other"},
+      {"bool operator< <ns::A>(ns::A const&, ns::A const&)", ""},
+      {"std::ostream& operator<<(std::ostream&, ns::A)", ""},
+      {"ns::operator>(ns::A, ns::A)", "ns"},
+      {"ns::A::operator bool() const", "ns"},
+      {"ns::A::operator ns::B() const", "ns"},
+      {"ns::A::operator()(int) const", "ns"},
+      {"operator new(unsigned long)", ""},
+      {"non-virtual thunk to ns::A::f()", "ns"},
+      {"ns::f() [clone .cold]", "ns"},
+      {"ns::f [clone .part.0]", "ns"},
+      {"f(int)::{lambda(ns::A)#1}::operator()(ns::A) const", ""},
+      {"main::{lambda(int)#1}::operator()(int) const", ""},
+      {"main::$_0::operator()(int) const", ""},
+      {"main::'lambda'(int)::operator()(int) const", ""},
+      {"ns::f(int)::{lambda(int)#1}::operator()(int) const", "ns"},
+      {"[kernel]", ""},
+      {"core::fmt::Formatter::pad", "core"},
+      {"prog::main::{{closure}}", "prog"},
+      {"<alloc::vec::Vec<T> as core::fmt::Debug>::fmt", "alloc"},
+      {"<&mut prog::A as core::fmt::Debug>::fmt", "prog"},
+      {"<[T] as core::fmt::Debug>::fmt", "core"},
+      {"<F as prog::Call<(ns::A,)>>::call", "prog"},
+      {"<dyn prog::Trait>::f", "prog"},
+      {"_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..fmt..Debug$GT$::fmt::h0123456789abcdef",
+       "alloc"},
+      {"_$LT$T$u20$as$u20$prog..A$GT$::fmt::h0123456789abcdef", "prog"},
+      {"<", ""},
+      {"<>", ""},
+      {"::f", ""},
+      {"", ""}};
+  for (const auto &[function, scope] : scopes)
+    EXPECT_EQ(namespace_of(function, "a.cc"), scope) << function;
+  EXPECT_EQ(namespace_of("net/http.(*Server).Serve", "/go/server.go"), "net/http");
+  EXPECT_EQ(namespace_of("main.main.func1", "/go/m.go"), "main");
+  EXPECT_EQ(namespace_of("main.f.cold", "m.c"), "");
+  EXPECT_EQ(directory_of("/usr/include/c++/12/vector"), "/usr/include/c++/12");
+  EXPECT_EQ(directory_of("/x"), "/");
+  EXPECT_EQ(directory_of("a.c"), ".");
+  EXPECT_EQ(directory_of(""), "");
+  EXPECT_EQ(by_of("module"), By::object);
+  EXPECT_EQ(by_of("namespace"), By::name_space);
+  EXPECT_EQ(by_of("directory"), By::directory);
+}
+
+TEST(Groups, AreRowsOfStacksAndOfCosts) {
+  Random random(64);
+  for (int round = 0; round < rounds(100); ++round) {
+    RandomShape shape = random_shape(random);
+    shape.strange_names = true;
+    const StackProfile profile = random_profile(random, shape);
+    const auto costs = aggregate(profile);
+    ASSERT_TRUE(costs) << costs.error().text();
+    for (const By by : {By::name_space, By::directory}) {
+      const auto table = flat_table(profile, by), from_costs = flat_table(*costs, by);
+      ASSERT_TRUE(table && from_costs);
+      std::map<std::string, Costs> self, self_from_costs;
+      for (const FlatRow &row : table->rows)
+        self[row.name] = row.self;
+      for (const FlatRow &row : from_costs->rows) {
+        self_from_costs[row.name] = row.self;
+        for (size_t e = 0; e < row.self.size(); ++e) {
+          EXPECT_LE(row.self[e], row.inclusive[e]);
+          EXPECT_LE(row.inclusive[e], from_costs->totals[e]);
+        }
+      }
+      const auto no_cost = [](const auto &each) {
+        return std::ranges::all_of(each.second, [](uint64_t cost) { return cost == 0; });
+      };
+      std::erase_if(self, no_cost);
+      std::erase_if(self_from_costs, no_cost);
+      EXPECT_EQ(self, self_from_costs);
+    }
+  }
+}
+
+TEST(Groups, HaveTitlesInTextAndJson) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  StackId stack = none<StackId>;
+  for (const auto &[name, file] :
+       {std::pair("main", "/src/main.c"), {"ns::f(int)", "/src/f.cc"}, {"puts", ""}}) {
+    const SourceLine line{
+        builder.add_function({builder.intern(name), {}, builder.intern(file), {}, 0}), {}, 0};
+    stack = builder.push(stack, builder.add_location(none<MappingId>, 0, std::span(&line, 1)));
+    builder.add_sample(stack, none<ThreadId>, none<PartId>, 1);
+  }
+  const StackProfile profile = *builder.finish();
+  EXPECT_EQ(to_text(*flat_table(profile, By::name_space)),
+            "3 ticks in total\n"
+            "#   self%  self    incl%  incl  namespace\n"
+            "1  66.67%     2  100.00%     3  [global]\n"
+            "2  33.33%     1   66.67%     2  ns\n");
+  const FlatTable directories = *flat_table(profile, By::directory);
+  EXPECT_EQ(to_text(directories), "3 ticks in total\n"
+                                  "#   self%  self    incl%  incl  directory\n"
+                                  "1  66.67%     2  100.00%     3  /src\n"
+                                  "2  33.33%     1   33.33%     1  [unknown]\n");
+  EXPECT_EQ(to_json(directories),
+            R"({"events":["ticks"],"totals":[3],"directories":[{"directory":"/src","self":[2],)"
+            R"("inclusive":[3]},{"directory":"","self":[1],"inclusive":[1]}]})"
+            "\n");
+  FlatTable after = directories;
+  after.rows[0].self[0] = 1;
+  after.rows[1].self[0] = 2;
+  EXPECT_EQ(to_text(diff_tables(directories, after)),
+            "3 ticks before, 3 now; self cost in percent of each\n"
+            "before%  after%  change  before  after  directory\n"
+            " 33.33%  66.67%  +33.33       1      2  [unknown]\n"
+            " 66.67%  33.33%  -33.33       2      1  /src\n");
 }
 
 TEST(Diff, ComparesByNameIfOneSideHasOnlyNames) {

@@ -113,7 +113,12 @@ Tree expected(const StackProfile &profile, const TreeOptions &options) {
     Path owner;
     if (options.by)
       owner.emplace_back("", "", owner_of(profile, sample, *options.by));
-    if (!options.function.empty()) {
+    const bool upwards = options.callers || options.inverted;
+    if (options.inverted) {
+      if (!options.function.empty() && std::get<2>(leaf) != options.function)
+        continue;
+      std::ranges::reverse(stack);
+    } else if (!options.function.empty()) {
       const auto begin = std::ranges::find(stack, options.function,
                                            [](const FunctionKey &key) { return std::get<2>(key); });
       if (begin == stack.end())
@@ -125,8 +130,8 @@ Tree expected(const StackProfile &profile, const TreeOptions &options) {
         stack.erase(stack.begin(), begin);
       }
     }
-    const Folded folded = options.callers ? fold_callers(stack) : fold(stack);
-    if (!options.callers)
+    const Folded folded = upwards ? fold_callers(stack) : fold(stack);
+    if (!upwards)
       mark(owner, stack, tree);
     Path path = owner;
     const auto add = [&](const FunctionKey &key, bool is_self, bool recursive) {
@@ -144,8 +149,7 @@ Tree expected(const StackProfile &profile, const TreeOptions &options) {
       add(owner.front(), false, false);
     }
     for (size_t i = 0; i < folded.path.size(); ++i)
-      add(folded.path[i],
-          options.callers ? i == 0 && leaf == folded.path[0] : i + 1 == folded.path.size(),
+      add(folded.path[i], upwards ? i == 0 && leaf == folded.path[0] : i + 1 == folded.path.size(),
           folded.recursive[i]);
   }
   std::erase_if(tree, [](const auto &each) { return each.second.inclusive.empty(); });
@@ -163,11 +167,18 @@ TEST(FoldedTree, AgreesWithFoldingEachSample) {
       for (const bool callers : {false, true})
         for (const std::optional<By> by :
              {std::optional<By>(), std::optional(By::thread), std::optional(By::part)})
-          if (*function || !callers)
-            all.push_back({.function = function, .callers = callers, .limit = 0, .by = by});
+          for (const bool inverted : {false, true})
+            if (callers ? *function && !inverted : true)
+              all.push_back({.function = function,
+                             .callers = callers,
+                             .inverted = inverted,
+                             .limit = 0,
+                             .by = by});
     for (const TreeOptions &options : all) {
       SCOPED_TRACE(fmt::format("round {}: '{}'{}{}", round, options.function,
-                               options.callers ? " callers" : "",
+                               options.callers    ? " callers"
+                               : options.inverted ? " inverted"
+                                                  : "",
                                !options.by                ? ""
                                : options.by == By::thread ? " by thread"
                                                           : " by part"));
@@ -186,6 +197,14 @@ TEST(FoldedTree, AgreesWithFoldingEachSample) {
           ASSERT_LE(node.inclusive[v], tree->totals[v]);
       // A node costs its self cost and the costs of its children.
       if (options.callers)
+        continue;
+      if (options.inverted && options.function.empty()) {
+        uint64_t roots = 0;
+        for (const TreeNode &node : tree->nodes)
+          roots += node.depth == 0 ? node.inclusive[0] : 0;
+        ASSERT_EQ(roots, tree->totals[0]);
+      }
+      if (options.inverted)
         continue;
       std::map<Path, uint64_t> below;
       for (const auto &[path, row] : rows)
@@ -225,6 +244,32 @@ TEST(FoldedTree, FoldsCallersOfRecursiveFunctions) {
   // All of the cost belongs to the caller of the outermost call.
   EXPECT_EQ(nodes("main;f;f;f 3\n", {.function = "f", .callers = true}),
             (Rows{"f 3 3", "  main 3 0"}));
+}
+
+TEST(InvertedTree, ShowsSelfCostWithCallers) {
+  EXPECT_EQ(
+      nodes("main;f;f;leaf 3\nmain;g;leaf 1\nmain;f 2\nmain;leaf;leaf 4\n", {.inverted = true}),
+      (Rows{"leaf 8 8 (recursive)", "  main 4 0", "  f 3 0 (recursive)", "    main 3 0", "  g 1 0",
+            "    main 1 0", "f 2 2", "  main 2 0"}));
+  EXPECT_EQ(nodes("main;f;leaf 3\nmain;f 2\n", {.function = "f", .inverted = true}),
+            (Rows{"f 2 2", "  main 2 0"}));
+  // The self cost of a layer of the library counts for its caller, as in other trees.
+  EXPECT_EQ(nodes("main;std::invoke(f) 3\nstd::invoke(f) 1\n", {.inverted = true}),
+            (Rows{"main 3 3", "std::invoke(f) 1 1"}));
+}
+
+TEST(InvertedTree, RefusesWhatItCannotShow) {
+  const auto refused = [](const auto &profile, const TreeOptions &options) {
+    const auto tree = call_tree(profile, options);
+    return tree ? std::string("shown") : tree.error().text();
+  };
+  EXPECT_EQ(refused(stacks("a;b 1\n"), {.function = "b", .callers = true, .inverted = true}),
+            "--inverted: shows the self cost of functions, --callers the inclusive cost of one: "
+            "give one of the two");
+  EXPECT_TRUE(refused(stacks("a;b 1\n"), {.function = "c", .inverted = true})
+                  .starts_with("c: the profile has no such function"));
+  Random random(5);
+  EXPECT_TRUE(refused(random_costs(random), {.inverted = true}).starts_with("--inverted: needs "));
 }
 
 std::string deep(size_t depth, std::string_view period, std::string_view leaf, int count) {

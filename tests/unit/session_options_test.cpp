@@ -110,9 +110,10 @@ TEST(ParseCommand, ErrorsNameTheCause) {
   EXPECT_EQ(refusal("start --frequency"), "--frequency: expected a value: HZ");
   EXPECT_EQ(refusal("report --json=yes"), "--json: takes no value");
   EXPECT_EQ(refusal("report --by shape"),
-            "--by: expected one of function, line, object, thread, part, process, found 'shape'");
-  EXPECT_EQ(refusal("report --by ''"),
-            "--by: expected one of function, line, object, thread, part, process, found ''");
+            "--by: expected one of function, line, module, object, "
+            "namespace, directory, thread, part, process, found 'shape'");
+  EXPECT_EQ(refusal("report --by ''"), "--by: expected one of function, line, module, object, "
+                                       "namespace, directory, thread, part, process, found ''");
   EXPECT_TRUE(refusal("dump x --format y").starts_with("--format: unknown format 'y'"));
   EXPECT_EQ(refusal("stop now"), "profile stop: unexpected 'now'; usage: profile stop");
   EXPECT_TRUE(refusal("dump a b").starts_with("profile dump: unexpected 'b'; usage: profile dump"));

@@ -14,14 +14,17 @@
 
 namespace tally {
 
-enum class By : uint8_t { function, line, object, thread, part, process };
+enum class By : uint8_t { function, line, object, thread, part, name_space, directory, process };
 enum class SortBy : uint8_t { self, inclusive };
-// Parse the name of an enumerator, as a user types it. Any other word is invalid_argument.
+// Parse the name of an enumerator, as a user types it: "function", "namespace", …; "module" is
+// another name of "object". Any other word is invalid_argument.
 TALLY_API Result<By> by_of(std::string_view word);
 TALLY_API Result<SortBy> sort_by_of(std::string_view word);
 
 struct FlatRow {
-  std::string name;   // of the function or thread, or the trigger of the part
+  // Of the function, thread, namespace or directory, or the trigger of the part; empty if unknown,
+  // and for functions that belong to no namespace.
+  std::string name;
   std::string file;   // the file that declares the function, or the line's; empty if unknown
   std::string object; // empty if unknown
   // In a table by line, the line; in a table by function, the line of its declaration; 0 if
@@ -110,8 +113,9 @@ struct TextOptions {
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
 // Returns the first `limit` rows, or all if it is 0, as JSON. By function it is {"events":[…],
 // "totals":[…],"functions":[{"name","file","object","self":[…],"inclusive":[…],"calls":N}]}. For
-// the other values of By, "lines", "objects", "threads" or "parts" replaces "functions", and the
-// elements have the keys of that kind of row. Bytes that are not UTF-8 become U+FFFD.
+// the other values of By, "lines", "objects", "threads", "parts", "namespaces" or "directories"
+// replaces "functions", and the elements have the keys of that kind of row. Bytes that are not
+// UTF-8 become U+FFFD.
 TALLY_API std::string to_json(const FlatTable &table, uint32_t limit = 0);
 
 // What changed from one table to another of the same kind. The costs are also in percent of each

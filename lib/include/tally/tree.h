@@ -18,6 +18,9 @@ namespace tally {
 struct TreeOptions {
   std::string function{}; // the root; if empty, the functions with which the program begins
   bool callers = false;   // show the function's callers instead of its callees; needs `function`
+  // Show the self cost of each function, or only of `function`, with its callers below it, heaviest
+  // first. Not with `callers`, and only for stacks.
+  bool inverted = false;
   uint32_t limit = 40;    // the number of nodes, of which the heaviest are shown; 0 means 100,000
   std::optional<By> by{}; // By::thread or By::part makes these the roots; only for stacks
   // Show the functions of the standard library that only call another function: the layers of
@@ -49,7 +52,8 @@ struct TreeNode {
 struct CallTree {
   std::vector<std::string> events;
   std::vector<uint64_t> totals; // of the whole profile
-  bool callers = false;
+  bool callers = false;         // the nodes below a function are its callers
+  bool inverted = false;        // and the costs are the self cost of the functions at the roots
   std::vector<TreeNode> nodes;
   size_t left_out = 0; // nodes left out because of the limit, not counting those below them
 };

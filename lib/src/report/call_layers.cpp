@@ -4,39 +4,11 @@
 #include <array>
 #include <string>
 
+#include "report/groups.h"
+
 namespace tally {
 
 namespace {
-
-constexpr std::string_view call_operator = "operator()";
-
-// Returns the qualified name without return type, template arguments, parameters and libc++'s
-// inline namespace: "std::__invoke" for "void std::__1::__invoke[abi:v15006]<f&>(f&)".
-std::string bare_name(std::string_view function) {
-  std::string out;
-  int depth = 0;
-  for (size_t i = 0; i < function.size(); ++i) {
-    const char c = function[i];
-    if (depth == 0 && function.substr(i).starts_with(call_operator))
-      return out.append(call_operator);
-    const bool arrow = c == '>' && i > 0 && function[i - 1] == '-';
-    const std::string_view before = function.substr(0, i);
-    const bool in_type = before.ends_with("decltype") || before.ends_with("decltype ");
-    if (depth == 0 && c == '(' && !in_type)
-      return out;
-    if (c == '<' || c == '(' || c == '[' || c == '{')
-      ++depth;
-    else if ((c == '>' && !arrow) || c == ')' || c == ']' || c == '}')
-      --depth;
-    else if (depth == 0 && c == ' ')
-      out.clear(); // the text before the blank is the return type
-    else if (depth == 0)
-      out += c;
-    if (depth == 0 && out == "std::__1::")
-      out = "std::";
-  }
-  return out;
-}
 
 constexpr auto layers = [] {
   std::array<std::string_view, 25> names{
@@ -64,7 +36,7 @@ bool is_call_layer(std::string_view function) {
   // This cheap test rejects nearly all functions.
   if (function.find("std::") == function.npos)
     return false;
-  return std::ranges::binary_search(layers, std::string_view(bare_name(function)));
+  return std::ranges::binary_search(layers, std::string_view(qualified_name(function)));
 }
 
 } // namespace tally

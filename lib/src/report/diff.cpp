@@ -7,6 +7,7 @@
 
 #include <tally/report.h>
 
+#include "report/groups.h"
 #include "report/render.h"
 #include "support/text.h"
 
@@ -82,10 +83,10 @@ std::string to_text(const DiffTable &table, const TextOptions &options) {
   text.add_column("change", true, Role::highlight);
   text.add_column("before", true);
   text.add_column("after", true);
-  const bool by_object = table.by == By::object;
-  text.add_column(by_object ? "object" : "function", false,
-                  by_object ? Role::filename : Role::function);
-  if (!by_object)
+  const bool has_place = table.by == By::function || table.by == By::line;
+  text.add_column(std::string(row_title(table.by)), false,
+                  has_place ? Role::function : Role::filename);
+  if (has_place)
     text.add_column("place", false, Role::filename);
   bool any = false;
   for (const DiffRow &row : table.rows) {
@@ -96,8 +97,8 @@ std::string to_text(const DiffTable &table, const TextOptions &options) {
                                    fmt::format("{:.2f}%", row.after_percent),
                                    fmt::format("{:+.2f}", row.after_percent - row.before_percent),
                                    fmt::format("{}", row.before), fmt::format("{}", row.after)};
-    if (by_object) {
-      cells.push_back(row.object.empty() ? "[unknown]" : row.object);
+    if (!has_place) {
+      cells.emplace_back(shown_group(table.by, row.name, row.object));
     } else {
       cells.push_back(row.name);
       cells.push_back(location_of(row.file, row.line, row.object));

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "report/groups.h"
 #include "report/rows.h"
 #include "transform/stack_walk.h"
 
@@ -36,7 +37,23 @@ public:
   size_t size() const { return rows_.size(); }
 
 private:
+  uint32_t group_key(SourceFunctionId id) {
+    groups_.resize(profile_.functions().size(), UINT32_MAX);
+    uint32_t &group = groups_[index_of(id)];
+    if (group == UINT32_MAX) {
+      const SourceFunction &f = profile_.functions()[id];
+      std::string name = group_of(by_, profile_.strings[f.name], profile_.strings[f.file]);
+      const auto [at, added] = group_ids_.try_emplace(name, static_cast<uint32_t>(rows_.size()));
+      if (added)
+        rows_.emplace_back().name = std::move(name);
+      group = at->second;
+    }
+    return group;
+  }
+
   uint32_t key_of(const SourceLine &line) {
+    if (is_group(by_))
+      return group_key(line.function);
     const SourceFunction &f = profile_.functions()[line.function];
     const bool object_only = by_ == By::object;
     const bool by_line = by_ == By::line;
@@ -60,6 +77,8 @@ private:
   const StackProfile &profile_;
   By by_;
   std::map<std::tuple<StringId, StringId, StringId, uint32_t>, uint32_t> ids_;
+  std::vector<uint32_t> groups_; // by SourceFunctionId: its row; UINT32_MAX if not known yet
+  std::map<std::string, uint32_t> group_ids_;
   std::vector<FlatRow> rows_;
   std::vector<uint32_t> keys_;
   std::vector<size_t> first_;
@@ -157,8 +176,10 @@ std::vector<FlatRow> sample_rows(const StackProfile &profile, By by) {
 } // namespace
 
 Result<By> by_of(std::string_view word) {
-  constexpr std::array<std::string_view, 6> words{"function", "line", "object",
-                                                  "thread",   "part", "process"};
+  constexpr std::array<std::string_view, 8> words{"function", "line",      "object",    "thread",
+                                                  "part",     "namespace", "directory", "process"};
+  if (word == "module")
+    return By::object;
   const auto at = std::ranges::find(words, word);
   if (at == words.end())
     return fail(ErrorCode::invalid_argument,

@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "report/groups.h"
 #include "report/rows.h"
 #include "support/checked.h"
 #include "support/hash.h"
@@ -71,25 +72,46 @@ void sort_cycles(FlatTable &table, SortBy sort) {
       row.cycle = rank[row.cycle - 1] + 1;
 }
 
-// Adds a row for each object. Objects often call each other in cycles, for example a program and
-// its libraries. In a cycle, the inclusive cost is only a lower bound; CallGraph explains why. The
-// inclusive cost of the object's most expensive function is another lower bound, which is usually
-// larger. The row gets the larger of both.
-void add_object_rows(const CostProfile &profile, const CallGraph &graph, const CallGraph &functions,
-                     FlatTable &table) {
+// Groups of functions: objects, namespaces or directories.
+struct FunctionGroups {
+  std::vector<uint32_t> of;  // the group of each function
+  std::vector<FlatRow> rows; // for each group, a row without costs
+};
+
+FunctionGroups groups_of(const CostProfile &profile, By by) {
+  FunctionGroups out;
+  std::map<std::string, uint32_t> ids;
+  const auto text = [&](StringId id) { return profile.strings[id]; };
+  for (const CostFunction &f : profile.functions()) {
+    const bool by_object = by == By::object;
+    const std::string name = by_object ? std::string(text(profile.objects()[f.object]))
+                                       : group_of(by, text(f.name), text(profile.files()[f.file]));
+    const auto [at, added] = ids.try_emplace(name, static_cast<uint32_t>(out.rows.size()));
+    if (added)
+      (by_object ? out.rows.emplace_back().object : out.rows.emplace_back().name) = name;
+    out.of.push_back(at->second);
+  }
+  return out;
+}
+
+// Adds a row for each group of functions. Groups often call each other in cycles, for example a
+// program and its libraries. In a cycle, the inclusive cost is only a lower bound; CallGraph
+// explains why. The inclusive cost of the group's most expensive function is another lower bound,
+// which is usually larger. The row gets the larger of both.
+void add_group_rows(FunctionGroups groups, const CallGraph &graph, const CallGraph &functions,
+                    FlatTable &table) {
   std::vector<uint32_t> row_of(graph.size(), UINT32_MAX);
   for (uint32_t node = 0; node < graph.size(); ++node) {
     if (!graph.is_used(node))
       continue;
-    FlatRow row;
+    FlatRow row = std::move(groups.rows[node]);
     row_of[node] = static_cast<uint32_t>(table.rows.size());
-    row.object = profile.strings[profile.objects()[static_cast<ObjectId>(node)]];
     row.self = copy(graph.self(node));
     row.inclusive = copy(graph.inclusive(node));
     table.rows.push_back(std::move(row));
   }
   for (uint32_t f = 0; f < functions.size(); ++f) {
-    const uint32_t node = index_of(profile.functions()[static_cast<CostFunctionId>(f)].object);
+    const uint32_t node = groups.of[f];
     if (!functions.is_used(f) || row_of[node] == UINT32_MAX)
       continue;
     std::vector<uint64_t> &inclusive = table.rows[row_of[node]].inclusive;
@@ -221,10 +243,14 @@ Result<FlatTable> flat_table(const CostProfile &profile, By by, SortBy sort) {
     sort_cycles(table, sort);
     break;
   }
-  case By::object: {
-    TALLY_TRY(graph, CallGraph::of(profile, NodeKind::object));
+  case By::object:
+  case By::name_space:
+  case By::directory: {
+    FunctionGroups groups = groups_of(profile, by);
+    TALLY_TRY(graph,
+              CallGraph::of_groups(profile, groups.of, static_cast<uint32_t>(groups.rows.size())));
     TALLY_TRY(functions, CallGraph::of(profile));
-    add_object_rows(profile, graph, functions, table);
+    add_group_rows(std::move(groups), graph, functions, table);
     break;
   }
   case By::line: {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "model/kernel_code.h"
+#include "report/groups.h"
 #include "support/checked.h"
 #include "support/overflow.h"
 #include "transform/stack_walk.h"
@@ -20,12 +21,9 @@ namespace {
 Result<void> check_kind(By by) {
   if (by == By::function || by == By::line)
     return {};
-  const std::string_view kind = by == By::object    ? "an object"
-                                : by == By::thread  ? "a thread"
-                                : by == By::process ? "a process"
-                                                    : "a part";
   return fail(ErrorCode::unsupported,
-              fmt::format("is {}: only rows of functions and lines have a source location", kind));
+              fmt::format("is {} {}: only rows of functions and lines have a source location",
+                          by == By::object ? "an" : "a", row_title(by)));
 }
 
 // Sums self and inclusive costs by key, and returns the key with the highest self cost. Among keys

@@ -30,8 +30,8 @@ std::string dump(const Json &json) {
   return text_of(json) + "\n";
 }
 
-constexpr std::string_view row_names[] = {"functions", "lines", "objects",
-                                          "threads",   "parts", "processes"};
+constexpr std::string_view row_names[] = {"functions", "lines",      "objects",     "threads",
+                                          "parts",     "namespaces", "directories", "processes"};
 
 size_t shown(size_t rows, uint32_t limit) {
   return limit == 0 ? rows : std::min<size_t>(rows, limit);
@@ -63,6 +63,12 @@ std::string to_json(const FlatTable &table, uint32_t limit) {
       break;
     case By::process:
       out = {{"pid", row.id}, {"name", row.name}, {"processes", row.processes}};
+      break;
+    case By::name_space:
+      out = {{"namespace", row.name}};
+      break;
+    case By::directory:
+      out = {{"directory", row.name}};
       break;
     }
     out["self"] = row.self;

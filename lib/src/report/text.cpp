@@ -7,6 +7,7 @@
 
 #include <tally/report.h>
 
+#include "report/groups.h"
 #include "report/render.h"
 #include "report/rows.h"
 #include "report/value_text.h"
@@ -258,17 +259,9 @@ static bool is_idle(const FlatTable &table, const FlatRow &row) {
 // Returns the table as text. `idle` stands for several rows and comes last; null if there is none.
 static std::string text_of(const FlatTable &table, const FlatRow *idle,
                            const TextOptions &options) {
-  std::string name_title = "function";
-  if (table.by == By::object)
-    name_title = "object";
-  else if (table.by == By::thread)
-    name_title = "thread";
-  else if (table.by == By::part)
-    name_title = "part";
-  else if (table.by == By::process)
-    name_title = "process";
   const bool has_location = table.by == By::function || table.by == By::line;
-  const bool has_inclusive = table.has_inclusive && table.by <= By::object;
+  const bool has_inclusive = table.has_inclusive && table.by != By::thread &&
+                             table.by != By::part && table.by != By::process;
   const bool has_calls =
       !table.has_inclusive && table.by == By::function &&
       std::ranges::any_of(table.rows, [](const FlatRow &row) { return row.calls > 0; });
@@ -290,10 +283,10 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
   }
   if (has_calls && !has_values)
     text.add_column("calls", true);
-  text.add_column(name_title, false,
-                  has_location             ? Role::function
-                  : table.by == By::object ? Role::filename
-                                           : Role::plain);
+  text.add_column(std::string(row_title(table.by)), false,
+                  has_location                                          ? Role::function
+                  : table.by == By::object || table.by == By::directory ? Role::filename
+                                                                        : Role::plain);
   if (has_location)
     text.add_column("place", false, Role::filename);
   const uint64_t total = table.totals[0];
@@ -323,7 +316,9 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
       cells.push_back(fmt::format("{}", row.calls));
     switch (table.by) {
     case By::object:
-      cells.push_back(row.object.empty() ? "[unknown]" : row.object);
+    case By::name_space:
+    case By::directory:
+      cells.emplace_back(shown_group(table.by, row.name, row.object));
       break;
     case By::thread:
     case By::part:

@@ -14,8 +14,8 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
   // would fill the line.
   const uint32_t most_indented = options.width > 0 ? options.width / 6 : 200;
   TextTable text;
-  text.add_column("incl%", true, Role::highlight);
-  text.add_column("incl", true);
+  text.add_column(tree.inverted ? "self%" : "incl%", true, Role::highlight);
+  text.add_column(tree.inverted ? "self" : "incl", true);
   if (!tree.callers) // callers have only inclusive costs: those of the function that they call
     text.add_column("self%", true, Role::highlight);
   text.add_column(tree.callers ? "function, and its callers below it" : "function", false,

@@ -130,10 +130,16 @@ inline size_t node_limit(const TreeOptions &options) {
 // beginnings(), named(matcher) and names(), and the members that TreeBuilder needs.
 template <class State, class Source>
 Result<CallTree> build_tree(CallTree tree, Source &&source, const TreeOptions &options) {
-  tree.callers = options.callers;
+  tree.callers = options.callers || options.inverted;
+  tree.inverted = options.inverted;
   const bool from_function = !options.function.empty();
   if (options.callers && !from_function)
     return fail(ErrorCode::invalid_argument, "requires the name of a function", "--callers");
+  if (options.callers && options.inverted)
+    return fail(ErrorCode::invalid_argument,
+                "shows the self cost of functions, --callers the inclusive cost of one: give one "
+                "of the two",
+                "--inverted");
   std::vector<TreeChild<State>> roots;
   if (from_function)
     roots = source.named(FunctionMatcher(options.function, source.names()));

@@ -7,6 +7,7 @@
 #include "report/tree_builder.h"
 #include "support/overflow.h"
 #include "transform/call_graph.h"
+#include "transform/stack_filter.h"
 
 namespace tally {
 
@@ -253,6 +254,8 @@ Result<CallTree> call_tree(const CostProfile &profile, const TreeOptions &option
                 "the profile has the calls of all threads and parts together, and no stacks: "
                 "select one with --thread or --part",
                 "--by");
+  if (options.inverted)
+    return needs_stacks("--inverted");
   CallTree tree;
   for (const CostEvent &event : profile.events())
     tree.events.emplace_back(profile.strings[event.name]);

@@ -321,18 +321,24 @@ struct CallersState {
   bool recursive = false;
 };
 
-// The tree of a function's callers. Its nodes are created only when they are visited, because a
+// The tree of a function's callers or, inverted, of the callers of the innermost functions, which
+// shows the self cost of these. Its nodes are created only when they are visited, because a
 // function that is called from everywhere may have many more paths than the trie has frames.
 class CallersTree {
 public:
   using State = CallersState;
   using Child = TreeChild<State>;
 
-  explicit CallersTree(const TreeSource &from) : from_(from) {}
+  CallersTree(const TreeSource &from, bool inverted) : from_(from), inverted_(inverted) {}
 
-  std::vector<Child> beginnings() const { return {}; } // a tree of callers needs a function
-  std::vector<Child> named(const FunctionMatcher &matcher) {
-    wanted_ = from_.wanted_by(&matcher);
+  std::vector<Child> beginnings() {
+    if (!inverted_)
+      return {}; // a tree of callers needs a function
+    return grow(nullptr);
+  }
+  std::vector<Child> named(const FunctionMatcher &matcher) { return grow(&matcher); }
+  std::vector<Child> grow(const FunctionMatcher *matcher) {
+    wanted_ = from_.wanted_by(matcher);
     on_stack_.assign(from_.keys.size(), 0);
     outermost_.assign(from_.keys.size(), {});
     first_top_.push_back(0);
@@ -343,7 +349,9 @@ public:
     std::map<uint32_t, Child> groups;
     for (uint32_t i = 0; i < beginnings_.size(); ++i) {
       const TreeFrameId frame = beginnings_[i].frame;
-      add_to(groups[from_.rooted ? beginnings_[i].owner : from_.keys.key_of(frame)], {frame, i});
+      Child &child = groups[from_.rooted ? beginnings_[i].owner : from_.keys.key_of(frame)];
+      child.state.recursive |= beginnings_[i].recursive && !from_.rooted;
+      add_to(child, {frame, i});
     }
     std::vector<Child> roots = take(groups);
     for (Child &root : roots)
@@ -356,7 +364,11 @@ public:
     std::map<uint32_t, Child> groups;
     for (const State::Occurrence &occurrence : state.occurrences) {
       if (state.is_owner) {
-        add_to(groups[from_.keys.key_of(occurrence.frame)], occurrence);
+        if (!has_function(occurrence.frame))
+          continue;
+        Child &child = groups[from_.keys.key_of(occurrence.frame)];
+        child.state.recursive |= beginnings_[occurrence.begins].recursive;
+        add_to(child, occurrence);
         continue;
       }
       TreeFrameId caller = from_.keys.caller_of(occurrence.frame);
@@ -383,9 +395,9 @@ public:
         from_.node(state.is_owner ? any.owner : from_.keys.key_of(state.occurrences.front().frame));
     for (const State::Occurrence &occurrence : state.occurrences) {
       const Beginning &from = beginnings_[occurrence.begins];
-      add_values(out.inclusive, from_.weights.total(from.frame.node));
+      add_values(out.inclusive, cost_of(from));
       if (state.is_function)
-        add_values(out.self, from.self);
+        add_values(out.self, inverted_ ? cost_of(from) : from.self);
     }
     out.recursive = state.recursive;
     return out;
@@ -402,15 +414,17 @@ public:
       if (on_stack_[key]++ == 0)
         outermost_[key] = frame;
       top_of(frame) = outermost_[key];
-      if (inside_ == 0 && wanted_[key] && !from_.is_owner(frame)) {
+      if (!inverted_ && inside_ == 0 && wanted_[key] && !from_.is_owner(frame)) {
         beginnings_.push_back(
-            {frame, owner_, key, std::vector<uint64_t>(from_.weights.width(), 0)});
+            {frame, owner_, key, stack, std::vector<uint64_t>(from_.weights.width(), 0)});
         inside_ = 1;
       } else if (inside_ > 0) {
         ++inside_;
       }
     }
-    if (inside_ > 0 && key == beginnings_.back().key)
+    if (inverted_)
+      begin_at_leaf(stack);
+    else if (inside_ > 0 && key == beginnings_.back().key)
       add_values(beginnings_.back().self, from_.weights.self(stack));
   }
   void leave(StackId stack) {
@@ -424,14 +438,33 @@ private:
   struct Beginning {
     TreeFrameId frame;
     uint32_t owner = 0, key = 0;
-    std::vector<uint64_t> self; // self cost of the function, also of its recursive calls below
+    StackId stack = none<StackId>; // inverted: the stack whose self cost it is
+    std::vector<uint64_t> self{};  // self cost of the function, also of its recursive calls below
+    bool recursive = false;        // inverted: the function is several times on the stack
   };
+
+  std::span<const uint64_t> cost_of(const Beginning &from) const {
+    return inverted_ ? from_.weights.self(from.stack) : from_.weights.total(from.frame.node);
+  }
+
+  void begin_at_leaf(StackId stack) {
+    if (std::ranges::all_of(from_.weights.self(stack), [](uint64_t value) { return value == 0; }))
+      return;
+    TreeFrameId leaf{stack, 0};
+    while (from_.keys.folds(from_.keys.key_of(leaf)) && has_function(from_.keys.caller_of(leaf)))
+      leaf = from_.keys.caller_of(leaf);
+    const uint32_t key = from_.keys.key_of(leaf);
+    if (!wanted_[key])
+      return;
+    const TreeFrameId top = top_of(leaf);
+    beginnings_.push_back({top, owner_, key, stack, {}, top != leaf});
+  }
 
   bool has_function(const TreeFrameId &frame) const {
     return frame.node != none<StackId> && !from_.is_owner(frame);
   }
   void add_to(Child &child, const State::Occurrence &occurrence) const {
-    child.weight += from_.weights.total(beginnings_[occurrence.begins].frame.node).front();
+    child.weight += cost_of(beginnings_[occurrence.begins]).front();
     child.state.occurrences.push_back(occurrence);
   }
   static std::vector<Child> take(std::map<uint32_t, Child> &groups) {
@@ -450,6 +483,7 @@ private:
   }
 
   const TreeSource &from_;
+  bool inverted_;
   std::vector<bool> wanted_; // by key
   std::vector<Beginning> beginnings_;
   std::vector<TreeFrameId> tops_;
@@ -468,8 +502,9 @@ Result<CallTree> tree_of(const StackProfile &profile, const TreeOptions &options
   TALLY_TRY(weights, StackWeights::of(profile));
   const FunctionKeys keys(profile, options.full);
   const TreeSource source{profile, weights, keys, options.by.has_value()};
-  if (options.callers)
-    return build_tree<CallersState>(std::move(tree), CallersTree(source), options);
+  if (options.callers || options.inverted)
+    return build_tree<CallersState>(std::move(tree), CallersTree(source, options.inverted),
+                                    options);
   return build_tree<uint32_t>(std::move(tree), FoldedTree(source), options);
 }
 

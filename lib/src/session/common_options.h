@@ -110,14 +110,19 @@ constexpr OptionSpec limit_option(std::string_view fallback,
   return {
       .name = "limit", .values = "N", .fallback = fallback, .summary = summary, .most = UINT32_MAX};
 }
-inline constexpr std::string_view report_keys = "function|line|object|thread|part|process";
-inline constexpr std::string_view diff_keys = "function|line|object";
+inline constexpr std::string_view report_keys =
+    "function|line|module|object|namespace|directory|thread|part|process";
+inline constexpr std::string_view diff_keys = "function|line|module|object|namespace|directory";
 inline constexpr OptionSpec report_sort_option = sort_option("the column to sort by");
 inline constexpr OptionSpec diff_sort_option = sort_option("the cost to compare");
 
 // The options of a call tree.
 inline constexpr OptionSpec callers_option{
     .name = "callers", .summary = "show the callers of FUNCTION, not its callees"};
+inline constexpr OptionSpec inverted_option{
+    .name = "inverted",
+    .summary = "show the self cost of each function, heaviest first,\n"
+               "with its callers below it"};
 inline constexpr OptionSpec tree_by_option{
     .name = "by",
     .values = "thread|part|process",

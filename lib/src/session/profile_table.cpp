@@ -49,7 +49,8 @@ constexpr auto report_options =
            std::array<OptionSpec, 3>{kernel_option, limit_option("20"), json_rows_option});
 
 constexpr auto tree_options = joined(
-    std::array<OptionSpec, 3>{callers_option, tree_by_option, event_option}, options_that_select,
+    std::array<OptionSpec, 4>{callers_option, inverted_option, tree_by_option, event_option},
+    options_that_select,
     std::array<OptionSpec, 4>{
         {kernel_option,
          full_option,

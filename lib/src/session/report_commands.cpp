@@ -51,6 +51,7 @@ Result<Reply> tree_command(ProfileGroup &group, const ParsedCommand &command) {
   if (!command.arguments.empty())
     how.function = command.arguments[0];
   how.callers = command.has("callers");
+  how.inverted = command.has("inverted");
   how.full = command.has("full");
   if (command.has("by")) {
     TALLY_TRY(by, by_of(command.value("by")));

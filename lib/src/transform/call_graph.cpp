@@ -68,13 +68,27 @@ void CallGraph::find_components(const Arcs &arcs) {
 }
 
 Result<CallGraph> CallGraph::of(const CostProfile &profile, NodeKind kind) {
+  std::vector<uint32_t> nodes;
+  for (uint32_t i = 0; i < profile.functions().size(); ++i)
+    nodes.push_back(kind == NodeKind::function
+                        ? i
+                        : index_of(profile.functions()[static_cast<CostFunctionId>(i)].object));
+  if (kind == NodeKind::object)
+    return of_groups(profile, nodes, profile.objects().size());
+  TALLY_TRY(graph, of_groups(profile, nodes, profile.functions().size()));
+  if (profile.has_inclusive()) // counted once per stack, therefore exact
+    for (uint32_t i = 0; i < graph.size(); ++i)
+      std::ranges::copy(profile.inclusive(static_cast<CostFunctionId>(i)),
+                        graph.inclusive_.begin() +
+                            static_cast<std::ptrdiff_t>(size_t{i} * graph.width_));
+  return graph;
+}
+
+Result<CallGraph> CallGraph::of_groups(const CostProfile &profile,
+                                       std::span<const uint32_t> group_of, uint32_t count) {
   CallGraph graph;
   graph.width_ = profile.events().size();
-  const bool by_function = kind == NodeKind::function;
-  const uint32_t count = by_function ? profile.functions().size() : profile.objects().size();
-  const auto node_of = [&](CostFunctionId function) {
-    return by_function ? index_of(function) : index_of(profile.functions()[function].object);
-  };
+  const auto node_of = [&](CostFunctionId function) { return group_of[index_of(function)]; };
   // A small file may name many events and functions, for which the tables would need far more
   // memory than the file has bytes.
   constexpr size_t most_cells = size_t{1} << 28;
@@ -149,10 +163,6 @@ Result<CallGraph> CallGraph::of(const CostProfile &profile, NodeKind kind) {
   }
   if (!fits)
     return calls_overflow();
-  if (by_function && profile.has_inclusive()) // counted once per stack, therefore exact
-    for (uint32_t i = 0; i < count; ++i)
-      std::ranges::copy(profile.inclusive(static_cast<CostFunctionId>(i)),
-                        sums(graph.inclusive_, i).begin());
   return graph;
 }
 

@@ -33,7 +33,13 @@ public:
   // 2^28.
   static Result<CallGraph> of(const CostProfile &profile, NodeKind kind = NodeKind::function);
 
-  // Returns the number of nodes. A node is the index of a function, or object, of the profile.
+  // Builds the graph of groups of functions. `group_of` has the group of each function, by
+  // CostFunctionId.
+  static Result<CallGraph> of_groups(const CostProfile &profile, std::span<const uint32_t> group_of,
+                                     uint32_t groups);
+
+  // Returns the number of nodes. A node is the index of a function or object of the profile, or a
+  // group.
   uint32_t size() const { return static_cast<uint32_t>(calls_.size()); }
   // Return the costs of a node, one for each event.
   std::span<const uint64_t> self(uint32_t node) const { return row(self_, node); }

@@ -299,13 +299,17 @@ Result<StackProfile> filter_frames(const StackProfile &profile, const SampleFilt
   return out.finish();
 }
 
+tl::unexpected<Error> needs_stacks(std::string_view option) {
+  return fail(ErrorCode::unsupported,
+              "needs stacks, but the profile holds costs of functions and of calls, which do not "
+              "tell the costs of one stack from those of another",
+              std::string(option));
+}
+
 Result<CostProfile> filter_frames(const CostProfile &, const SampleFilter &wanted) {
   for (const NamedPattern &each : patterns_of(wanted))
     if (!each.text.empty())
-      return fail(ErrorCode::unsupported,
-                  "needs stacks, but the profile holds costs of functions and of calls, which do "
-                  "not tell the costs of one stack from those of another",
-                  std::string(each.option));
+      return needs_stacks(each.option);
   return fail(ErrorCode::internal, "there is no pattern");
 }
 
