@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -27,6 +28,7 @@
 
 #include <tally/file_io.h>
 #include <tally/formats.h>
+#include <tally/sample_filter.h>
 #include <tally/sampler.h>
 
 #include "collect/agent.h"
@@ -351,11 +353,11 @@ std::string why_none(const SamplerStatus &status, const AgentFacts &facts,
                      alone ? " (processes that it forks are not sampled)" : "");
 }
 
-// Adds CPU time of which no process and no stack is known.
+// Adds the part of the CPU time of which no process and no stack is known.
 Result<StackProfile> with_unsampled(StackProfile profile, uint64_t cpu_ns) {
   const uint64_t unit_ns = profile.period_ns != 0 ? profile.period_ns : 1; // ticks or nanoseconds
-  const auto amount = static_cast<int64_t>(cpu_ns / unit_ns);
-  if (amount == 0)
+  const int64_t amount = static_cast<int64_t>(cpu_ns / unit_ns) - profile.totals()[0];
+  if (amount <= 0)
     return profile;
   std::vector<int64_t> values(profile.value_types().size());
   values[0] = amount;
@@ -367,6 +369,21 @@ Result<StackProfile> with_unsampled(StackProfile profile, uint64_t cpu_ns) {
                    builder.add_location(none<MappingId>, unsampled_mark, std::span(&line, 1))),
       none<ThreadId>, none<PartId>, values);
   return builder.finish();
+}
+
+// Writes a file for each process that has samples. Returns their number.
+Result<size_t> write_processes(const StackProfile &profile, const Format &format,
+                               const std::string &stem) {
+  std::set<int32_t> pids;
+  for (size_t i = 0; i < profile.sample_count(); ++i)
+    if (const ThreadId thread = profile.sample(i).thread; thread != none<ThreadId>)
+      pids.insert(profile.threads()[thread].pid);
+  for (const int32_t pid : pids) {
+    TALLY_TRY(own, filter_samples(profile, {.process = std::to_string(pid)}));
+    TALLY_TRY(written, write_profile(own, format));
+    TALLY_CHECK(write_file(fmt::format("{}.{}", stem, pid), format, written));
+  }
+  return pids.size();
 }
 
 void say_facts(const AgentFacts &facts) {
@@ -405,6 +422,13 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   if (output.ends_with(".png") && path_of_program("dot").empty())
     return fail(ErrorCode::invalid_argument, "is drawn by Graphviz, which is not installed",
                 output);
+  if (given.has("parts") && (!format->write_costs || !format->holds_lines || output == "-"))
+    return fail(ErrorCode::invalid_argument,
+                output == "-" ? std::string("writes files, not standard output")
+                              : fmt::format("the format {} does not support one file for each "
+                                            "process",
+                                            format->name),
+                "--parts");
   if (given.has("live") && output == "-")
     return fail(ErrorCode::invalid_argument, "writes to standard output, as -o - does", "--live");
   if (pid != 0 && is_kernel_thread(pid))
@@ -471,7 +495,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   // Linux 6.16). For short processes, that is a tenth of their time.
   const bool has_more = status.processes > 1 && has_clock(events) && used_ns > status.cpu_ns;
   if (has_more) {
-    TALLY_TRY(completed, with_unsampled(std::move(raw), used_ns - status.cpu_ns));
+    TALLY_TRY(completed, with_unsampled(std::move(raw), used_ns));
     raw = std::move(completed);
   }
   if (raw.sample_count() == 0)
@@ -483,8 +507,14 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   show(of_names);
   TALLY_TRY(profile, std::move(named));
   TALLY_TRY(written, write_profile(profile, *format));
-  const std::string path = path_for(pid);
-  TALLY_CHECK(write_file(path, *format, written));
+  std::string path = path_for(pid);
+  if (given.has("parts")) {
+    const std::string stem = output.empty() ? path.substr(0, path.rfind('.')) : output;
+    TALLY_TRY(files, write_processes(profile, *format, stem));
+    path = fmt::format("{} ({}.PID)", counted(files, "files"), stem);
+  } else {
+    TALLY_CHECK(write_file(path, *format, written));
+  }
   // A format of addresses may leave out samples. Of what other formats lose, only the event's name
   // changes what the counts mean.
   for (const std::string &what : written.lost)

@@ -198,7 +198,7 @@ constexpr auto merge_specs =
     joined(input_specs, output_specs, std::array<OptionSpec, 1>{{names_object_option}});
 constexpr auto rewrite_specs = joined(input_specs, output_specs);
 
-constexpr std::array<OptionSpec, 12> record_specs{{
+constexpr std::array<OptionSpec, 13> record_specs{{
     help_option,
     {.name = "o",
      .values = "FILE",
@@ -219,6 +219,9 @@ constexpr std::array<OptionSpec, 12> record_specs{{
     clock_option,
     {.name = "children", .summary = "sample the processes that the program forks, too\n(default)"},
     {.name = "no-children", .summary = "sample only the program's own process"},
+    {.name = "parts",
+     .summary = "write one file per process: FILE.PID, or\n"
+                "callgrind.out.PID (Callgrind's format only)"},
     {.name = "live", .summary = "show the flat table while sampling, anew each second"},
     stacks_option,
     {.name = "backend",

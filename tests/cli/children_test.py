@@ -66,6 +66,24 @@ class ChildrenTest(ProfileCase):
         # The interpreter's end is not in its own sum.
         self.assertAlmostEqual(ticks * 1.003e-3, cpu, delta=0.03 * cpu + 0.02)
 
+    def test_a_file_for_each_process(self) -> None:
+        stem = self.path("callgrind.out")
+        spin = program("spin7030")
+        words = ["record", "--parts", "-o", stem, "--", "sh", "-c", f"{spin} 0.1; {spin} 0.1; true"]
+        done = self.tally(*words)
+        self.assertRegex(done.stderr, r"wrote \d files \(.*callgrind\.out\.PID\)")
+        totals = {}
+        for name in os.listdir(self.folder):
+            report = self.report(self.path(name))
+            if any(row["name"] == "seventy" for row in report["functions"]):
+                totals[name] = report["totals"][0]
+        self.assertEqual(len(totals), 2, done.stderr)
+        for name, total in totals.items():
+            self.assertRegex(name, r"^callgrind\.out\.\d+$")
+            self.assertAlmostEqual(total, 100, delta=25)
+        refused = self.tally("record", "--parts", "-o", self.path("x.svg"), "--", "true", status=2)
+        self.assertIn("--parts: the format flamegraph does not support", refused.stderr)
+
     def test_only_the_program_itself(self) -> None:
         words = ["record", "-o", self.path("none.pb.gz"), "--no-children", "--"]
         done = self.tally(*words, "sh", "-c", f"{program('spin7030')} 0.2; true", status=4)

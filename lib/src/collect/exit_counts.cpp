@@ -9,18 +9,19 @@ bool ExitCounts::has_ended(pid_t tid) const {
 }
 
 int64_t ExitCounts::take(pid_t tid) {
-  const auto at = left_ns_.find(tid);
-  if (at == left_ns_.end())
+  const auto at = left_.find(tid);
+  if (at == left_.end())
     return 0;
-  carry_ns_ += at->second;
-  left_ns_.erase(at);
+  if (at->second.is_counted)
+    carry_ns_ += at->second.ns;
+  left_.erase(at);
   const int64_t ticks = std::max<int64_t>(carry_ns_ / period_ns_, 0);
   carry_ns_ -= ticks * period_ns_;
   return ticks;
 }
 
 void ExitCounts::clear() {
-  left_ns_.clear();
+  left_.clear();
   carry_ns_ = 0;
 }
 

@@ -19,9 +19,13 @@ class ExitCounts {
 public:
   explicit ExitCounts(uint64_t period_ns) : period_ns_(static_cast<int64_t>(period_ns)) {}
 
-  void ticked(pid_t tid) { left_ns_[tid] -= period_ns_; }
+  void ticked(pid_t tid) { left_[tid].ns -= period_ns_; }
   // The kernel counted this CPU time of the thread. There is a count for each processor.
-  void counted(pid_t tid, uint64_t cpu_ns) { left_ns_[tid] += static_cast<int64_t>(cpu_ns); }
+  void counted(pid_t tid, uint64_t cpu_ns) {
+    Left &left = left_[tid];
+    left.ns += static_cast<int64_t>(cpu_ns);
+    left.is_counted = true;
+  }
   // The thread has ended. Its counts may come shortly afterwards.
   void ended(pid_t tid, uint64_t at_ns) { ended_.emplace_back(tid, at_ns); }
 
@@ -44,8 +48,13 @@ private:
   static constexpr uint64_t longest_delay_ns = 10'000'000;
   int64_t take(pid_t tid);
 
+  struct Left {
+    int64_t ns = 0; // counted, less the ticks
+    bool is_counted = false;
+  };
+
   int64_t period_ns_;
-  std::unordered_map<pid_t, int64_t> left_ns_;   // by thread: counted, less the ticks
+  std::unordered_map<pid_t, Left> left_;         // by thread
   std::deque<std::pair<pid_t, uint64_t>> ended_; // and when, oldest first
   int64_t carry_ns_ = 0;                         // less than a period
 };

@@ -405,7 +405,7 @@ bool PerfEvents::move_up(UniqueFd &fd) const {
 
 perf_event_attr PerfEvents::owner() const {
   perf_event_attr attr = common_attr();
-  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.config = has_exit_counts() ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_DUMMY;
   attr.exclude_kernel = 1;
   // If all events of a thread are inherited, the kernel switches between the threads of a process
   // without a stop of their clocks, which takes a fifth of the time.
@@ -438,8 +438,7 @@ perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
     attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
   attr.inherit = 1;
   attr.inherit_thread = inherit_thread_;
-  // Makes the kernel write what the clock counted in each thread.
-  attr.inherit_stat = config_.children && (!sampled || sampled->is_clock());
+  attr.inherit_stat = has_exit_counts();
   attr.exclude_kernel = exclude_kernel_;
   const bool is_first = event == 0; // the others would repeat these records
   attr.mmap = is_first;

@@ -136,6 +136,10 @@ private:
 
   void set_variant(size_t variant);
   void set_layout();
+  // Whether the kernel writes what the clock counted in each thread. When the kernel switches
+  // between threads, it exchanges their counts, and assumes that both have their events in one
+  // order. That is so only if all are of one PMU, that of the clock.
+  bool has_exit_counts() const { return config_.children && config_.events.empty(); }
   size_t event_count() const { return config_.events.empty() ? 1 : config_.events.size(); }
   perf_event_attr owner() const;
   perf_event_attr clock(size_t cpu_index) const;
