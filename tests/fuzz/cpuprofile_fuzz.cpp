@@ -1,6 +1,6 @@
-// Reads arbitrary bytes as a .cpuprofile. They are read or rejected with a
-// position. What was read is written such that it reads back with the same
-// total, except for fractions of microseconds.
+// Reads arbitrary bytes as a .cpuprofile, and as a trace of Chrome. They are read or rejected with
+// a position. What was read is written such that it reads back with the same total, except for
+// fractions of microseconds.
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -24,10 +24,21 @@ Result<StackProfile> read(std::string_view text, size_t piece) {
   return std::get<StackProfile>(std::move(*profile));
 }
 
+void read_trace(std::string_view text) {
+  static_cast<void>(cpuprofile::probe_trace(text.substr(0, 4096)));
+  Diagnostics diagnostics;
+  const auto profile = cpuprofile::read_trace(*ByteSource::of(text, "input"), diagnostics);
+  if (!profile)
+    return require_clear(profile.error(), text.size());
+  const auto valid = validate(std::get<StackProfile>(*profile));
+  require(valid.has_value(), "valid", valid ? "" : valid.error().text());
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
+  read_trace(bytes);
   static_cast<void>(cpuprofile::probe(bytes.substr(0, 4096)));
   const auto first = read(bytes, size + 1);
   const auto in_pieces = read(bytes, 1 + size % 7);

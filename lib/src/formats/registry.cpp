@@ -44,6 +44,12 @@ std::span<const Format> formats() {
        .probe = callgrind::probe,
        .read = callgrind::read,
        .write_costs = callgrind::write},
+      {.name = "chrome-trace",
+       .summary = "Chrome's trace events: nested events as stacks, or profiles of V8",
+       .file_names = {},
+       .default_name = "*.trace.json",
+       .probe = cpuprofile::probe_trace,
+       .read = cpuprofile::read_trace},
 #ifdef TALLY_WITH_XML
       {.name = "cobertura",
        .summary = "coverage as XML, for GitLab, Jenkins, Azure and others",

@@ -1,0 +1,96 @@
+#include "formats/cpuprofile/trace_events.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tally::cpuprofile {
+
+namespace {
+
+int64_t end_of(const TraceEvent &event) { // neither has more than 61 bits
+  return event.at_ns + event.duration_ns;
+}
+
+} // namespace
+
+void ThreadEvents::warn(std::string message, uint64_t offset) {
+  diagnostics_.add(Severity::warning, std::move(message), source_, Position::at_offset(offset));
+}
+
+// Counts the time since the last event for the innermost open one.
+void ThreadEvents::move_to(int64_t at_ns) {
+  const int64_t duration = at_ns - now_ns_;
+  if (duration > 0 && !open_.empty()) {
+    values_[0] = duration;
+    const uint32_t row = builder_.add_sample(open_.back().stack, thread_, none<PartId>, values_);
+    builder_.add_time({static_cast<uint64_t>(at_ns - begin_ns_), row, 0, duration});
+  }
+  now_ns_ = std::max(now_ns_, at_ns);
+}
+
+void ThreadEvents::close_until(int64_t at_ns) {
+  while (!open_.empty() && open_.back().end_ns <= at_ns) {
+    move_to(open_.back().end_ns);
+    open_.pop_back();
+  }
+}
+
+void ThreadEvents::open(const TraceEvent &event) {
+  const SourceLine at{builder_.add_function({event.name, {}, {}, {}, 0}), {}, 0};
+  const LocationId location = builder_.add_location(none<MappingId>, 0, std::span(&at, 1));
+  const StackId caller = open_.empty() ? none<StackId> : open_.back().stack;
+  int64_t end_ns = end_of(event);
+  if (!open_.empty() && open_.back().end_ns < end_ns) {
+    warn("an event that ends after one that it began in is read as if both end together",
+         event.offset);
+    end_ns = open_.back().end_ns;
+  }
+  open_.push_back({builder_.push(caller, location), end_ns});
+}
+
+// Gives the events that begin the time until the ones that end them, and drops the latter.
+void ThreadEvents::complete(std::vector<TraceEvent> &events) {
+  std::ranges::stable_sort(events, {}, &TraceEvent::at_ns);
+  std::vector<size_t> begun; // indexes of events
+  int64_t end_ns = 0;
+  for (size_t i = 0; i < events.size(); ++i) {
+    TraceEvent &event = events[i];
+    end_ns = i == 0 ? end_of(event) : std::max(end_ns, end_of(event));
+    if (event.phase == Phase::begin)
+      begun.push_back(i);
+    if (event.phase != Phase::end)
+      continue;
+    // The name of an event that ends another one is optional.
+    if (begun.empty() || (event.name != StringId{} && events[begun.back()].name != event.name)) {
+      warn("an event that ends no event is ignored", event.offset);
+      continue;
+    }
+    events[begun.back()].duration_ns = event.at_ns - events[begun.back()].at_ns;
+    begun.pop_back();
+  }
+  for (const size_t index : begun) {
+    warn("events that do not end are read as if they end with the last one of their thread",
+         events[index].offset);
+    events[index].duration_ns = end_ns - events[index].at_ns;
+  }
+  std::erase_if(events, [](const TraceEvent &event) { return event.phase == Phase::end; });
+}
+
+void ThreadEvents::add(std::vector<TraceEvent> &events, ThreadId thread, int64_t begin_ns) {
+  thread_ = thread;
+  begin_ns_ = now_ns_ = begin_ns;
+  values_.assign(builder_.so_far().value_types().size(), 0);
+  complete(events);
+  // Of events that begin together, the longer one contains the shorter one.
+  std::ranges::stable_sort(events, [](const TraceEvent &a, const TraceEvent &b) {
+    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.duration_ns > b.duration_ns;
+  });
+  for (const TraceEvent &event : events) {
+    close_until(event.at_ns);
+    move_to(event.at_ns);
+    open(event);
+  }
+  close_until(INT64_MAX);
+}
+
+} // namespace tally::cpuprofile
