@@ -149,7 +149,7 @@ constexpr std::array<ArgumentSpec, 2> histogram_arguments{{
 
 constexpr auto diff_specs =
     joined(table_input_specs, std::array{by_option(diff_keys), diff_sort_option}, frame_options,
-           table_specs("20"));
+           std::array{difference_file_option}, table_specs("20"));
 constexpr std::array<ArgumentSpec, 2> diff_arguments{{
     {"BEFORE", "the profile; - is standard input", check_file_name},
     {"AFTER", "the profile to compare with BEFORE", check_file_name},
@@ -438,7 +438,11 @@ constexpr CommandSpec commands[] = {
      "", "tally histogram gmon.out --program ./words read_words", histogram_arguments, any_formats},
     {"timeline", "FILE", timeline_specs, "print what each thread did when", "",
      "tally timeline perf.data --from 1.2s --to 3s -o timeline.svg", file_argument, any_formats},
-    {"diff", "BEFORE AFTER", diff_specs, "print what changed from one profile to another", "",
+    {"diff", "BEFORE AFTER", diff_specs, "print what changed from one profile to another",
+     "Costs are compared in percent of each profile's total. With -o OUT.svg, a flame graph\n"
+     "shows the stacks of AFTER: red functions have a larger share of their own than in\n"
+     "BEFORE, and blue ones a smaller one. OUT.folded has a line for each stack, with both\n"
+     "counts, as FlameGraph's difffolded.pl writes it.\n",
      "tally diff before.callgrind after.callgrind", diff_arguments, any_formats},
     {"convert", "IN...", convert_specs, "write the sum of profiles in another format", "",
      "tally convert a.folded b.folded.gz -o sum.callgrind", in_arguments, any_formats},

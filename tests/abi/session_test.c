@@ -262,7 +262,7 @@ int main(void) {
   CHECK(error && tally_error_get_code(error) == TALLY_ERROR_CANCELLED);
   tally_error_free(error);
   CHECK(tally_session_complete(session, "report --by ", &words) == NULL);
-  CHECK(tally_table_rows(words) == 6 && strcmp(tally_table_texts(words, 0)[0], "function") == 0);
+  CHECK(tally_table_rows(words) == 9 && strcmp(tally_table_texts(words, 0)[1], "function") == 0);
   tally_table_free(words);
   tally_table_free(commands);
   tally_session_free(session);

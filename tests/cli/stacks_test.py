@@ -1,5 +1,6 @@
 """The files for browsers that `tally convert` makes of stacks: an SVG, and speedscope's JSON."""
 import json
+import math
 import os
 import re
 import shutil
@@ -284,6 +285,152 @@ class Patterns(StacksCase):
             self.assertIn(
                 f"tally: {option}: needs stacks, but the profile holds costs", done.stderr
             )
+
+
+class Differences(StacksCase):
+    """`tally diff A B -o FILE`."""
+
+    BEFORE = "main;parse;next 40\nmain;parse 10\nmain;old;next 20\nmain 5\nmain;parse;next 5\n"
+    AFTER = "main;parse;next 90\nmain;parse 20\nmain;new 30\nmain 10\n"
+
+    def setUp(self) -> None:
+        super().setUp()
+        for name, text in (("a.folded", self.BEFORE), ("b.folded", self.AFTER)):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+    def diff(self, before: str, after: str, out: str, *more: str) -> str:
+        done = self.tally("diff", self.path(before), self.path(after), "-o", self.path(out), *more)
+        gone = "tally: not in flamegraph: 2 frames only before the change (25.00% of all then)\n"
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr, gone if out.endswith(".svg") and after == "b.folded" else "")
+        with open(self.path(out), encoding="utf-8") as file:
+            return file.read()
+
+    @staticmethod
+    def both(before: str, after: str) -> dict:
+        """Adds up stacks as FlameGraph's difffolded.pl does: stack -> [before, after]."""
+        sums: dict[str, list[int]] = {}
+        for column, text in enumerate((before, after)):
+            for line in text.splitlines():
+                stack, count = line.rsplit(" ", 1)
+                sums.setdefault(stack, [0, 0])[column] += int(count)
+        return sums
+
+    def test_folded(self) -> None:
+        text = self.diff("a.folded", "b.folded", "d.folded")
+        sums = self.both(self.BEFORE, self.AFTER)
+        self.assertEqual(text, "".join(f"{s} {a} {b}\n" for s, (a, b) in sorted(sums.items())))
+        # Its flame graph is that of the two files.
+        self.tally("convert", self.path("d.folded"), "-o", self.path("c.svg"))
+        with open(self.path("c.svg"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), self.diff("a.folded", "b.folded", "d.svg"))
+
+    def frames(self, svg: str) -> dict:
+        """Returns path -> (colour, the lines of the title after the name)."""
+        (group,) = (g for g in ElementTree.fromstring(svg) if g.get("id") == "frames")
+        open_boxes: list[tuple[str, int]] = []  # the callers' names and ends
+        out = {}
+        for frame in group:
+            begin, value, depth = map(int, frame.get("data-f", "").split(","))
+            name, *lines = (frame.findtext(SVG + "title") or "").split("\n")
+            del open_boxes[depth:]
+            if open_boxes:
+                self.assertLessEqual(begin + value, open_boxes[-1][1])
+            open_boxes.append((name, begin + value))
+            out[";".join(box[0] for box in open_boxes[1:])] = (frame.get("class"), lines)
+        return out
+
+    def test_flame_graph(self) -> None:
+        """Compares each frame with the sums of the folded stacks."""
+        svg = self.diff("a.folded", "b.folded", "d.svg")
+        frames = self.frames(svg)
+        sums = self.both(self.BEFORE, self.AFTER)
+        totals = [sum(each[i] for each in sums.values()) for i in (0, 1)]
+        paths = {
+            ";".join(stack.split(";")[:length])
+            for stack, (_, after) in sums.items()
+            if after
+            for length in range(len(stack.split(";")) + 1)
+        }
+        self.assertEqual(set(frames), paths)
+
+        def text(before: int, after: int) -> str:
+            shares = [100 * value / total for value, total in zip((before, after), totals)]
+            return (
+                f"{after} ticks, {shares[1]:.2f}%; before {before}, {shares[0]:.2f}% "
+                f"({shares[1] - shares[0]:+.2f})"
+            )
+
+        changes = {p: b / totals[1] - a / totals[0] for p, (a, b) in sums.items() if p in paths}
+        largest = max(map(abs, changes.values()))
+        for path, (colour, lines) in frames.items():
+            below = [
+                each
+                for stack, each in sums.items()
+                if path == "" or stack == path or stack.startswith(path + ";")
+            ]
+            expected = [text(*map(sum, zip(*below)))]
+            if path in sums:
+                expected.append("itself " + text(*sums[path]))
+            self.assertEqual(lines, expected, path)
+            level = math.ceil(5 * abs(changes.get(path, 0)) / largest)
+            kind = "m" if changes.get(path, 0) > 0 else "l"
+            self.assertEqual(colour, "all" if not path else f"{kind}{level}" if level else "same")
+        self.assertIn("150 ticks, 80 before; coloured by", svg)
+        self.assertIn("Not drawn: 2 frames only before the change (25.00% of all then)", svg)
+        self.assertIn("itself more, up to 20.00 points", svg)
+
+    def test_equal_shares_are_no_change(self) -> None:
+        with open(self.path("c.folded"), "w", encoding="utf-8") as file:
+            file.write(3 * self.BEFORE)
+        frames = self.frames(self.diff("a.folded", "c.folded", "d.svg"))
+        self.assertEqual({colour for colour, _ in frames.values()}, {"all", "same"})
+
+    def test_other_formats_of_the_same_event(self) -> None:
+        """The table and the stacks are the same, whatever files the profiles come from."""
+        for name in ("a", "b"):
+            for suffix in ("pb.gz", "callgrind", "firefox.json"):
+                self.tally(
+                    "convert", self.path(f"{name}.folded"), "-o", self.path(f"{name}.{suffix}")
+                )
+        files = ("folded", "pb.gz", "callgrind", "firefox.json")
+        words = ("--limit", "0", "--json")
+        expected = self.tally("diff", self.path("a.folded"), self.path("b.folded"), *words).stdout
+        folded = self.diff("a.folded", "b.folded", "d.folded")
+        for before in files:
+            for after in ("folded", before):
+                pair = self.path(f"a.{before}"), self.path(f"b.{after}")
+                changes = json.loads(self.tally("diff", *pair, *words).stdout)
+                self.assertEqual(changes, json.loads(expected), pair)
+                if "callgrind" not in (before, after):
+                    self.assertEqual(self.diff(f"a.{before}", f"b.{after}", "e.folded"), folded)
+
+    def test_patterns(self) -> None:
+        text = self.diff("a.folded", "b.folded", "d.folded", "--focus", "new|old", "--hide", "main")
+        self.assertEqual(text, "new 0 30\nold;next 20 0\n")
+
+    def test_refusals(self) -> None:
+        self.tally("convert", self.path("a.folded"), "-o", self.path("a.callgrind"))
+        a, b = self.path("a.folded"), self.path("b.folded")
+        with open(self.path("gone.folded"), "w", encoding="utf-8") as file:
+            file.write("main;f 1 0\n")
+        done = self.tally(
+            "convert", self.path("gone.folded"), "-o", self.path("gone.svg"), status=4
+        )
+        self.assertIn("holds no samples after the change", done.stderr)
+        with open(self.path("d.folded"), "w", encoding="utf-8") as file:
+            file.write("main;f 1 2\nmain;g 3 4\n")
+        for words, status, text in (
+            ((a, b, "-o", "d.txt"), 2, "d.txt: a difference is written as a flame graph or"),
+            ((a, b, "-o", "-"), 2, "-: a difference is written as a flame graph or"),
+            ((a, b, "-o", "x.svg", "--json"), 2, "--json: is for the table, in place of which -o"),
+            ((self.path("a.callgrind"), b, "-o", "x.svg"), 1, "a.callgrind: needs stacks"),
+            ((a, self.path("d.folded"), "-o", "x.svg"), 1, "counts ticks, but"),
+        ):
+            done = self.tally("diff", *words, status=status)
+            self.assertIn(text, done.stderr, words)
+            self.assertFalse(os.path.exists("x.svg"))
 
 
 class Speedscope(StacksCase):

@@ -169,7 +169,10 @@ class CompletionTest(GdbCase):
             "profile report --b": ["profile report --by"],
             "profile report --by ": [
                 f"profile report --by {each}"
-                for each in ("function", "line", "object", "part", "process", "thread")
+                for each in (
+                    *("directory", "function", "line", "module", "namespace", "object"),
+                    *("part", "process", "thread"),
+                )
             ],
             "profile report --by f": ["profile report --by function"],
             "profile report --limit 5 --s": ["profile report --limit 5 --sort"],
@@ -184,6 +187,7 @@ class CompletionTest(GdbCase):
                 f"profile dump x.cg --{each}" for each in ("part", "parts", "process")
             ],
             "profile diff prev": ["profile diff previous"],
+            "profile tree --i": ["profile tree --ignore", "profile tree --inverted"],
             "profile config st": ["profile config stacks", "profile config stop-times"],
             "profile config stacks n": ["profile config stacks none"],
             "profile stop ": [],

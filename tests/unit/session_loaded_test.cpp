@@ -70,6 +70,24 @@ TEST_F(Loaded, ComparesLinesAndObjects) {
             std::string::npos);
 }
 
+TEST_F(Loaded, WritesDifferencesOfStacks) {
+  load("a.folded", "main;f 4\nmain;g 1\n");
+  const std::string before = folder.put("b.folded", "main;f 2\n"), out = folder / "d.folded";
+  EXPECT_EQ(text("diff " + before + " -o " + out),
+            "Wrote the difference to " + out + " (folded).\n");
+  EXPECT_EQ(text("load " + out), "Loaded 2 before from " + out + " (folded).\n");
+  load("a.folded", "main;f 4\nmain;g 1\n");
+  text("diff " + before + " -o " + out + " --hide main");
+  text("load " + out);
+  EXPECT_TRUE(text("report --event after").starts_with("5 after in total"));
+  EXPECT_EQ(text("tree --inverted --event after --json").find("main"), std::string::npos);
+  const std::string costs = folder.put("b.callgrind", "events: ticks\nfl=f.c\nfn=main\n3 30\n");
+  load("a.folded", "main;f 4\nmain;g 1\n");
+  EXPECT_TRUE(refusal("diff " + costs + " -o " + out).starts_with(costs + ": needs stacks"));
+  EXPECT_TRUE(refusal("diff " + before + " -o " + folder / "x").find("name a FILE.svg") !=
+              std::string::npos);
+}
+
 // Profiles with addresses are shown by address; profiles of lines or functions alone are refused.
 TEST_F(Loaded, ShowsHistogramsOfAddresses) {
   load("a.callgrind",

@@ -148,7 +148,7 @@ TEST(Commands, HaveUsageAndExample) {
     EXPECT_NE(help.find("Example: profile " + std::string(command.name)), std::string::npos);
     EXPECT_NE(profile_help().find(command.summary), std::string::npos);
     for (const OptionSpec &option : command.options) {
-      EXPECT_NE(help.find("--" + std::string(option.name)), std::string::npos);
+      EXPECT_NE(help.find(shown_name(option)), std::string::npos);
       std::istringstream lines{std::string(option.summary)};
       for (std::string line; std::getline(lines, line);)
         EXPECT_NE(help.find(line), std::string::npos) << line;
@@ -172,6 +172,9 @@ TEST(Complete, OffersWordsThatMayFollow) {
             (Texts{"--by", "--event", "--focus", "--fold", "--from", "--hide", "--ignore", "--json",
                    "--kernel", "--limit", "--part", "--process", "--sort", "--thread", "--to"}));
   EXPECT_EQ(complete_words("report --val"), Texts{"--value"});
+  EXPECT_EQ(complete_words("diff previous -"),
+            (Texts{"--by", "--focus", "--fold", "--hide", "--ignore", "--json", "--limit", "--sort",
+                   "-o"}));
   EXPECT_EQ(complete_words("start --event page-faults,cy"), Texts{"page-faults,cycles"});
   EXPECT_EQ(complete_words("dump x --format f"), (Texts{"firefox", "flamegraph", "folded"}));
   EXPECT_EQ(complete_words("config "),
@@ -285,6 +288,7 @@ TEST(Complete, OffersFileNames) {
   EXPECT_EQ(complete_words("dump " + folder / "").size(), 3u);
   EXPECT_EQ(complete_words("dump " + folder / ".h"), Texts{folder / ".hidden"});
   EXPECT_EQ(complete_words("dump " + folder / "none/x"), Texts{});
+  EXPECT_EQ(complete_words("diff previous -o " + folder / "ou"), Texts{folder / "out.folded"});
 }
 
 } // namespace

@@ -136,7 +136,8 @@ struct DiffTable {
 };
 
 // Compares the first event of two tables, which must have the same `by`. Rows match by name, file
-// and object and, by line, the line; if one table has only names, by name alone.
+// and object and, by line, the line. If no row of one table has a file, or an object, rows match
+// without it.
 TALLY_API DiffTable diff_tables(const FlatTable &before, const FlatTable &after,
                                 SortBy cost = SortBy::self);
 TALLY_API std::string to_text(const DiffTable &table, const TextOptions &options = {});

@@ -15,10 +15,14 @@ namespace tally {
 
 namespace {
 
-bool knows_names_only(const FlatTable &table) {
-  return !table.rows.empty() && std::ranges::all_of(table.rows, [](const FlatRow &row) {
-    return row.file.empty() && row.object.empty();
-  });
+// Returns whether all rows that the two tables would match by `what` have it in both.
+bool both_know(const FlatTable &a, const FlatTable &b, std::string FlatRow::*what) {
+  const auto knows = [&](const FlatTable &table) {
+    return table.rows.empty() || std::ranges::any_of(table.rows, [&](const FlatRow &row) {
+             return !(row.*what).empty();
+           });
+  };
+  return knows(a) && knows(b);
 }
 
 } // namespace
@@ -31,19 +35,22 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after, SortBy co
   diff.before_total = before.totals.front();
   diff.after_total = after.totals.front();
   // Functions match without the line of their declaration, because an edit moves it. If one profile
-  // has only names (because it was read from folded stacks), rows match by name alone.
-  const bool by_name = knows_names_only(before) || knows_names_only(after);
+  // has no files, or no objects (because its format does not hold them), rows match without these.
+  // Rows that are objects are never matched without them.
+  const bool with_file = both_know(before, after, &FlatRow::file);
+  const bool with_object = diff.by == By::object || both_know(before, after, &FlatRow::object);
   std::map<std::tuple<std::string, std::string, std::string, uint32_t>, DiffRow> rows;
   const auto row_of = [&](const FlatRow &from) -> DiffRow & {
     const uint32_t line = diff.by == By::line ? from.line : 0;
     DiffRow &row =
-        by_name ? rows[{from.name, "", "", line}] : rows[{from.name, from.file, from.object, line}];
+        rows[{from.name, with_file ? from.file : "", with_object ? from.object : "", line}];
     row.name = from.name;
-    if (!from.file.empty() || !from.object.empty()) {
+    if (!from.file.empty()) {
       row.file = from.file;
-      row.object = from.object;
       row.line = from.line;
     }
+    if (!from.object.empty())
+      row.object = from.object;
     return row;
   };
   const bool self = cost == SortBy::self;

@@ -83,8 +83,8 @@ std::string command_usage(const CommandTable &table, const CommandSpec &command)
   if (in_shell)
     return out;
   for (const OptionSpec &option : command.options)
-    out += option.values.empty() ? fmt::format(" [--{}]", option.name)
-                                 : fmt::format(" [--{} {}]", option.name, option.values);
+    out += option.values.empty() ? fmt::format(" [{}]", shown_name(option))
+                                 : fmt::format(" [{} {}]", shown_name(option), option.values);
   return out;
 }
 

@@ -6,8 +6,6 @@
 
 #include <tally/file_io.h>
 #include <tally/formats.h>
-#include <tally/report.h>
-#include <tally/sample_filter.h>
 
 #include "report/value_text.h"
 #include "session/command_help.h"
@@ -146,49 +144,6 @@ Result<Reply> dump_command(ProfileGroup &group, const ParsedCommand &command) {
     return printed(fmt::format("Wrote {} to {} ({}).\n{}{}", what, path, format->name,
                                lost_lines(written),
                                sampled ? warnings_of(group.names.diagnostics()) : ""));
-  });
-}
-
-Result<Reply> diff_command(ProfileGroup &group, const ParsedCommand &command) {
-  const std::string name = command.arguments[0];
-  TALLY_TRY(by, by_of(command.value("by")));
-  TALLY_TRY(sort, sort_by_of(command.value("sort")));
-  const auto table_of = [by, sort](const auto &profile) { return flat_table(profile, by, sort); };
-  const SampleFilter wanted = command.filter();
-  const auto before_of = [&](const auto &profile) -> Result<FlatTable> {
-    if (wanted.takes_all())
-      return table_of(profile);
-    TALLY_TRY(some, filter_samples(profile, wanted));
-    return table_of(some);
-  };
-  FlatTable before_table;
-  if (name == "previous") {
-    if (!group.profiles.previous())
-      return fail(ErrorCode::no_data, "there is no run before this one", "previous");
-    TALLY_TRY(table, before_of(*group.profiles.previous()));
-    before_table = std::move(table);
-  } else {
-    Diagnostics findings;
-    TALLY_TRY(path, command.file());
-    TALLY_TRY(read, read_named_profile(path, findings, group.front.target.program));
-    TALLY_TRY(table, std::visit(before_of, read.profile));
-    before_table = std::move(table);
-  }
-  const bool json = command.has("json");
-  const uint32_t limit = command.limit();
-  return with_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
-    TALLY_TRY(after_table, std::visit([&](auto *each) { return table_of(*each); }, shown));
-    if (before_table.events[0] != after_table.events[0])
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("counts {}, but {} counts {}: they cannot be compared",
-                              before_table.events[0],
-                              group.profiles.loaded() ? group.profiles.loaded()->path
-                                                      : "the program's profile",
-                              after_table.events[0]),
-                  name);
-    const DiffTable changes = diff_tables(before_table, after_table, sort);
-    return printed(json ? to_json(changes, limit)
-                        : to_text(changes, group.front.text_options(limit)));
   });
 }
 

@@ -116,6 +116,14 @@ inline constexpr std::string_view diff_keys = "function|line|module|object|names
 inline constexpr OptionSpec report_sort_option = sort_option("the column to sort by");
 inline constexpr OptionSpec diff_sort_option = sort_option("the cost to compare");
 
+// An option of `diff`; write_difference() performs it.
+inline constexpr OptionSpec difference_file_option{
+    .name = "o",
+    .values = "FILE",
+    .summary = "write the stacks of both to FILE in place of the table:\n"
+               "FILE.svg is a flame graph of the difference",
+    .check = check_file_name};
+
 // The options of a call tree.
 inline constexpr OptionSpec callers_option{
     .name = "callers", .summary = "show the callers of FUNCTION, not its callees"};

@@ -85,11 +85,12 @@ struct Typed {
 
 private:
   const OptionSpec *option_before(size_t at) const {
-    if (at < 2 || !words[at - 1].starts_with("--"))
+    if (at < 2 || !words[at - 1].starts_with('-'))
       return nullptr;
-    const OptionSpec *const found =
-        find_option(command->options, std::string_view(words[at - 1]).substr(2));
-    return found && !found->values.empty() ? found : nullptr;
+    const std::string_view word = words[at - 1];
+    const bool is_long = word.starts_with("--");
+    const OptionSpec *const found = find_option(command->options, word.substr(is_long ? 2 : 1));
+    return found && is_long == (found->name.size() > 1) && !found->values.empty() ? found : nullptr;
   }
 };
 
@@ -224,18 +225,20 @@ std::vector<std::string> complete_words(const CommandTable &table, std::string_v
   };
   if (const OptionSpec *option = typed.option()) {
     add_values(*option);
+    if (option->values == "FILE")
+      add_files(last, out);
     return finish();
   }
   if (last.starts_with('-')) {
     const size_t equals = last.find('=');
     for (const OptionSpec &option : command.options)
-      if (equals == last.npos)
-        for (const std::string_view name : {option.name, option.other_name}) {
-          if (!name.empty())
-            add_matching(fmt::format("--{}", name), last, out);
-        }
-      else if (find_option(std::span(&option, 1), last.substr(2, equals - 2)))
+      if (equals == last.npos) {
+        add_matching(shown_name(option), last, out);
+        if (!option.other_name.empty())
+          add_matching(fmt::format("--{}", option.other_name), last, out);
+      } else if (find_option(std::span(&option, 1), last.substr(2, equals - 2))) {
         add_values(option, last.substr(0, equals + 1));
+      }
     return finish();
   }
   if (command.name == "config") {
@@ -264,7 +267,7 @@ std::vector<std::string> complete_words(const CommandTable &table, std::string_v
   }
   if (last.empty() && !typed.quoted)
     for (const OptionSpec &option : command.options)
-      out.push_back(fmt::format("--{}", option.name));
+      out.push_back(shown_name(option));
   return finish();
 }
 

@@ -88,7 +88,7 @@ constexpr auto timeline_options =
 
 constexpr auto diff_options =
     joined(std::array<OptionSpec, 2>{by_option(diff_keys), diff_sort_option}, frame_options,
-           std::array<OptionSpec, 2>{limit_option("20"), json_rows_option});
+           std::array<OptionSpec, 3>{difference_file_option, limit_option("20"), json_rows_option});
 
 constexpr std::array<OptionSpec, 2> histogram_options{{
     {"scale", "S", "", "as for profil(): 0xFFFF is 2 bytes per bin, 0x7FFF is 4"},
@@ -217,7 +217,11 @@ constexpr CommandSpec commands[] = {
      "profile load callgrind.out.4711"},
     {"diff", "FILE|previous", diff_options,
      "show what changed since a saved profile or the last run",
-     "Costs are compared in percent of each profile's total.", "profile diff previous"},
+     "Costs are compared in percent of each profile's total. With -o FILE.svg, a flame\n"
+     "graph shows the stacks of the current profile: red functions have a larger share\n"
+     "of their own than before, and blue ones a smaller one. FILE.folded has a line for\n"
+     "each stack, with its count before and after.",
+     "profile diff previous"},
     {"region",
      "LOCATION [LOCATION]",
      {},

@@ -6,6 +6,7 @@
 
 namespace tally::flamegraph {
 
-extern const std::string_view style_css, script_js;
+// difference_css is for pictures of differences alone.
+extern const std::string_view style_css, difference_css, script_js;
 
 } // namespace tally::flamegraph

@@ -1,6 +1,9 @@
 #include "formats/flamegraph/layout.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "transform/difference.h"
 
 namespace tally::flamegraph {
 
@@ -11,12 +14,12 @@ struct Weights {
   int64_t all = 0;
 };
 
-Result<Weights> weights_of(const StackProfile &profile, const FrameTree &tree) {
+Result<Weights> weights_of(const StackProfile &profile, const FrameTree &tree, size_t column) {
   Weights weights;
   weights.self.assign(tree.size(), 0);
   for (size_t row = 0; row < profile.sample_count(); ++row) {
     const Sample sample = profile.sample(row);
-    const int64_t value = sample.values.front();
+    const int64_t value = sample.values[column];
     if (value < 0)
       return fail(ErrorCode::invalid_input, "a sample has a negative value");
     // This cannot overflow: validate() has checked that the sum of all samples fits in 63 bits.
@@ -61,24 +64,40 @@ Result<Layout> lay_out(const StackProfile &profile, const Limits &limits) {
   if (profile.value_types().empty())
     return fail(ErrorCode::no_data, "the profile counts nothing");
   TALLY_TRY(tree, FrameTree::of(profile));
-  TALLY_TRY(weights, weights_of(profile, tree));
+  const bool is_difference = differing_event(profile).has_value();
+  TALLY_TRY(weights, weights_of(profile, tree, is_difference ? 1 : 0));
   if (weights.all == 0)
-    return fail(ErrorCode::no_data, "holds no samples: every count is 0");
+    return fail(ErrorCode::no_data, is_difference
+                                        ? "holds no samples after the change: every count is 0"
+                                        : "holds no samples: every count is 0");
+  Weights before;
+  if (is_difference) {
+    TALLY_TRY(found, weights_of(profile, tree, 0));
+    before = std::move(found);
+  }
   const std::vector<bool> drawn = nodes_to_draw(tree, weights, limits);
 
   Layout layout;
   layout.frames = tree.frames();
   layout.self_of_frames.assign(layout.frames.size(), 0);
   layout.total = weights.all;
-  layout.boxes.push_back({none<uint32_t>, 0, 0, weights.all, 0, false, false});
+  layout.is_difference = is_difference;
+  layout.total_before = before.all;
+  layout.boxes.push_back({.depth = 0, .value = weights.all, .before = before.all}); // the root
   std::vector<uint32_t> box_of(tree.size()); // the box of each node that is drawn
   std::vector<int64_t> filled{0};            // for each box, where its next callee begins
   for (uint32_t node = 0; node < tree.size(); ++node) {
     const FrameTree::Node &at = tree[node];
     layout.self_of_frames[at.frame] += weights.self[node];
-    if (weights.total[node] == 0)
-      continue;
     const bool is_root = at.parent == none<uint32_t>;
+    if (weights.total[node] == 0) {
+      if (is_difference && before.total[node] > 0) {
+        ++layout.gone;
+        if (is_root || weights.total[at.parent] > 0)
+          layout.gone_value += before.total[node];
+      }
+      continue;
+    }
     const bool on_drawn = is_root || drawn[at.parent];
     const uint32_t caller = is_root ? 0 : box_of[at.parent];
     // Callees that are not drawn still occupy their range.
@@ -96,8 +115,17 @@ Result<Layout> lay_out(const StackProfile &profile, const Limits &limits) {
     }
     box_of[node] = static_cast<uint32_t>(layout.boxes.size());
     filled.push_back(begin);
-    layout.boxes.push_back({at.frame, at.depth + 1, begin, weights.total[node], weights.self[node],
-                            at.inlined, false});
+    Box box{.frame = at.frame,
+            .depth = at.depth + 1,
+            .begin = begin,
+            .value = weights.total[node],
+            .self = weights.self[node],
+            .inlined = at.inlined};
+    if (is_difference) {
+      box.before = before.total[node];
+      box.self_before = before.self[node];
+    }
+    layout.boxes.push_back(box);
     layout.depth = std::max(layout.depth, at.depth + 1);
   }
   return layout;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "support/path.h"
 #include "support/text_sink.h"
 #include "support/xml_text.h"
+#include "transform/difference.h"
 #include "transform/owner_roots.h"
 
 namespace tally::flamegraph {
@@ -84,9 +86,14 @@ uint32_t shade_of(std::string_view name) {
   return hash % 3;
 }
 
+// The largest change of the share of a function's own samples, in percentage points.
+struct LargestChanges {
+  double more = 0, less = 0;
+};
+constexpr int change_levels = 5; // m1 … m5 and l1 … l5 in difference.css
+
 struct LegendEntry {
-  std::string text, title;
-  size_t colour;
+  std::string text, title, colour; // the colour is a class of style.css or difference.css
   double x = 0, y = 0;
 };
 
@@ -94,7 +101,8 @@ class Picture {
 public:
   Picture(const StackProfile &profile, const Layout &layout, std::string &out)
       : profile_(profile), layout_(layout), to_(out) {
-    unit_ = clean(profile.strings[profile.value_types().front().type]);
+    unit_ = clean(differing_event(profile).value_or(
+        std::string(profile.strings[profile.value_types().front().type])));
     if (unit_.empty())
       unit_ = "samples";
   }
@@ -112,6 +120,11 @@ private:
   }
   double top_of(uint32_t depth) const { return head_ + (layout_.depth - depth) * row_height; }
 
+  double share_change(int64_t after, int64_t before) const;
+  std::string changed_value(int64_t after, int64_t before) const;
+  // Returns the colour of a change of the function's own share. Its callees have their own colours.
+  std::string change_class(double change) const;
+  void measure_changes();
   void choose_colours();
   std::vector<std::string> notes() const;
   void head(const std::vector<std::string> &lines);
@@ -124,10 +137,59 @@ private:
   TextSink to_;
   std::string unit_;
   std::map<std::string_view, size_t> colour_of_; // by the object's name
+  LargestChanges changes_;
   std::vector<LegendEntry> legend_;
   double head_ = 0;
   bool changed_ = false, was_cut_ = false;
 };
+
+// Returns how much the share of the total has grown, in percentage points; exactly 0 if it is
+// equal.
+double Picture::share_change(int64_t after, int64_t before) const {
+  const auto share = [](int64_t part, int64_t whole) {
+    return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  const auto cross = [](int64_t a, int64_t b) { return static_cast<unsigned __int128>(a) * b; };
+  if (layout_.total_before != 0 &&
+      cross(after, layout_.total_before) == cross(before, layout_.total))
+    return 0;
+  return share(after, layout_.total) - share(before, layout_.total_before);
+}
+
+// Returns "40 ticks, 40.00%; before 30, 37.50% (+2.50)".
+std::string Picture::changed_value(int64_t after, int64_t before) const {
+  return fmt::format(
+      "{} {}, {}; before {}, {} ({:+.2f})", after, unit_, percent(after, layout_.total), before,
+      percent(before, std::max<int64_t>(1, layout_.total_before)), share_change(after, before));
+}
+
+std::string Picture::change_class(double change) const {
+  if (change == 0)
+    return "same";
+  const double share = std::abs(change) / std::max(changes_.more, changes_.less);
+  return fmt::format(
+      "{}{}", change > 0 ? 'm' : 'l',
+      std::clamp(static_cast<int>(std::ceil(share * change_levels)), 1, change_levels));
+}
+
+void Picture::measure_changes() {
+  for (const Box &box : layout_.boxes) {
+    const double change = share_change(box.self, box.self_before);
+    changes_.more = std::max(changes_.more, change);
+    changes_.less = std::max(changes_.less, -change);
+  }
+  const auto add = [&](double change, std::string_view word, std::string_view than) {
+    if (change != 0)
+      legend_.push_back(
+          {fmt::format("itself {}, up to {:.2f} points", word, std::abs(change)),
+           fmt::format("the share of the function's own samples is {} than before", than),
+           change_class(change)});
+  };
+  add(changes_.more, "more", "larger");
+  add(-changes_.less, "less", "smaller");
+  legend_.push_back(
+      {"itself the same", "the share of the function's own samples is as before", "same"});
+}
 
 // Assigns a separate colour to each of the objects in which most samples were taken.
 void Picture::choose_colours() {
@@ -158,12 +220,12 @@ void Picture::choose_colours() {
                                                                            : name;
     legend_.push_back(
         {fmt::format("{} {}", cut_to(clean(shown), 60), percent(self[object], layout_.total)),
-         clean_and_cut(object.empty() ? shown : object), i + 1});
+         clean_and_cut(object.empty() ? shown : object), fmt::format("c{}", i + 1)});
   }
   if (objects.size() > most_colours)
     legend_.push_back(
         {fmt::format("{} others {}", objects.size() - most_colours, percent(others, layout_.total)),
-         "objects with fewer samples", 0});
+         "objects with fewer samples", "c0"});
 }
 
 std::vector<std::string> Picture::notes() const {
@@ -174,6 +236,9 @@ std::vector<std::string> Picture::notes() const {
   if (layout_.deep > 0)
     out.push_back(fmt::format("{} beyond the {}th of a stack ({} of all)", frames(layout_.deep),
                               Limits().depth, percent(layout_.deep_value, layout_.total)));
+  if (layout_.gone > 0)
+    out.push_back(fmt::format("{} only before the change ({} of all then)", frames(layout_.gone),
+                              percent(layout_.gone_value, layout_.total_before)));
   return out;
 }
 
@@ -208,15 +273,23 @@ void Picture::frame(const Box &box) {
   if (is_root)
     to_.put("all");
   else
-    to_.put(fmt::format("c{} v{}", colour_of_[frame.object], shade_of(frame.name)));
+    to_.put(layout_.is_difference
+                ? change_class(share_change(box.self, box.self_before))
+                : fmt::format("c{} v{}", colour_of_[frame.object], shade_of(frame.name)));
   to_.put(fmt::format("\" data-f=\"{},{},{}\"", box.begin, box.value, box.depth));
   if (own != name)
     to_.put(fmt::format(" data-own=\"{}\"", xml_escaped(own)));
   to_.put("><title>");
   to_.put(xml_escaped(name));
-  to_.put(fmt::format("\n{} {}, {}", box.value, unit_, percent(box.value, layout_.total)));
-  if (box.self > 0 && box.self != box.value)
-    to_.put(fmt::format("; itself {}, {}", box.self, percent(box.self, layout_.total)));
+  if (layout_.is_difference) {
+    to_.put('\n' + changed_value(box.value, box.before));
+    if (box.self > 0 || box.self_before > 0)
+      to_.put("\nitself " + changed_value(box.self, box.self_before));
+  } else {
+    to_.put(fmt::format("\n{} {}, {}", box.value, unit_, percent(box.value, layout_.total)));
+    if (box.self > 0 && box.self != box.value)
+      to_.put(fmt::format("; itself {}, {}", box.self, percent(box.self, layout_.total)));
+  }
   if (!frame.file.empty()) {
     to_.put('\n');
     to_.put(xml_escaped(clean_and_cut(frame.file)));
@@ -261,7 +334,7 @@ void Picture::place_legend() {
 void Picture::legend(double top) {
   to_.put("<g id=\"legend\">\n");
   for (const LegendEntry &entry : legend_)
-    to_.put(fmt::format("<g class=\"c{}\" transform=\"translate({} {})\"><title>{}</title>"
+    to_.put(fmt::format("<g class=\"{}\" transform=\"translate({} {})\"><title>{}</title>"
                         "<rect width=\"12\" height=\"12\"/><text x=\"18\" y=\"10\">{}</text></g>\n",
                         entry.colour, number(entry.x), number(top + entry.y),
                         xml_escaped(entry.title), xml_escaped(entry.text)));
@@ -269,12 +342,18 @@ void Picture::legend(double top) {
 }
 
 void Picture::write() {
-  choose_colours();
+  if (layout_.is_difference)
+    measure_changes();
+  else
+    choose_colours();
   place_legend();
   const std::string command = clean(profile_.strings[profile_.command]);
   const std::string title = xml_escaped(cut_to(command.empty() ? "Flame graph" : command, 130));
   std::vector<std::string> lines{title, xml_escaped(fmt::format("{} {}", layout_.total, unit_))};
-  if (profile_.period_ns > 0)
+  if (layout_.is_difference)
+    lines[1] += fmt::format(", {} before; coloured by the change of the function's own share",
+                            layout_.total_before);
+  else if (profile_.period_ns > 0)
     lines[1] += fmt::format(", {} each", duration(profile_.period_ns));
   if (const auto missing = notes(); !missing.empty())
     lines.push_back(fmt::format("Not drawn: {}", fmt::join(missing, ", ")));
@@ -286,10 +365,11 @@ void Picture::write() {
   to_.put(fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
                       "viewBox=\"0 0 {0} {1}\" data-total=\"{2}\" data-size=\"{3},{4},{5}\">\n"
-                      "<title>{6}</title>\n<style><![CDATA[\n{7}]]></style>\n"
+                      "<title>{6}</title>\n<style><![CDATA[\n{7}{8}]]></style>\n"
                       "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n<g id=\"frames\">\n",
                       number(picture_width), number(height), layout_.total, number(row_height),
-                      number(head_), layout_.depth, title, style_css));
+                      number(head_), layout_.depth, title, style_css,
+                      layout_.is_difference ? difference_css : std::string_view()));
   for (const Box &box : layout_.boxes)
     frame(box);
   to_.put("</g>\n");
@@ -309,7 +389,7 @@ std::vector<std::string> Picture::lost() const {
     lost.emplace_back("the thread of each sample");
   if (profile_.parts().size() > 1)
     lost.emplace_back("the parts (their sum is drawn)");
-  if (profile_.value_types().size() > 1)
+  if (profile_.value_types().size() > 1 && !layout_.is_difference)
     lost.emplace_back("all values but the first");
   if (was_cut_)
     lost.push_back(fmt::format("the ends of names longer than {} characters", longest_text));

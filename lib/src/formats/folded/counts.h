@@ -8,6 +8,8 @@
 
 #include <tally/result.h>
 
+#include "transform/difference.h"
+
 namespace tally::folded {
 
 // A unit of counts. Counts with fractions are kept as whole numbers of a smaller unit, which the
@@ -21,12 +23,8 @@ inline constexpr std::array<Unit, 2> units{{{0, ""}, {9, "nano"}}};
 
 inline std::string ticks_name(const Unit &unit) { return std::string(unit.prefix) + "ticks"; }
 // Return the names of the two values of the differential form, which has two counts per line.
-inline std::string before_name(const Unit &unit) {
-  return unit.decimals == 0 ? "before" : ticks_name(unit) + " before";
-}
-inline std::string after_name(const Unit &unit) {
-  return unit.decimals == 0 ? "after" : ticks_name(unit) + " after";
-}
+inline std::string before_name(const Unit &unit) { return tally::before_name(ticks_name(unit)); }
+inline std::string after_name(const Unit &unit) { return tally::after_name(ticks_name(unit)); }
 
 inline constexpr std::array<int64_t, 10> powers_of_ten{
     1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};

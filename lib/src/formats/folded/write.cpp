@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -39,15 +40,14 @@ struct Values {
   bool named = true; // readers give the values the names that they have in the profile
 
   static Values of(const StackProfile &profile) {
-    const auto types = profile.value_types();
-    const auto name = [&](size_t i) { return profile.strings[types[i].type]; };
-    for (const Unit &unit : units) {
-      if (types.size() == 2 && name(0) == before_name(unit) && name(1) == after_name(unit))
-        return {unit, 2, true};
-      if (name(0) == ticks_name(unit))
-        return {unit, 1, true};
-    }
-    return {units[0], 1, false};
+    const std::optional<std::string> differing = differing_event(profile);
+    const size_t count = differing ? 2 : 1;
+    const std::string_view event =
+        differing ? *differing : profile.strings[profile.value_types().front().type];
+    for (const Unit &unit : units)
+      if (event == ticks_name(unit))
+        return {unit, count, true};
+    return {units[0], count, false};
   }
 
   std::string text(int64_t value) const {

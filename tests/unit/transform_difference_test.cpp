@@ -1,0 +1,103 @@
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "random_profile.h"
+#include "transform/difference.h"
+
+namespace tally::transform_difference_test {
+namespace {
+
+using Stack = std::vector<FunctionKey>; // leaf first
+using Sums = std::map<Stack, std::array<int64_t, 2>>;
+
+// Adds one value of each sample to a column of the sums.
+void add_stacks(const StackProfile &profile, size_t value, size_t column, Sums &sums) {
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    Stack stack;
+    for (const Frame &frame : frames_of(profile, profile.sample(row).stack))
+      stack.push_back(frame.function);
+    sums[stack].at(column) += profile.sample(row).values[value];
+  }
+}
+
+TEST(Difference, HasEachStackOfBoth) {
+  Random random(201);
+  for (int round = 0; round < rounds(200); ++round) {
+    SCOPED_TRACE(round);
+    RandomShape shape = random_shape(random);
+    shape.tables_seed = 1 + pick(random, 1000);
+    shape.value_types = 1 + static_cast<uint32_t>(pick(random, 2));
+    const StackProfile before = random_profile(random, shape),
+                       after = random_profile(random, shape);
+    const auto both = difference(before, after);
+    ASSERT_TRUE(both) << both.error().text();
+    EXPECT_TRUE(validate(*both));
+    EXPECT_EQ(differing_event(*both), "event0");
+    Sums expected, found;
+    add_stacks(before, 0, 0, expected);
+    add_stacks(after, 0, 1, expected);
+    add_stacks(*both, 0, 0, found);
+    add_stacks(*both, 1, 1, found);
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(both->totals(), (std::vector<int64_t>{before.totals()[0], after.totals()[0]}));
+    EXPECT_FALSE(both->has_places());
+  }
+}
+
+// A profile of one stack: main calls f.
+StackProfile one_stack(std::string_view file, std::string_view object, uint32_t line, int64_t count,
+                       std::string_view event = "ticks") {
+  StackProfileBuilder out;
+  out.add_value_type(event, "count");
+  StackId stack = none<StackId>;
+  for (const std::string_view name : {"main", "f"}) {
+    const SourceLine at{
+        out.add_function({out.intern(name), {}, out.intern(file), out.intern(object), line}),
+        out.intern(file), line + 1};
+    stack = out.push(stack, out.add_location(none<MappingId>, line, std::span(&at, 1)));
+  }
+  out.add_sample(stack, none<ThreadId>, none<PartId>, count);
+  return std::move(*out.finish());
+}
+
+TEST(Difference, MatchesFunctionsAsFarAsBothProfilesKnowThem) {
+  const StackProfile after = one_stack("a.c", "/bin/a", 7, 5);
+  const auto rows = [&](const StackProfile &before) {
+    return difference(before, after)->sample_count();
+  };
+  EXPECT_EQ(rows(one_stack("a.c", "/bin/a", 7, 2)), 1u);
+  EXPECT_EQ(rows(one_stack("a.c", "/bin/a", 3, 2)), 1u); // the file was edited
+  EXPECT_EQ(rows(one_stack("", "", 0, 2)), 1u);
+  EXPECT_EQ(rows(one_stack("a.c", "", 3, 2)), 1u);
+  EXPECT_EQ(rows(one_stack("", "/bin/a", 3, 2)), 1u);
+  EXPECT_EQ(rows(one_stack("b.c", "/bin/a", 3, 2)), 2u);
+  EXPECT_EQ(rows(one_stack("b.c", "", 3, 2)), 2u);
+  EXPECT_EQ(rows(one_stack("a.c", "/bin/b", 3, 2)), 2u);
+  const auto both = difference(one_stack("a.c", "", 3, 2), after);
+  const SourceFunction &main = both->functions()[SourceFunctionId{0}];
+  EXPECT_EQ(both->strings[main.object], "/bin/a");
+  EXPECT_EQ(main.line, 7u);
+}
+
+TEST(Difference, NamesItsValues) {
+  const auto event_of = [](std::string_view event) {
+    const StackProfile profile = one_stack("a.c", "", 1, 1, event);
+    return differing_event(*difference(profile, profile));
+  };
+  EXPECT_EQ(before_name("ticks"), "before");
+  EXPECT_EQ(after_name("cpu"), "cpu after");
+  for (const std::string event : {"ticks", "cpu", "nanoticks", ""})
+    EXPECT_EQ(event_of(event), event);
+  EXPECT_EQ(differing_event(one_stack("a.c", "", 1, 1)), std::nullopt);
+  StackProfileBuilder others;
+  others.add_value_type("cpu before", "count");
+  others.add_value_type("wait after", "count");
+  EXPECT_EQ(differing_event(*others.finish()), std::nullopt);
+}
+
+} // namespace
+} // namespace tally::transform_difference_test
