@@ -5,7 +5,7 @@
 
 tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev libfmt-dev
   libexpected-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libpcre2-dev
-  libpugixml-dev libprotozero-dev libcapstone-dev"
+  libpugixml-dev libprotozero-dev libcapstone-dev liblzma-dev"
 # For gdb/try.sh.
 tally_try_packages="gdb xz-utils"
 # For all tests and benchmarks: tools to compare with, and a second compiler.

@@ -49,6 +49,26 @@ TEST(AddressSpace, NewRangesReplaceAndSplitOldOnes) {
   EXPECT_EQ(at(space, 999), "all");
 }
 
+TEST(AddressSpace, FindsJitCodeInMemoryWithoutAFile) {
+  AddressSpace space;
+  CodeRange code = range(110, 120, "/x/jit-1.dump");
+  code.is_jit = true;
+  space.map(range(100, 200, "//anon"));
+  const uint32_t memory = space.find(115);
+  space.map_code(code);
+  EXPECT_EQ(at(space, 109), "//anon");
+  EXPECT_EQ(at(space, 110), "/x/jit-1.dump");
+  EXPECT_EQ(space.ranges()[space.find_mapping(115)].path, "//anon");
+  EXPECT_EQ(space.with_code(memory, 115), space.find(115));
+  EXPECT_EQ(space.with_code(memory, 120), memory);
+  space.map(range(100, 200, "//anon")); // its protection was changed
+  EXPECT_EQ(at(space, 119), "/x/jit-1.dump");
+  space.map(range(100, 200, "libx.so"));
+  EXPECT_EQ(at(space, 115), "libx.so");
+  space.reset();
+  EXPECT_EQ(at(space, 115), "-");
+}
+
 // Compares with a table of single addresses.
 TEST(AddressSpace, AgreesWithATableOfAddresses) {
   AddressSpace space;

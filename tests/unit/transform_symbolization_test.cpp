@@ -30,6 +30,10 @@ public:
   std::optional<uint64_t> function_start(ModuleId, uint64_t address) override {
     return address & ~uint64_t{0xFF};
   }
+  std::optional<FunctionExtent> symbol_before(ModuleId, uint64_t address) override {
+    return address >= 0x2000 ? std::optional(FunctionExtent{0x2000, 0x2004, "exported", {}})
+                             : std::nullopt;
+  }
   std::string_view build_id(ModuleId) override { return "abcd"; }
   void save_cache() override {}
 
@@ -102,6 +106,13 @@ TEST_F(SymbolizationTest, NamesEverySample) {
   ASSERT_TRUE(costs) << costs.error().text();
   EXPECT_EQ(costs->totals()[0], 5u);
   EXPECT_EQ(profile.strings[profile.mappings()[known].build_id], "abcd");
+}
+
+TEST_F(SymbolizationTest, NamesCodeByTheSymbolBeforeIt) {
+  sample(known, 0x11C10); // link 0x2010, in the function that begins at the symbol
+  sample(known, 0x11F45); // link 0x2345, in a function without a symbol
+  sample(known, 0x11F46);
+  EXPECT_EQ(names(named()), (std::vector<std::string>{"exported+0x300", "exported"}));
 }
 
 TEST_F(SymbolizationTest, UsesTheDebuggersNames) {

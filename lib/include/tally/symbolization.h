@@ -44,9 +44,10 @@ public:
   // first, then the function that contains the code. Addresses that have a name keep it.
   void set_names(uint64_t address, std::span<const Named> frames);
 
-  // Returns the profile with names. A location without a name gets the function "module+0xoffset",
-  // or "0xaddress" outside of any module. The offset is that of the function if the unwind data
-  // shows where it starts, otherwise that of the address. A sample without a stack counts in
+  // Returns the profile with names. A location without a name gets the function "symbol+0xoffset"
+  // by the symbol before it, which does not contain it; "module+0xoffset" if there is no such
+  // symbol; or "0xaddress" outside of any module. The offset is that of the function if the unwind
+  // data shows where it starts, otherwise that of the address. A sample without a stack counts in
   // "[unknown]".
   Result<StackProfile> finish();
 
@@ -57,6 +58,7 @@ private:
   void find_modules();
   void look_up(LocationId id);
   bool may_be_asked(LocationId id) const;
+  bool add_line_after_symbol(LocationId id, uint64_t link_address);
   void add_fallback_line(LocationId id);
 
   StackProfileBuilder builder_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,6 +37,10 @@ struct SourceFrame {
 };
 
 enum class ModuleId : uint32_t {};
+
+// How a module's link-time addresses relate to run-time addresses. In the code of a jitdump they
+// are offsets in this file; in a perf map they are the run-time addresses.
+enum class ModuleKind : uint8_t { file, jit_dump, perf_map };
 
 // The code of one function in the symbol table. Views are valid as long as the Symbolizer.
 struct FunctionExtent {
@@ -122,6 +127,20 @@ public:
   // Returns the build ID of the file in lower-case hex; empty if it has none.
   virtual std::string_view build_id(ModuleId module) = 0;
 
+  // Returns the last function of the symbol tables that begins at or before an address, in the same
+  // section; nothing if there is none. It names the surroundings of code that no symbol contains.
+  virtual std::optional<FunctionExtent> symbol_before(ModuleId module, uint64_t link_address) {
+    static_cast<void>(module), static_cast<void>(link_address);
+    return {};
+  }
+
+  // Returns the kind of a module. A perf map is found for memory without a file ("//anon") of the
+  // process that the key names.
+  virtual ModuleKind kind(ModuleId module) {
+    static_cast<void>(module);
+    return ModuleKind::file;
+  }
+
   // Writes what was read to the cache on disk, if there is one. It may be called at any time.
   virtual void save_cache() = 0;
 };
@@ -132,6 +151,12 @@ struct SymbolizerOptions {
   // Whether to use the cache in $TALLY_CACHE_DIR, otherwise $XDG_CACHE_HOME/tally, otherwise
   // ~/.cache/tally. An empty TALLY_CACHE_DIR also turns the cache off.
   bool use_cache = true;
+  // Whether debug information that is not on this machine is fetched from the servers that
+  // DEBUGINFOD_URLS names.
+  bool use_debuginfod = false;
+  // Called several times a second while debug information is fetched, with the path of the module,
+  // the bytes so far, and all bytes or 0. If it returns false, nothing more is fetched.
+  std::function<bool(std::string_view module, uint64_t done, uint64_t all)> fetching = {};
 };
 
 // Returns a symbolizer that uses elfutils. It reads a file on first use, one compilation unit at a

@@ -58,9 +58,8 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
     PerfMmap mmap;
     whole = decode(layout_, record, mmap);
     if (whole && mmap.executable && is_sampled(mmap.pid))
-      collector_.space_of(mmap.pid)->map({mmap.address, mmap.address + mmap.length,
-                                          mmap.file_offset, mmap.device, mmap.inode,
-                                          std::string(mmap.path)});
+      collector_.map(mmap.pid, {mmap.address, mmap.address + mmap.length, mmap.file_offset,
+                                mmap.device, mmap.inode, std::string(mmap.path)});
     break;
   }
   case PERF_RECORD_COMM: {
@@ -126,7 +125,7 @@ void SampleSink::name(const PerfComm &comm, uint64_t at_ns) {
   if (comm.is_exec) {
     if (collector_.region_filter() && at_ns != 0 && comm.pid == pid_)
       collector_.region_filter()->close_all(at_ns);
-    collector_.space_of(comm.pid)->reset();
+    collector_.forget_mappings(comm.pid);
     if (waits_ && !children_)
       waits_->exec(comm.tid, at_ns);
     exec_seen_ |= comm.pid == pid_;

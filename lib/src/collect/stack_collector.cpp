@@ -4,6 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "model/jit_code.h"
 #include "stacks/mapped_stacks.h"
 #include "support/clock.h"
 
@@ -38,6 +43,23 @@ void StackCollector::begin_profile() {
   last_ = {};
 }
 
+void StackCollector::map(pid_t pid, const CodeRange &range) {
+  Process *const of = process(pid);
+  if (!of)
+    return;
+  of->space.map(range);
+  if (is_jit_dump(range.path))
+    of->jit.open(pid, range);
+}
+
+void StackCollector::forget_mappings(pid_t pid) {
+  Process *const of = process(pid);
+  if (!of)
+    return;
+  of->space.reset();
+  of->jit = {};
+}
+
 void StackCollector::set_command(std::string command) {
   command_ = std::move(command);
   builder_.set_command(command_);
@@ -48,6 +70,13 @@ StackCollector::Process *StackCollector::process(pid_t pid) {
     return &main_;
   const auto at = children_.find(pid);
   return at == children_.end() ? nullptr : at->second.get();
+}
+
+// With several processes, memory without a file does not show whose it is.
+void StackCollector::name_jit_code(pid_t pid, Process &of) {
+  of.jit.advance(UINT64_MAX, of.space);
+  if (std::string path = fmt::format("/tmp/perf-{}.map", pid); ::access(path.c_str(), R_OK) == 0)
+    addresses_.name_anonymous(of.addresses, path);
 }
 
 AddressSpace *StackCollector::space_of(pid_t pid) {
@@ -107,6 +136,7 @@ pid_t StackCollector::forget_thread(pid_t tid) {
   Process *const of = process(pid);
   if (!of || --of->threads > 0 || of == &main_)
     return 0;
+  name_jit_code(pid, *of);
   children_.erase(pid);
   return pid;
 }
@@ -135,6 +165,7 @@ void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count
   part_.has_samples = true;
   const bool is_interval = counted_.values[value].amount == 0;
   const ThreadId thread = thread_of(tid); // sets last_
+  last_.process->jit.advance(at_ns ? at_ns : UINT64_MAX, last_.process->space);
   stacks_.add(addresses_.numbers_of(last_.process->addresses, pcs), thread, open_part(), count,
               value, time_of(at_ns, is_interval ? static_cast<uint64_t>(count) : 0));
 }
@@ -188,6 +219,16 @@ void StackCollector::end_part(std::string_view trigger, uint64_t begin_ns, uint6
 
 Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t begin_ns,
                                               uint64_t end_ns) {
+  main_.jit.advance(UINT64_MAX, main_.space);
+  if (processes_begun_ > 0)
+    name_jit_code(pid_, main_);
+  for (auto &[pid, child] : children_)
+    name_jit_code(pid, *child);
+  // Code of the first process may have become known after its samples.
+  std::vector<uint32_t> own(addresses_.ranges().size(), AddressSpace::nowhere);
+  for (uint32_t i = 0; i < main_.space.ranges().size(); ++i)
+    if (const uint32_t number = addresses_.range_of(main_.addresses, i); number < own.size())
+      own[number] = i;
   if (part_.has_samples)
     close_open_part(trigger, begin_ns, end_ns);
   TALLY_TRY(rest, builder_.snapshot());
@@ -199,7 +240,10 @@ Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t
     LocationId &id = locations[number];
     if (id == none<LocationId>) {
       const AddressTable::Entry entry = addresses_[number];
-      id = mapped.of(whole, entry.range, entry.pc);
+      uint32_t range = entry.range;
+      if (range < own.size() && own[range] != AddressSpace::nowhere)
+        range = addresses_.range_of(main_.addresses, main_.space.with_code(own[range], entry.pc));
+      id = mapped.of(whole, range, entry.pc);
     }
     return id;
   };

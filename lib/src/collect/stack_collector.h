@@ -20,6 +20,7 @@
 #include "collect/stop_addresses.h"
 #include "stacks/address_space.h"
 #include "stacks/address_table.h"
+#include "stacks/jit_dumps.h"
 #include "stacks/packed_stacks.h"
 
 namespace tally {
@@ -38,8 +39,10 @@ public:
   };
   StackCollector(pid_t pid, Counted counted);
 
-  void map(const CodeRange &range) { main_.space.map(range); }
-  void forget_mappings() { main_.space.reset(); } // exec
+  void map(const CodeRange &range) { map(pid_, range); }
+  void map(pid_t pid, const CodeRange &range);
+  void forget_mappings() { forget_mappings(pid_); } // exec
+  void forget_mappings(pid_t pid);
   const AddressSpace &space() const { return main_.space; }
 
   // Begins a process that has the mappings of `parent`, if that is known. An older process with
@@ -92,6 +95,7 @@ private:
     Process() = default;
     explicit Process(const Process &parent) : space(parent.space), name(parent.name) {}
     AddressSpace space;
+    JitDumps jit;
     AddressTable::Process addresses{space};
     std::string name; // of its first thread
     uint32_t threads = 0;
@@ -105,6 +109,7 @@ private:
   void begin_profile();
   bool is_passed_stop(uint64_t pc) const;
   Process *process(pid_t pid);
+  void name_jit_code(pid_t pid, Process &of);
   ThreadState &thread(pid_t pid, pid_t tid);
   ThreadId thread_of(pid_t tid);
   StackTime time_of(uint64_t at_ns, uint64_t length_ns) const;

@@ -5,6 +5,7 @@
 
 #include <sys/sysmacros.h>
 
+#include "model/jit_code.h"
 #include "support/hash.h"
 
 namespace tally {
@@ -81,37 +82,60 @@ void AddressSpace::map(const CodeRange &range) {
   const uint32_t number = number_of(range);
   if (program_ == nowhere && !range.path.starts_with('[') && !range.path.starts_with("//"))
     program_ = number;
-  // [first, last) are the pieces that overlap the new range.
+  if (put(pieces_, {range.start, range.limit, number})) {
+    last_ = 0;
+    ++generation_;
+  }
+}
+
+void AddressSpace::map_code(const CodeRange &range) {
+  if (range.start >= range.limit)
+    return;
+  const uint32_t number = number_of(range);
+  if (put(code_, {range.start, range.limit, number}))
+    ++generation_;
+}
+
+bool AddressSpace::put(std::vector<Piece> &pieces, const Piece &piece) {
+  // [first, last) are the pieces that overlap the new one.
   const auto first =
-      std::upper_bound(pieces_.begin(), pieces_.end(), range.start,
+      std::upper_bound(pieces.begin(), pieces.end(), piece.start,
                        [](uint64_t start, const Piece &p) { return start < p.limit; });
   const auto last =
-      std::lower_bound(first, pieces_.end(), range.limit,
+      std::lower_bound(first, pieces.end(), piece.limit,
                        [](const Piece &p, uint64_t limit) { return p.start < limit; });
-  if (last - first == 1 && first->start == range.start && first->limit == range.limit &&
-      first->range == number)
-    return;
+  if (last - first == 1 && first->start == piece.start && first->limit == piece.limit &&
+      first->range == piece.range)
+    return false;
   Piece fresh[3];
   size_t count = 0;
-  if (first != last && first->start < range.start)
-    fresh[count++] = {first->start, range.start, first->range};
-  fresh[count++] = {range.start, range.limit, number};
-  if (first != last && (last - 1)->limit > range.limit)
-    fresh[count++] = {range.limit, (last - 1)->limit, (last - 1)->range};
-  const auto at = pieces_.erase(first, last);
-  pieces_.insert(at, fresh, fresh + count);
-  last_ = 0;
-  ++generation_;
+  if (first != last && first->start < piece.start)
+    fresh[count++] = {first->start, piece.start, first->range};
+  fresh[count++] = piece;
+  if (first != last && (last - 1)->limit > piece.limit)
+    fresh[count++] = {piece.limit, (last - 1)->limit, (last - 1)->range};
+  const auto at = pieces.erase(first, last);
+  pieces.insert(at, fresh, fresh + count);
+  return true;
+}
+
+uint32_t AddressSpace::with_code(uint32_t range, uint64_t pc) const {
+  if (code_.empty() || ranges_[range].is_jit || !is_anonymous_memory(ranges_[range].path))
+    return range;
+  const auto it = std::upper_bound(code_.begin(), code_.end(), pc,
+                                   [](uint64_t at, const Piece &p) { return at < p.limit; });
+  return it == code_.end() || pc < it->start ? range : it->range;
 }
 
 void AddressSpace::reset() {
   pieces_.clear();
+  code_.clear();
   program_ = nowhere;
   last_ = 0;
   ++generation_;
 }
 
-uint32_t AddressSpace::find(uint64_t pc) const {
+uint32_t AddressSpace::find_mapping(uint64_t pc) const {
   if (last_ < pieces_.size() &&
       pc - pieces_[last_].start < pieces_[last_].limit - pieces_[last_].start)
     return pieces_[last_].range;

@@ -17,6 +17,7 @@ struct CodeRange {
   uint64_t inode = 0;
   std::string path;       // the kernel's name for the file; "//anon" for memory without a file
   std::string build_id{}; // lower-case hex; empty if unknown
+  bool is_jit = false;    // see AddressSpace::map_code()
   friend bool operator==(const CodeRange &, const CodeRange &) = default;
 };
 
@@ -33,11 +34,23 @@ public:
 
   // Maps `range`. It replaces the parts of older ranges that it overlaps; their other parts remain.
   void map(const CodeRange &range);
+  // Maps code that a JIT compiler made, `path` being its jitdump. It is found in memory without a
+  // file only, so that it disappears when something else is mapped there. A compiler that changes
+  // the protection of its memory maps the memory again, but not the code.
+  void map_code(const CodeRange &range);
   // Handles exec: unmaps everything. The first file that is mapped afterwards is the program.
   void reset();
 
   // Returns the number of the range that holds `pc` now, or `nowhere`.
-  uint32_t find(uint64_t pc) const;
+  uint32_t find(uint64_t pc) const {
+    const uint32_t range = find_mapping(pc);
+    return code_.empty() || range == nowhere ? range : with_code(range, pc);
+  }
+  // Does the same, but without the ranges of map_code().
+  uint32_t find_mapping(uint64_t pc) const;
+  // Returns the code that has since become known at `pc`, if `range` is memory without a file;
+  // otherwise `range`.
+  uint32_t with_code(uint32_t range, uint64_t pc) const;
 
   const std::vector<CodeRange> &ranges() const { return ranges_; }
   uint32_t program() const { return program_; } // `nowhere` until a file is mapped
@@ -51,8 +64,11 @@ private:
     uint32_t range;
   };
   uint32_t number_of(const CodeRange &range);
+  // Replaces what `pieces` holds in a range. Returns whether this changed anything.
+  static bool put(std::vector<Piece> &pieces, const Piece &piece);
 
   std::vector<Piece> pieces_; // ascending, disjoint
+  std::vector<Piece> code_;   // likewise, of map_code()
   std::vector<CodeRange> ranges_;
   std::unordered_multimap<uint64_t, uint32_t> by_hash_;
   uint32_t program_ = nowhere;

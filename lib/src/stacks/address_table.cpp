@@ -1,5 +1,6 @@
 #include "stacks/address_table.h"
 
+#include "model/jit_code.h"
 #include "support/hash.h"
 
 namespace tally {
@@ -8,7 +9,8 @@ namespace {
 
 // Returns whether the range has the same content in all processes.
 bool is_shared(const CodeRange &range) {
-  return range.path == "[vdso]" || (range.path.starts_with('/') && range.inode != 0);
+  return range.path == "[vdso]" ||
+         (range.path.starts_with('/') && range.inode != 0 && !is_anonymous_memory(range.path));
 }
 
 uint64_t hash_of_file(const CodeRange &range) {
@@ -51,6 +53,12 @@ uint32_t AddressTable::range_of(Process &process, uint32_t number) {
   if (known == AddressSpace::nowhere)
     known = add_range(process, process.space_->ranges()[number]);
   return known;
+}
+
+void AddressTable::name_anonymous(Process &process, const std::string &path) {
+  for (const uint32_t number : process.ranges_)
+    if (number != AddressSpace::nowhere && is_anonymous_memory(ranges_[number].path))
+      ranges_[number].path = path;
 }
 
 // In the first process, each mapping is a range of its own, so that its addresses stay as they are.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -46,6 +47,9 @@ public:
   const std::vector<CodeRange> &ranges() const { return ranges_; }
   // Returns the number of a range of the process's space, or `nowhere` for `nowhere`.
   uint32_t range_of(Process &process, uint32_t number);
+
+  // Gives the process's memory without a file another path: that of the file that names its code.
+  void name_anonymous(Process &process, const std::string &path);
 
   struct Entry {
     uint32_t range; // an index of ranges(); AddressSpace::nowhere if there is none

@@ -10,7 +10,7 @@ CallChain::CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space)
     : pid_(pid), unwinder_(unwinder), space_(space) {
   // Set once, because constructing a std::function for each sample might allocate.
   unwind_input_.mapping_of_pc = [this](uint64_t pc) -> std::optional<CodeMapping> {
-    const uint32_t range = space_.find(pc);
+    const uint32_t range = space_.find_mapping(pc);
     if (range == AddressSpace::nowhere)
       return std::nullopt;
     return code_mapping(range);
@@ -19,7 +19,8 @@ CallChain::CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space)
 
 bool CallChain::caller(uint64_t return_address) {
   // In code without frame pointers the chain may contain arbitrary values from the stack.
-  if (return_address < lowest_code || space_.find(return_address - 1) == AddressSpace::nowhere)
+  if (return_address < lowest_code ||
+      space_.find_mapping(return_address - 1) == AddressSpace::nowhere)
     return false;
   pcs_.push_back(return_address - 1);
   return true;
@@ -81,7 +82,8 @@ CodeMapping CallChain::code_mapping(uint32_t range) {
   const auto &ranges = space_.ranges();
   while (modules_.size() <= range) {
     const CodeRange &r = ranges[modules_.size()];
-    modules_.push_back(unwinder_->module({r.path, r.build_id, r.device, r.inode, pid_}));
+    modules_.push_back(r.is_jit ? ModuleId{} // never asked for
+                                : unwinder_->module({r.path, r.build_id, r.device, r.inode, pid_}));
   }
   const CodeRange &r = ranges[range];
   return {modules_[range], r.start, r.limit, r.file_offset};

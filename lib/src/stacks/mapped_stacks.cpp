@@ -28,8 +28,9 @@ LocationId MappedLocations::of(StackProfileBuilder &builder, uint32_t range, uin
         0};
     return builder.add_location(kernel_mapping(builder), pc, std::span(&line, 1));
   }
-  return builder.add_location(
-      range == AddressSpace::nowhere ? none<MappingId> : mapping_of(builder, range), pc);
+  if (range == AddressSpace::nowhere)
+    return builder.add_location(none<MappingId>, pc);
+  return builder.add_location(mapping_of(builder, range), pc);
 }
 
 // Returns the mapping that stands for the kernel; all processes of a profile share this mapping.

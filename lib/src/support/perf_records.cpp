@@ -359,7 +359,8 @@ bool decode_attr(std::span<const std::byte> bytes, bool swapped, PerfAttr &out, 
   out.layout.branch_sample_type = cursor.read<uint64_t>();
   out.layout.regs_user = cursor.read<uint64_t>();
   out.stack_user = cursor.read<uint32_t>();
-  cursor.read<uint32_t>(); // clockid
+  const auto clock = static_cast<int32_t>(cursor.read<uint32_t>());
+  out.clock = flag(25) ? clock : -1;
   out.layout.regs_intr = cursor.read<uint64_t>();
   return true;
 }

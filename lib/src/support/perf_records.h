@@ -48,6 +48,7 @@ struct PerfAttr {
   uint64_t period_or_hz = 0;
   bool is_frequency = false; // period_or_hz is a frequency
   uint32_t stack_user = 0;   // bytes of the stack dump in each sample
+  int32_t clock = -1;        // of the times, as for clock_gettime(); -1 for perf's own
   PerfLayout layout;
 };
 

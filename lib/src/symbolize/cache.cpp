@@ -10,7 +10,7 @@ namespace tally::symbolize {
 namespace {
 
 constexpr char magic[8] = {'t', 'a', 'l', 'l', 'y', 's', 'y', 'm'};
-constexpr uint32_t format_version = 1;
+constexpr uint32_t format_version = 2;
 constexpr uint32_t byte_order_mark = 0x01020304;
 constexpr uint64_t page_size = 4096;
 

@@ -99,6 +99,17 @@ Result<ElfFile> ElfFile::open(const std::string &path) {
   return file;
 }
 
+Result<ElfFile> ElfFile::of_image(std::vector<char> image, const std::string &name) {
+  if (!libelf_ready())
+    return no_elf(name);
+  ElfFile file;
+  file.image_ = std::move(image);
+  file.elf_.reset(elf_memory(file.image_.data(), file.image_.size()));
+  if (!file.elf_ || elf_kind(file.elf_.get()) != ELF_K_ELF)
+    return no_elf(name);
+  return file;
+}
+
 Result<ElfFile> ElfFile::open_vdso() {
   const std::string name = "[vdso]";
   const auto *image = reinterpret_cast<const char *>(::getauxval(AT_SYSINFO_EHDR));
@@ -115,12 +126,7 @@ Result<ElfFile> ElfFile::open_vdso() {
     std::memcpy(&header, image, sizeof header);
     size = header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;
   }
-  ElfFile file;
-  file.image_.assign(image, image + size);
-  file.elf_.reset(elf_memory(file.image_.data(), file.image_.size()));
-  if (!file.elf_ || elf_kind(file.elf_.get()) != ELF_K_ELF)
-    return no_elf(name);
-  return file;
+  return of_image(std::vector<char>(image, image + size), name);
 }
 
 std::string ElfFile::build_id() const {

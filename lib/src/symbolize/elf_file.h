@@ -78,7 +78,11 @@ public:
   // word size.
   static Result<ElfFile> open_vdso();
 
+  // Opens an ELF file that is in memory.
+  static Result<ElfFile> of_image(std::vector<char> image, const std::string &name);
+
   Elf *elf() const { return elf_.get(); }
+  bool is_image() const { return fd_.get() < 0 && !image_.empty(); }
   const FileIdentity &identity() const { return identity_; }
   // Returns lower-case hexadecimal digits; empty if the file has no build ID.
   std::string build_id() const;
@@ -125,7 +129,7 @@ private:
     void operator()(Elf *elf) const { elf_end(elf); }
   };
   UniqueFd fd_;
-  std::vector<char> image_; // the content of the vdso; outlives elf_
+  std::vector<char> image_; // the content if it is not a file's; outlives elf_
   std::unique_ptr<Elf, EndElf> elf_;
   FileIdentity identity_;
 };

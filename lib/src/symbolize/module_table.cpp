@@ -7,6 +7,7 @@
 
 #include <tally/file_io.h>
 
+#include "symbolize/debugdata.h"
 #include "symbolize/symtab.h"
 
 namespace tally::symbolize {
@@ -73,6 +74,8 @@ bool ModuleTable::open_files() {
   opened_.main = kept(files_.open_main());
   if (opened_.main)
     opened_.debug = kept(files_.open_debug());
+  if (opened_.main && !opened_.debug && !files_.main_has_dwarf)
+    opened_.debug = kept(open_debugdata(*opened_.main));
   return opened_.main != nullptr;
 }
 
@@ -103,7 +106,7 @@ DwarfTable *ModuleTable::dwarf() {
     return opened_.dwarf.get();
   if (!open_files())
     return nullptr;
-  const bool separate = opened_.debug && !files_.main_has_dwarf;
+  const bool separate = opened_.debug && !files_.main_has_dwarf && !opened_.debug->is_image();
   const ElfFile &file = separate ? *opened_.debug : *opened_.main;
   if (separate || files_.main_has_dwarf)
     opened_.dwarf = DwarfTable::open(file, separate ? files_.debug : files_.name,
@@ -165,9 +168,25 @@ std::optional<SourceFrame> ModuleTable::symbol_at(uint64_t address) {
   if (!load_symbols())
     return std::nullopt;
   const size_t found = covering(symbols_.rows, address);
-  if (found == no_index)
+  return found == no_index ? std::nullopt : std::optional(frame_of_symbol(found));
+}
+
+std::optional<FunctionExtent> ModuleTable::symbol_before(uint64_t address) {
+  if (!load_symbols() || !open_files())
     return std::nullopt;
-  const SymbolRow row = symbols_.rows[found];
+  const size_t after =
+      symbols_.rows.partition_point([&](const SymbolRow &row) { return row.low <= address; });
+  if (after == 0)
+    return std::nullopt;
+  const SymbolRow row = symbols_.rows[after - 1];
+  if (address >= opened_.main->code_ranges().end_of(row.low))
+    return std::nullopt; // in another section
+  const SourceFrame frame = frame_of_symbol(after - 1);
+  return FunctionExtent{row.low, row.high, frame.function, frame.system_name};
+}
+
+SourceFrame ModuleTable::frame_of_symbol(size_t number) {
+  const SymbolRow row = symbols_.rows[number];
   auto text = [&](TextRef ref) {
     return symbols_.cached      ? cache_->text(ref)
            : ref < pool_.size() ? pool_[StringId{ref}]
@@ -177,7 +196,7 @@ std::optional<SourceFrame> ModuleTable::symbol_at(uint64_t address) {
   frame.system_name = text(row.name);
   frame.function = text(row.display);
   if (frame.function.empty()) {
-    auto [name, is_new] = symbols_.demangled.try_emplace(found);
+    auto [name, is_new] = symbols_.demangled.try_emplace(number);
     if (is_new) {
       name->second = pool_[pool_.intern(demangle(frame.system_name))];
       ++demangled_;

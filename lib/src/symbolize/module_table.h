@@ -30,6 +30,7 @@ public:
   std::string_view build_id() const { return files_.build_id; }
   void frames(uint64_t address, std::vector<SourceFrame> &out);
   std::vector<FunctionExtent> functions();
+  std::optional<FunctionExtent> symbol_before(uint64_t address);
   // These functions implement the functions of Symbolizer that have the same names.
   std::vector<InstructionRange> code_of(uint64_t address, size_t frame);
   std::vector<uint64_t> addresses_of(std::string_view symbol);
@@ -52,6 +53,7 @@ private:
   Unit *unit(uint64_t key);
   bool load_symbols();
   std::optional<SourceFrame> symbol_at(uint64_t address);
+  SourceFrame frame_of_symbol(size_t row);
   std::string_view text(const Unit &unit, TextRef ref) const;
   SourceFrame function_of(Unit &unit, uint32_t function);
   void frames_once(uint64_t address, std::vector<SourceFrame> &out);

@@ -2,9 +2,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
+#include <utility>
 
+#include "model/jit_code.h"
 #include "support/demangle.h"
+#include "symbolize/jit_table.h"
 #include "symbolize/module_table.h"
 
 namespace tally {
@@ -21,6 +25,8 @@ public:
 
   ModuleId module(const ModuleKey &key, Diagnostics &diagnostics) override {
     try {
+      if (const auto jit = jit_module(key))
+        return *jit;
       // A file is the same for all processes that map it. A file that could not be opened for one
       // process may be opened for another.
       const Key shared{key.path, key.build_id, key.device, key.inode,
@@ -44,6 +50,8 @@ public:
   }
 
   std::optional<uint64_t> link_address(ModuleId module, uint64_t file_offset) override {
+    if (JitTable *jit = jit_of(module))
+      return jit->kind() == ModuleKind::jit_dump ? std::optional(file_offset) : std::nullopt;
     ModuleTable *table = table_of(module);
     return table ? table->link_address(file_offset) : std::nullopt;
   }
@@ -51,7 +59,9 @@ public:
   void frames(ModuleId module, uint64_t link_address, std::vector<SourceFrame> &out) override {
     const size_t before = out.size();
     try {
-      if (ModuleTable *table = table_of(module); table && table->usable())
+      if (JitTable *jit = jit_of(module))
+        jit->frames(link_address, out);
+      else if (ModuleTable *table = table_of(module); table && table->usable())
         table->frames(link_address, out);
     } catch (...) {
       out.resize(before);
@@ -108,6 +118,20 @@ public:
     return table ? table->build_id() : std::string_view();
   }
 
+  std::optional<FunctionExtent> symbol_before(ModuleId module, uint64_t link_address) override {
+    try {
+      ModuleTable *table = table_of(module);
+      return table && table->usable() ? table->symbol_before(link_address) : std::nullopt;
+    } catch (...) {
+      return std::nullopt;
+    }
+  }
+
+  ModuleKind kind(ModuleId module) override {
+    const JitTable *jit = jit_of(module);
+    return jit ? jit->kind() : ModuleKind::file;
+  }
+
   void save_cache() override {
     for (const auto &module : modules_) {
       try {
@@ -119,6 +143,34 @@ public:
   }
 
 private:
+  // The numbers of code that a JIT compiler made follow those of all files.
+  static constexpr uint32_t first_jit = 1U << 31;
+
+  // Returns the code that the key names, with what has been added to its file since the last call.
+  std::optional<ModuleId> jit_module(const ModuleKey &key) {
+    if (!is_jit_dump(key.path) && !is_anonymous_memory(key.path))
+      return std::nullopt;
+    const std::pair name{key.pid, is_jit_dump(key.path) || is_perf_map(key.path) ? key.path : ""};
+    const auto known = jit_ids_.find(name);
+    if (known != jit_ids_.end()) {
+      jits_[known->second]->refresh();
+      return static_cast<ModuleId>(first_jit + known->second);
+    }
+    auto table = JitTable::find(key, pool_);
+    if (!table)
+      return std::nullopt;
+    jits_.push_back(std::move(table));
+    const size_t index = jits_.size() - 1;
+    jit_ids_[name] = index;
+    return static_cast<ModuleId>(first_jit + index);
+  }
+
+  JitTable *jit_of(ModuleId id) {
+    const uint64_t index = index_of(id);
+    return index >= first_jit && index - first_jit < jits_.size() ? jits_[index - first_jit].get()
+                                                                  : nullptr;
+  }
+
   using Key = std::tuple<std::string, std::string, uint64_t, uint64_t, int>;
 
   ModuleTable *table_of(ModuleId id) {
@@ -129,6 +181,8 @@ private:
   StringPool pool_;
   std::vector<std::unique_ptr<ModuleTable>> modules_;
   std::map<Key, ModuleId> ids_;
+  std::vector<std::unique_ptr<JitTable>> jits_;
+  std::map<std::pair<int, std::string>, size_t> jit_ids_; // by pid and path
 };
 
 } // namespace

@@ -252,9 +252,11 @@ std::vector<SymbolRow> read_symbols(const ElfFile &main, const ElfFile *debug, S
     if (table && symbols.empty())
       symbols = read_table(*file, table, code);
   }
-  if (symbols.empty()) {
+  // .gnu_debugdata does not repeat the symbols of .dynsym.
+  if (symbols.empty() || (debug && debug->is_image())) {
     if (Elf_Scn *table = section_of_type(main, SHT_DYNSYM))
-      symbols = read_table(main, table, code);
+      for (Symbol &symbol : read_table(main, table, code))
+        symbols.push_back(symbol);
   }
   std::vector<SymbolRow> rows;
   for (const ScanRange &range : cover(symbols, code))

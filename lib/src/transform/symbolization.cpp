@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/jit_code.h"
 #include "model/kernel_code.h"
 #include "support/path.h"
 
@@ -36,6 +37,9 @@ void Symbolization::find_modules() {
   const StackProfile &p = builder_.so_far();
   const int pid =
       processes_ == Processes::here && p.threads().size() > 0 ? p.threads()[ThreadId{0}].pid : 0;
+  bool is_one_process = true;
+  for (const Thread &thread : p.threads())
+    is_one_process &= thread.pid == p.threads()[ThreadId{0}].pid;
   for (uint32_t i = 0; i < p.mappings().size(); ++i) {
     const auto id = static_cast<MappingId>(i);
     Mapping mapping = p.mappings()[id];
@@ -46,10 +50,12 @@ void Symbolization::find_modules() {
       builder_.replace_mapping(id, mapping);
       continue;
     }
-    const ModuleId module = symbolizer_.module({std::string(p.strings[mapping.path]),
-                                                std::string(p.strings[mapping.build_id]),
-                                                mapping.device, mapping.inode, pid},
-                                               diagnostics_);
+    const ModuleId module =
+        symbolizer_.module({std::string(p.strings[mapping.path]),
+                            std::string(p.strings[mapping.build_id]), mapping.device, mapping.inode,
+                            // Whose memory without a file it is, is not known.
+                            is_one_process || mapping.inode != 0 ? pid : 0},
+                           diagnostics_);
     modules_.push_back(module);
     if (const auto link = symbolizer_.link_address(module, mapping.file_offset)) {
       mapping.bias = mapping.start - *link;
@@ -57,6 +63,8 @@ void Symbolization::find_modules() {
     }
     if (p.strings[mapping.build_id].empty())
       mapping.build_id = builder_.intern(symbolizer_.build_id(module));
+    if (symbolizer_.kind(module) != ModuleKind::file)
+      mapping.path = builder_.intern(jit_object);
     builder_.replace_mapping(id, mapping);
   }
 }
@@ -86,10 +94,11 @@ void Symbolization::look_up(LocationId id) {
   if (at.mapping == none<MappingId>)
     return;
   const Mapping &mapping = builder_.so_far().mappings()[at.mapping];
-  if (!mapping.has_bias)
+  const ModuleId module = modules_[index_of(at.mapping)];
+  if (!mapping.has_bias && symbolizer_.kind(module) != ModuleKind::perf_map)
     return;
   frames_.clear();
-  symbolizer_.frames(modules_[index_of(at.mapping)], at.address - mapping.bias, frames_);
+  symbolizer_.frames(module, at.address - mapping.bias, frames_);
   const auto first = static_cast<uint32_t>(lines_.size());
   for (const SourceFrame &frame : frames_) {
     if (frame.function.empty())
@@ -161,6 +170,24 @@ void Symbolization::set_names(uint64_t address, std::span<const Named> frames) {
   }
 }
 
+// Names code that no symbol contains by the symbol before it. Returns false if there is none.
+bool Symbolization::add_line_after_symbol(LocationId id, uint64_t link_address) {
+  const MappingId mapping = builder_.so_far().location(id).mapping;
+  const auto symbol = symbolizer_.symbol_before(modules_[index_of(mapping)], link_address);
+  if (!symbol)
+    return false;
+  // A function that the unwind data knows may be longer than its symbol.
+  const std::string name =
+      link_address == symbol->start
+          ? std::string(symbol->name)
+          : fmt::format("{}+{:#x}", symbol->name, link_address - symbol->start);
+  const StringId object = builder_.so_far().mappings()[mapping].path;
+  const auto first = static_cast<uint32_t>(lines_.size());
+  lines_.push_back({builder_.add_function({builder_.intern(name), {}, {}, object, 0}), {}, 0});
+  found_[id] = {first, first + 1};
+  return true;
+}
+
 void Symbolization::add_fallback_line(LocationId id) {
   const Location at = builder_.so_far().location(id);
   std::string name;
@@ -174,6 +201,8 @@ void Symbolization::add_fallback_line(LocationId id) {
       offset = at.address - mapping.bias;
       if (const auto start = symbolizer_.function_start(modules_[index_of(at.mapping)], offset))
         offset = *start;
+      if (add_line_after_symbol(id, offset))
+        return;
     }
     object = mapping.path;
     const std::string_view module = base_name(builder_.string(object));

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include <time.h>
+#include <unistd.h>
+
 #include <fmt/format.h>
 
+#include "model/jit_code.h"
 #include "model/kernel_code.h"
 #include "stacks/perf_chain.h"
 #include "support/text.h"
@@ -98,6 +102,14 @@ void Recording::handle(const PerfRecord &record, uint64_t offset) {
                      source_, Position::at_offset(offset));
 }
 
+std::string Recording::perf_map_of(int32_t pid) {
+  const auto [at, added] = perf_maps_.try_emplace(pid);
+  std::string path = fmt::format("/tmp/perf-{}.map", pid);
+  if (added && ::access(path.c_str(), R_OK) == 0)
+    at->second = std::move(path);
+  return at->second;
+}
+
 bool Recording::handle_mmap(const PerfLayout &layout, const PerfRecord &record) {
   PerfMmap mmap;
   if (!decode(layout, record, mmap))
@@ -118,7 +130,13 @@ bool Recording::handle_mmap(const PerfLayout &layout, const PerfRecord &record) 
   else if (const auto known = features_.build_ids.find(range.path);
            known != features_.build_ids.end())
     range.build_id = known->second;
-  process(mmap.pid).space.map(range);
+  Process &of = process(mmap.pid);
+  if (is_jit_dump(range.path))
+    of.jit.open(mmap.pid, range);
+  if (is_anonymous_memory(range.path))
+    if (std::string map = perf_map_of(mmap.pid); !map.empty())
+      range.path = std::move(map);
+  of.space.map(range);
   return true;
 }
 
@@ -126,8 +144,10 @@ bool Recording::handle_comm(const PerfLayout &layout, const PerfRecord &record) 
   PerfComm comm;
   if (!decode(layout, record, comm))
     return false;
-  if (comm.is_exec)
+  if (comm.is_exec) {
     process(comm.pid).space.reset();
+    process(comm.pid).jit = {};
+  }
   set_name(comm.pid, comm.tid, comm.name);
   return true;
 }
@@ -187,6 +207,8 @@ bool Recording::handle_sample(const PerfRecord &record) {
     return false;
 
   Process &of = process(sample.pid);
+  const bool has_time = (attr.layout.sample_type & PERF_SAMPLE_TIME) != 0;
+  of.jit.advance(has_time && attr.clock == CLOCK_MONOTONIC ? sample.time : UINT64_MAX, of.space);
   const Where where = where_of(record.misc);
   of.chain.clear();
   if (where != Where::guest)
@@ -202,7 +224,6 @@ bool Recording::handle_sample(const PerfRecord &record) {
   ThreadState &state = thread(sample.pid, sample.tid);
   if (state.id == none<ThreadId>)
     state.id = builder_.add_thread(sample.pid, sample.tid, state.name);
-  const bool has_time = (attr.layout.sample_type & PERF_SAMPLE_TIME) != 0;
   rows_.push_back({stack, state.id, static_cast<uint32_t>(number), static_cast<int64_t>(period),
                    has_time ? sample.time : no_time});
   return true;

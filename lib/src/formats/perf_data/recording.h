@@ -17,6 +17,7 @@
 #include "formats/event_values.h"
 #include "formats/perf_data/events.h"
 #include "stacks/call_chain.h"
+#include "stacks/jit_dumps.h"
 #include "stacks/mapped_stacks.h"
 
 namespace tally::perf_data {
@@ -45,6 +46,7 @@ private:
           chain(0, unwinder, space) {}
     uint64_t number; // unique, because pids are reused
     AddressSpace space;
+    JitDumps jit;
     MappedStacks stacks;
     CallChain chain;
   };
@@ -65,6 +67,8 @@ private:
   bool handle_exit(const PerfLayout &layout, const PerfRecord &record);
 
   Process &process(int32_t pid);
+  // Returns the perf map of a process, if there is one on this machine; otherwise empty.
+  std::string perf_map_of(int32_t pid);
   ThreadState &thread(int32_t pid, int32_t tid);
   void set_name(int32_t pid, int32_t tid, std::string_view name);
 
@@ -84,7 +88,8 @@ private:
 
   StackProfileBuilder builder_;
   std::unordered_map<int32_t, std::unique_ptr<Process>> processes_;
-  std::deque<std::pair<int32_t, uint64_t>> ended_; // pid and number, oldest first
+  std::unordered_map<int32_t, std::string> perf_maps_; // by pid
+  std::deque<std::pair<int32_t, uint64_t>> ended_;     // pid and number, oldest first
   uint64_t process_count_ = 0;
   std::unordered_map<uint64_t, ThreadState> threads_;
   // A row for each sample. The rows are added to the profile at the end, when all values are known.

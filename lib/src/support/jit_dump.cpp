@@ -1,0 +1,156 @@
+#include "support/jit_dump.h"
+
+#include <algorithm>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/byte_cursor.h"
+
+namespace tally {
+
+namespace {
+
+constexpr size_t jit_header_bytes = 40;
+constexpr size_t jit_record_bytes = 16;
+constexpr size_t jit_load_bytes = jit_record_bytes + 40; // before the name
+constexpr size_t longest_jit_name = 4096;
+constexpr size_t most_jit_code = 1 << 20;  // code that is held; about 200 MB
+constexpr size_t most_jit_lines = 1 << 20; // bytes of one record of lines
+constexpr uint32_t most_jit_record = 1U << 30;
+
+enum class JitRecord : uint32_t { load = 0, move = 1, debug_info = 2, close = 3 };
+
+// Returns nothing if the record is damaged. V8 writes the memory of a string object in place of
+// some files' names (Node 20).
+std::vector<JitLine> lines_of(ByteCursor cursor) {
+  std::vector<JitLine> lines;
+  const uint64_t code = cursor.u64_whole();
+  for (uint64_t left = cursor.u64_whole(); left > 0 && !cursor.failed(); --left) {
+    JitLine line;
+    line.address = cursor.u64_whole();
+    line.line = cursor.u32();
+    cursor.u32(); // the discriminator
+    while (!cursor.failed())
+      if (const std::string_view c = cursor.take(1); !c.empty() && c[0] != '\0')
+        line.file += c;
+      else
+        break;
+    if (std::ranges::any_of(line.file, [](char c) { return c > 0 && c < ' '; }))
+      return {};
+    if (line.file == "\xff") // the same as before
+      line.file = lines.empty() ? "" : lines.back().file;
+    if (cursor.failed())
+      return {};
+    lines.push_back(std::move(line));
+  }
+  // V8 states addresses as they are in the file that `perf inject` makes, behind an ELF header.
+  constexpr uint64_t elf_header = 64;
+  if (std::ranges::all_of(lines, [&](const JitLine &line) {
+        return line.address >= code && line.address - code >= elf_header;
+      }))
+    for (JitLine &line : lines)
+      line.address -= elf_header;
+  return lines;
+}
+
+} // namespace
+
+std::string JitDump::at(uint64_t offset, size_t size) const {
+  std::string bytes(size, '\0');
+  const ssize_t got = ::pread(fd_.get(), bytes.data(), size, static_cast<off_t>(offset));
+  bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  return bytes;
+}
+
+std::optional<JitDump> JitDump::open(const std::string &path) {
+  JitDump dump;
+  dump.fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info {};
+  if (dump.fd_.get() < 0 || ::fstat(dump.fd_.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return std::nullopt;
+  dump.device_ = info.st_dev;
+  dump.inode_ = info.st_ino;
+  const std::string head = dump.at(0, jit_header_bytes);
+  if (head.size() < jit_header_bytes ||
+      (!head.starts_with("DTiJ") && !head.starts_with("JiTD"))) // little-endian; big-endian
+    return std::nullopt;
+  dump.big_endian_ = head[0] == 'J';
+  ByteCursor cursor(head, dump.big_endian_);
+  cursor.take(4);
+  cursor.u32(); // the version, which is 1
+  dump.offset_ = cursor.u32();
+  cursor.take(8); // the machine, padding
+  dump.pid_ = static_cast<int>(cursor.u32());
+  cursor.u64_whole(); // the time when the file was made
+  dump.is_monotonic_ = (cursor.u64_whole() & 1) == 0;
+  if (dump.offset_ < jit_header_bytes)
+    return std::nullopt;
+  return dump;
+}
+
+void JitDump::read(const TakeCode &code, const TakeLines &lines) {
+  struct stat info {};
+  if (ended_ || ::fstat(fd_.get(), &info) != 0)
+    return;
+  const auto end = static_cast<uint64_t>(info.st_size);
+  while (!ended_ && offset_ <= end && end - offset_ >= jit_record_bytes) {
+    const std::string head = at(offset_, jit_load_bytes + 256);
+    ByteCursor cursor(head, big_endian_);
+    const auto type = static_cast<JitRecord>(cursor.u32());
+    const uint32_t size = cursor.u32();
+    const uint64_t time = cursor.u64_whole();
+    if (cursor.failed() || size < jit_record_bytes || size > most_jit_record ||
+        count_ >= most_jit_code) {
+      ended_ = true;
+      break;
+    }
+    if (size > end - offset_)
+      break; // it is being written
+    if (type == JitRecord::load || type == JitRecord::move) {
+      JitCode found;
+      found.time = time;
+      cursor.take(8 + 8); // pid, tid, virtual address
+      found.address = cursor.u64_whole();
+      if (type == JitRecord::load) {
+        found.size = cursor.u64_whole();
+        const uint64_t index = cursor.u64_whole();
+        const std::string rest =
+            at(offset_ + jit_load_bytes,
+               std::min<size_t>(longest_jit_name, size - std::min<size_t>(size, jit_load_bytes)));
+        const size_t name_end = rest.find('\0');
+        found.name = rest.substr(0, name_end);
+        found.file_offset = offset_ + jit_load_bytes + found.name.size() + 1;
+        ended_ = cursor.failed() || name_end == rest.npos || found.size > size ||
+                 found.file_offset - offset_ > size - found.size;
+        if (!ended_)
+          loaded_.insert_or_assign(index, Loaded{found.file_offset, found.size, found.name});
+      } else {
+        found.address = cursor.u64_whole();
+        found.size = cursor.u64_whole();
+        const uint64_t index = cursor.u64_whole();
+        const auto from = loaded_.find(index);
+        if (cursor.failed() || from == loaded_.end()) {
+          offset_ += size;
+          continue;
+        }
+        found.name = from->second.name;
+        found.file_offset = from->second.file_offset;
+        found.size = std::min(found.size, from->second.size);
+      }
+      if (!ended_ && found.size > 0 && found.size <= UINT64_MAX - found.address) {
+        ++count_;
+        code(std::move(found));
+      }
+    } else if (type == JitRecord::debug_info && lines && size <= most_jit_lines) {
+      const std::string body = at(offset_ + jit_record_bytes, size - jit_record_bytes);
+      lines(lines_of(ByteCursor(body, big_endian_)));
+    } else if (type == JitRecord::close) {
+      ended_ = true;
+    }
+    offset_ += size;
+  }
+}
+
+} // namespace tally

@@ -1,0 +1,189 @@
+#include "symbolize/jit_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "model/jit_code.h"
+#include "support/unique_fd.h"
+
+namespace tally::symbolize {
+
+namespace {
+
+constexpr uint64_t most_map_bytes = uint64_t{512} << 20;
+constexpr size_t most_codes = 4 << 20;
+
+// Returns the pid that a process has in its own pid namespace, by which it names its map.
+int inner_pid(int pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  int inner = pid;
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("NSpid:"))
+      if (const size_t last = line.find_last_of(" \t"); last != line.npos)
+        std::from_chars(line.data() + last + 1, line.data() + line.size(), inner);
+  return inner;
+}
+
+// Returns whether a file in /tmp, where everybody may make one, is of this user, of root or of the
+// user of the process.
+bool is_trusted(const struct stat &file, int pid) {
+  struct stat process {};
+  return file.st_uid == ::geteuid() || file.st_uid == 0 ||
+         (pid > 0 && ::stat(fmt::format("/proc/{}", pid).c_str(), &process) == 0 &&
+          process.st_uid == file.st_uid);
+}
+
+bool take_hex(std::string_view &text, uint64_t &value) {
+  if (text.starts_with("0x"))
+    text.remove_prefix(2);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc{} || end == text.data() + text.size() || *end != ' ')
+    return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
+  return true;
+}
+
+} // namespace
+
+std::unique_ptr<JitTable> JitTable::find(const ModuleKey &key, StringPool &pool) {
+  if (is_jit_dump(key.path)) {
+    for (const std::string &path : {fmt::format("/proc/{}/root{}", key.pid, key.path), key.path}) {
+      auto dump = JitDump::open(path);
+      if (!dump || (key.inode != 0 && dump->inode() != key.inode))
+        continue;
+      std::unique_ptr<JitTable> table(new JitTable(pool));
+      table->dump_ = std::move(dump);
+      table->refresh();
+      return table;
+    }
+    return nullptr;
+  }
+  if (is_perf_map(key.path))
+    return open_map(key.path, 0, pool);
+  if (key.pid <= 0 || !is_anonymous_memory(key.path))
+    return nullptr;
+  auto table = open_map(fmt::format("/proc/{}/root/tmp/perf-{}.map", key.pid, inner_pid(key.pid)),
+                        key.pid, pool);
+  return table ? std::move(table)
+               : open_map(fmt::format("/tmp/perf-{}.map", key.pid), key.pid, pool);
+}
+
+std::unique_ptr<JitTable> JitTable::open_map(const std::string &path, int pid, StringPool &pool) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || !is_trusted(info, pid))
+    return nullptr;
+  std::unique_ptr<JitTable> table(new JitTable(pool));
+  table->path_ = path;
+  table->refresh();
+  return table;
+}
+
+void JitTable::refresh() {
+  if (dump_)
+    read_dump();
+  else
+    read_map();
+}
+
+void JitTable::read_map() {
+  const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return; // what was read before stays
+  const uint64_t end = std::min(static_cast<uint64_t>(info.st_size), most_map_bytes);
+  if (info.st_ino != inode_ || end < read_) { // another file, or written anew
+    inode_ = info.st_ino;
+    read_ = 0;
+    codes_.clear();
+    ranges_.clear();
+  }
+  constexpr size_t piece = 1 << 20;
+  std::string text;
+  for (uint64_t at = read_; at < end;) {
+    const size_t before = text.size();
+    text.resize(before + std::min<uint64_t>(piece, end - at));
+    const ssize_t got =
+        ::pread(fd.get(), text.data() + before, text.size() - before, static_cast<off_t>(at));
+    text.resize(before + (got > 0 ? static_cast<size_t>(got) : 0));
+    if (got <= 0)
+      break;
+    at += static_cast<uint64_t>(got);
+    // The program may be writing the last line.
+    const size_t whole = text.rfind('\n') + 1; // 0 if there is none
+    add_map_lines(std::string_view(text).substr(0, whole));
+    read_ += whole;
+    text.erase(0, whole);
+  }
+}
+
+void JitTable::add_map_lines(std::string_view text) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    uint64_t start = 0, size = 0;
+    if (!take_hex(line, start) || !take_hex(line, size) || line.empty() || size == 0 ||
+        size > UINT64_MAX - start || codes_.size() >= most_codes)
+      continue;
+    codes_.push_back({start, start + size, pool_.intern(line), 0, 0});
+    ranges_.clear();
+  }
+}
+
+void JitTable::read_dump() {
+  std::vector<JitLine> lines;
+  dump_->read(
+      [&](const JitCode &code) {
+        if (!codes_.empty() && code.file_offset <= codes_.back().low)
+          return; // it was moved
+        const auto first = static_cast<uint32_t>(lines_.size());
+        for (const JitLine &line : lines)
+          if (line.address >= code.address && line.address - code.address < code.size)
+            lines_.push_back({code.file_offset + (line.address - code.address),
+                              pool_.intern(line.file), line.line});
+        lines.clear();
+        std::stable_sort(lines_.begin() + first, lines_.end(),
+                         [](const Line &a, const Line &b) { return a.address < b.address; });
+        codes_.push_back({code.file_offset, code.file_offset + code.size, pool_.intern(code.name),
+                          first, static_cast<uint32_t>(lines_.size())});
+        ranges_.clear();
+      },
+      [&](std::vector<JitLine> found) { lines = std::move(found); });
+}
+
+void JitTable::frames(uint64_t address, std::vector<SourceFrame> &out) {
+  if (ranges_.empty() && !codes_.empty()) {
+    // Code that was made later replaces what was there.
+    std::vector<ScanRange> all;
+    for (size_t i = 0; i < codes_.size(); ++i)
+      all.push_back({codes_[i].low, codes_[i].high, i});
+    ranges_ = flatten(std::move(all));
+  }
+  const auto after = std::ranges::upper_bound(ranges_, address, {}, &ScanRange::low);
+  if (after == ranges_.begin() || address >= std::prev(after)->high)
+    return;
+  const Code &code = codes_[std::prev(after)->priority];
+  SourceFrame frame;
+  frame.system_name = pool_[code.name];
+  frame.function = pool_[pool_.intern(demangle(frame.system_name))];
+  const auto lines = std::span(lines_).subspan(code.first_line, code.last_line - code.first_line);
+  const auto next = std::ranges::upper_bound(lines, address, {}, &Line::address);
+  if (!lines.empty()) {
+    frame.function_file = pool_[lines.front().file];
+    frame.function_line = lines.front().line;
+  }
+  if (next != lines.begin()) {
+    frame.file = pool_[std::prev(next)->file];
+    frame.line = std::prev(next)->line;
+  }
+  out.push_back(frame);
+}
+
+} // namespace tally::symbolize
