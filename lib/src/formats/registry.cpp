@@ -55,6 +55,8 @@ std::span<const Format> formats() {
        .summary = "coverage as XML, for GitLab, Jenkins, Azure and others",
        .file_names = {},
        .default_name = "*.cobertura.xml",
+       .probe = cobertura::probe,
+       .read_coverage = cobertura::read,
        .write_coverage = cobertura::write},
 #endif
       {.name = "cpuprofile",

@@ -4,6 +4,8 @@
 
 namespace tally::cobertura {
 
+bool probe(std::string_view head);
+Result<Coverage> read(ByteSource &source, Diagnostics &diagnostics);
 Result<Written> write(const Coverage &coverage, const WriteOptions &options);
 
 } // namespace tally::cobertura

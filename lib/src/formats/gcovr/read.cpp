@@ -7,7 +7,7 @@
 
 #include "formats/gcovr/fields.h"
 #include "formats/gcovr/gcovr.h"
-#include "formats/gcovr/rows.h"
+#include "formats/file_rows.h"
 #include "model/coverage_findings.h"
 #include "support/json_progress.h"
 #include "support/json_text.h"

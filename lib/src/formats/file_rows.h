@@ -8,7 +8,7 @@
 #include <tally/coverage.h>
 #include <tally/result.h>
 
-namespace tally::gcovr {
+namespace tally {
 
 class FileRows {
 public:
@@ -39,4 +39,4 @@ private:
   std::vector<FunctionCoverage> functions_;
 };
 
-} // namespace tally::gcovr
+} // namespace tally

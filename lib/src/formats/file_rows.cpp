@@ -1,11 +1,11 @@
-#include "formats/gcovr/rows.h"
+#include "formats/file_rows.h"
 
 #include <algorithm>
 
 #include "transform/coverage_functions.h"
 #include "transform/coverage_sum.h"
 
-namespace tally::gcovr {
+namespace tally {
 
 void FileRows::end_line(uint32_t line, int64_t count) {
   lines_.push_back({line, count, lines_.empty() ? 0 : lines_.back().last_branch,
@@ -72,4 +72,4 @@ Result<FileCoverage> FileRows::take(std::string path) {
   return file;
 }
 
-} // namespace tally::gcovr
+} // namespace tally

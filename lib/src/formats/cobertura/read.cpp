@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <pugixml.hpp>
+
+#include "formats/cobertura/cobertura.h"
+#include "formats/file_rows.h"
+#include "model/coverage_findings.h"
+#include "transform/coverage_sum.h"
+
+namespace tally::cobertura {
+
+namespace {
+
+template <class Number> std::optional<Number> number_in(std::string_view text) {
+  Number value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return fault == std::errc() && end == text.data() + text.size() ? std::optional(value)
+                                                                  : std::nullopt;
+}
+
+class Reader {
+public:
+  Reader(std::string_view text, const std::string &source, Diagnostics &diagnostics)
+      : text_(text), source_(source), diagnostics_(diagnostics) {}
+
+  Result<Coverage> run() {
+    // pugixml expands no entities of the file. A file that declares some would be misread.
+    if (const size_t at = text_.find("<!ENTITY"); at != text_.npos)
+      return wrong("declares an entity, which is not supported", at, ErrorCode::unsupported);
+    const pugi::xml_parse_result parsed = document_.load_buffer(text_.data(), text_.size());
+    if (!parsed)
+      return wrong(fmt::format("is not XML: {}", parsed.description()),
+                   static_cast<size_t>(parsed.offset));
+    const pugi::xml_node root = document_.document_element();
+    if (std::string_view(root.name()) != "coverage" || !root.child("packages"))
+      return wrong("is not Cobertura's XML: the element coverage with packages is missing",
+                   offset_of(root));
+    find_folder(root.child("sources"));
+    for (const pugi::xml_node package : root.child("packages").children("package"))
+      for (const pugi::xml_node node : package.child("classes").children("class"))
+        TALLY_CHECK(read_class(node));
+    std::vector<const FileCoverage *> files;
+    for (const FileCoverage &file : files_)
+      files.push_back(&file);
+    Coverage all;
+    TALLY_TRY(sums, sums_by_path(std::move(files), diagnostics_));
+    all.files = std::move(sums);
+    return all;
+  }
+
+private:
+  tl::unexpected<Error> wrong(std::string message, size_t offset,
+                              ErrorCode code = ErrorCode::invalid_input) const {
+    return fail(code, std::move(message), source_,
+                Position::at_offset(std::min(offset, text_.size())));
+  }
+  static size_t offset_of(const pugi::xml_node &node) {
+    const ptrdiff_t offset = node.offset_debug();
+    return offset < 0 ? 0 : static_cast<size_t>(offset);
+  }
+  tl::unexpected<Error> wrong(std::string message, const pugi::xml_node &node) const {
+    return wrong(std::move(message), offset_of(node));
+  }
+  void find(const CoverageFinding &finding, const pugi::xml_node &node) {
+    diagnostics_.add(Severity::warning, finding.text, source_,
+                     Position::at_offset(offset_of(node)), finding.key);
+  }
+
+  // Names of files are relative to a directory. If there are several, the file does not tell which.
+  void find_folder(const pugi::xml_node &sources) {
+    const pugi::xml_node first = sources.child("source");
+    if (first.next_sibling("source"))
+      diagnostics_.add(Severity::note,
+                       "has several sources; the names of files are read as they are", source_,
+                       Position::at_offset(offset_of(sources)));
+    else
+      folder_ = first.text().get();
+    if (folder_ == ".")
+      folder_.clear();
+    if (!folder_.empty() && !folder_.ends_with('/'))
+      folder_ += '/';
+  }
+
+  Result<void> read_class(const pugi::xml_node &node) {
+    const std::string_view name = node.attribute("filename").value();
+    if (name.empty())
+      return wrong("a class without a filename", node);
+    const pugi::xml_node lines = node.child("lines"), methods = node.child("methods");
+    for (const pugi::xml_node line : lines.children("line"))
+      TALLY_CHECK(read_line(line));
+    for (const pugi::xml_node method : methods.children("method")) {
+      TALLY_CHECK(read_method(method));
+      if (!lines)
+        for (const pugi::xml_node line : method.child("lines").children("line"))
+          TALLY_CHECK(read_line(line));
+    }
+    TALLY_TRY(file, rows_.take(name.starts_with('/') ? std::string(name)
+                                                     : fmt::format("{}{}", folder_, name)));
+    files_.push_back(std::move(file));
+    return {};
+  }
+
+  struct LineStart {
+    uint32_t line = 0;
+    int64_t hits = 0;
+  };
+  Result<LineStart> start_of(const pugi::xml_node &node) {
+    const auto line = number_in<uint32_t>(node.attribute("number").value());
+    const auto hits = number_in<int64_t>(node.attribute("hits").value());
+    if (!line)
+      return wrong(fmt::format("expected the number of a line, found '{:.40}'",
+                               node.attribute("number").value()),
+                   node);
+    if (!hits)
+      return wrong(
+          fmt::format("expected hits of 63 bits, found '{:.40}'", node.attribute("hits").value()),
+          node);
+    if (*hits < 0)
+      find(negative_count(), node);
+    return LineStart{*line, times_run(*hits)};
+  }
+
+  Result<void> read_method(const pugi::xml_node &node) {
+    FunctionCoverage function;
+    function.name =
+        fmt::format("{}{}", node.attribute("name").value(), node.attribute("signature").value());
+    const pugi::xml_node first = node.child("lines").child("line");
+    if (function.name.empty() || !first)
+      return {}; // nothing is known about it
+    TALLY_TRY(start, start_of(first));
+    function.start_line = start.line;
+    function.count = start.hits;
+    rows_.add_function(std::move(function));
+    return {};
+  }
+
+  Result<void> read_line(const pugi::xml_node &node) {
+    TALLY_TRY(start, start_of(node));
+    const std::string_view share = node.attribute("condition-coverage").value();
+    if (!share.empty())
+      TALLY_CHECK(read_branches(share, node));
+    if (start.line == 0) {
+      find(no_line_0(), node);
+      rows_.drop_line();
+    } else {
+      rows_.end_line(start.line, start.hits);
+    }
+    return {};
+  }
+
+  // Reads "50% (1/2)". How often a branch was taken is unknown, so that 1 stands for any number.
+  Result<void> read_branches(std::string_view share, const pugi::xml_node &node) {
+    const size_t open = share.find('('), slash = share.find('/'), close = share.rfind(')');
+    std::optional<uint32_t> part, whole;
+    if (open < slash && slash < close && close != share.npos) {
+      part = number_in<uint32_t>(share.substr(open + 1, slash - open - 1));
+      whole = number_in<uint32_t>(share.substr(slash + 1, close - slash - 1));
+    }
+    if (!part || !whole || *part > *whole)
+      return wrong(fmt::format("expected a share such as '50% (1/2)' as condition-coverage, found "
+                               "'{:.40}'",
+                               share),
+                   node);
+    // The numbers are small, but the memory would follow them.
+    if (*whole > text_.size() - std::min<size_t>(branches_, text_.size()))
+      return fail(ErrorCode::limit, fmt::format("has more branches than bytes: {}", share), source_,
+                  Position::at_offset(offset_of(node)));
+    branches_ += *whole;
+    for (uint32_t i = 0; i < *whole; ++i)
+      rows_.add_branch({i < *part ? 1 : 0, false, false});
+    return {};
+  }
+
+  std::string_view text_;
+  const std::string &source_;
+  Diagnostics &diagnostics_;
+  pugi::xml_document document_;
+  std::string folder_; // with a slash at its end; empty if names are read as they are
+  FileRows rows_;
+  size_t branches_ = 0; // of all lines
+  std::vector<FileCoverage> files_;
+};
+
+} // namespace
+
+bool probe(std::string_view head) {
+  head.remove_prefix(std::min(head.find_first_not_of("\xEF\xBB\xBF \t\r\n"), head.size()));
+  if (!head.starts_with('<'))
+    return false;
+  // The element of Clover and SonarQube has the same name, but no rates.
+  const size_t root = head.find("<coverage");
+  return root != head.npos &&
+         (head.find("line-rate=", root) != head.npos || head.find("coverage-04.dtd") != head.npos);
+}
+
+Result<Coverage> read(ByteSource &source, Diagnostics &diagnostics) {
+  TALLY_TRY(text, source.rest());
+  return Reader(text, source.name(), diagnostics).run();
+}
+
+} // namespace tally::cobertura

@@ -1,0 +1,147 @@
+// Reading Cobertura's XML; formats_xml_test.cpp is about writing it.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tally/formats.h>
+
+#include "formats/cobertura/cobertura.h"
+#include "random_coverage.h"
+#include "support/demangle.h"
+
+namespace tally::formats_cobertura_test {
+namespace {
+
+Result<Coverage> parsed(std::string_view text, Diagnostics *found = nullptr) {
+  Diagnostics diagnostics;
+  return cobertura::read(*ByteSource::of(text, "x"), found ? *found : diagnostics);
+}
+
+using Line = std::tuple<uint32_t, int64_t, int64_t, size_t>; // number, count, branches: taken, all
+using Function = std::tuple<uint32_t, std::string, int64_t>;
+
+std::vector<Line> lines_of(const FileCoverage &file) {
+  std::vector<Line> out;
+  for (const LineCoverage &line : file.lines) {
+    const auto branches = file.branches_of(line);
+    out.emplace_back(line.line, times_run(line.count),
+                     std::ranges::count_if(branches, [](auto &b) { return b.count != 0; }),
+                     branches.size());
+  }
+  return out;
+}
+std::vector<Function> functions_of(const FileCoverage &file) {
+  std::vector<Function> out;
+  for (const FunctionCoverage &each : file.functions)
+    out.emplace_back(each.start_line, demangled(each.name), times_run(each.count));
+  std::ranges::sort(out);
+  return out;
+}
+
+TEST(CoberturaRead, ReadsWhatIsWritten) {
+  Random random(771);
+  for (int round = 0; round < rounds(300); ++round) {
+    const Coverage coverage = random_coverage(random, {.negative = round % 2 == 0});
+    WriteOptions options;
+    options.root = round % 3 == 0 ? "" : "/r";
+    const auto out = cobertura::write(coverage, options);
+    ASSERT_TRUE(out);
+    EXPECT_TRUE(cobertura::probe(std::string_view(out->bytes).substr(0, 4096)));
+    const auto again = parsed(out->bytes);
+    ASSERT_TRUE(again) << again.error().text();
+    ASSERT_EQ(again->files.size(), coverage.files.size());
+    for (size_t i = 0; i < coverage.files.size(); ++i) {
+      ASSERT_EQ(again->files[i].path, coverage.files[i].path);
+      ASSERT_EQ(lines_of(again->files[i]), lines_of(coverage.files[i]));
+      ASSERT_EQ(functions_of(again->files[i]), functions_of(coverage.files[i]));
+    }
+  }
+}
+
+std::string file_of(const std::string &classes, const std::string &sources = "/s") {
+  return "<?xml version=\"1.0\" ?>\n<!-- generated --><coverage version=\"7\" line-rate=\"1\">"
+         "<sources><source>" +
+         sources + "</source></sources><packages><package name=\"\"><classes>" + classes +
+         "</classes></package></packages></coverage>";
+}
+
+TEST(CoberturaRead, ReadsFilesOfOthers) {
+  // Of coverage.py, whose methods are empty.
+  const auto python = parsed(file_of(R"xml(<class name="a.py" filename="p/a.py"><methods/><lines>
+    <line number="2" hits="1"/>
+    <line number="1" hits="0" branch="true" condition-coverage="50% (1/2)" missing-branches="4"/>
+    </lines></class>)xml"));
+  ASSERT_TRUE(python) << python.error().text();
+  ASSERT_EQ(python->files.size(), 1u);
+  EXPECT_EQ(python->files[0].path, "/s/p/a.py");
+  EXPECT_EQ(lines_of(python->files[0]), (std::vector<Line>{{1, 0, 1, 2}, {2, 1, 0, 0}}));
+  // Of Java: two classes of one file, one of which has lines only in its methods.
+  const auto java = parsed(file_of(
+      R"xml(<class name="A" filename="A.java"><methods><method name="f" signature="(I)V"><lines>
+         <line number="3" hits="7"/></lines></method></methods></class>
+         <class name="A$B" filename="A.java"><lines><line number="9" hits="2"/></lines></class>)xml",
+      "."));
+  ASSERT_TRUE(java) << java.error().text();
+  ASSERT_EQ(java->files.size(), 1u);
+  EXPECT_EQ(java->files[0].path, "A.java");
+  EXPECT_EQ(lines_of(java->files[0]), (std::vector<Line>{{3, 7, 0, 0}, {9, 2, 0, 0}}));
+  EXPECT_EQ(functions_of(java->files[0]), (std::vector<Function>{{3, "f(I)V", 7}}));
+  // It is unknown which of several sources a file is in.
+  Diagnostics diagnostics;
+  const auto several =
+      parsed(file_of(R"(<class filename="a"/><class filename="/b"/>)", "/s</source><source>/t"),
+             &diagnostics);
+  ASSERT_TRUE(several);
+  EXPECT_EQ(several->files[0].path, "/b");
+  EXPECT_EQ(several->files[1].path, "a");
+  EXPECT_EQ(diagnostics.findings().size(), 1u);
+}
+
+TEST(CoberturaRead, RefusesWhatMakesNoSense) {
+  const auto line = [](const std::string &attributes) {
+    return file_of("<class filename=\"a\"><lines><line " + attributes + "/></lines></class>");
+  };
+  for (const auto &[text, message] : std::vector<std::pair<std::string, std::string>>{
+           {"", "is not XML"},
+           {"<coverage", "is not XML"},
+           {"<coverage/>", "with packages is missing"},
+           {"<!DOCTYPE a [<!ENTITY b \"cc\">]><coverage/>", "declares an entity"},
+           {file_of("<class/>"), "without a filename"},
+           {line("hits=\"1\""), "number of a line"},
+           {line("number=\"-1\" hits=\"1\""), "number of a line, found '-1'"},
+           {line("number=\"1\""), "expected hits"},
+           {line("number=\"1\" hits=\"9223372036854775808\""), "expected hits"},
+           {line("number=\"1\" hits=\"1\" condition-coverage=\"50%\""), "share such as"},
+           {line("number=\"1\" hits=\"1\" condition-coverage=\"50% (3/2)\""), "share such as"},
+           {line("number=\"1\" hits=\"1\" condition-coverage=\"0% (0/4000000000)\""),
+            "more branches than bytes"},
+           {file_of("<class filename=\"a\"><lines><line number=\"1\" hits=\"9223372036854775807\"/>"
+                    "<line number=\"1\" hits=\"1\"/></lines></class>"),
+            "63 bits"},
+       }) {
+    const auto read = parsed(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_NE(read.error().text().find(message), std::string::npos) << read.error().text();
+  }
+  Diagnostics diagnostics;
+  const auto odd = parsed(line("number=\"0\" hits=\"-4\""), &diagnostics);
+  ASSERT_TRUE(odd);
+  EXPECT_TRUE(odd->files[0].lines.empty());
+  EXPECT_EQ(diagnostics.findings().size(), 2u);
+}
+
+TEST(CoberturaRead, IsRecognized) {
+  EXPECT_TRUE(cobertura::probe(file_of("")));
+  EXPECT_FALSE(
+      cobertura::probe("<coverage version=\"1\"><file path=\"a\"/></coverage>")); // SonarQube
+  EXPECT_FALSE(cobertura::probe("<coverage generated=\"1\" clover=\"3\">"));
+  EXPECT_FALSE(cobertura::probe("a <coverage line-rate=\"1\">"));
+}
+
+} // namespace
+} // namespace tally::formats_cobertura_test
