@@ -109,6 +109,9 @@ TEST(Trace, ReadsListsWithoutAnEnd) {
   for (const std::string_view end : {"", ",", "\n", ",\n "})
     EXPECT_EQ(rows_of(whole.substr(0, whole.size() - 1) + std::string(end)), expected);
   EXPECT_FALSE(parsed(whole.substr(0, whole.size() - 2)));
+  const auto wrong = parsed("[[{}");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().where, Position::at_offset(4));
 }
 
 // Chrome writes a profile of V8 in chunks, here with a node that is missing.

@@ -89,7 +89,7 @@ AddressSpace *StackCollector::begin_process(pid_t pid, pid_t parent) {
     return nullptr;
   ++processes_begun_;
   if (children_.contains(pid))
-    std::erase_if(threads_, [pid](const auto &each) { return each.second.pid == pid; });
+    std::erase_if(threads_, [pid](const auto &thread) { return thread.second.pid == pid; });
   const Process *const from = process(parent);
   auto fresh = from ? std::make_unique<Process>(*from) : std::make_unique<Process>();
   last_ = {};

@@ -32,7 +32,7 @@ std::optional<size_t> legacy_end(std::string_view name) {
     return std::nullopt;
   std::string digits(last.substr(1));
   std::ranges::sort(digits);
-  if (std::ranges::unique(digits).begin() - digits.begin() < 5)
+  if (std::unique(digits.begin(), digits.end()) - digits.begin() < 5)
     return std::nullopt;
   return at + 1;
 }

@@ -70,8 +70,8 @@ private:
     return wrong(std::move(message), offset_of(node));
   }
   void find(const CoverageFinding &finding, const pugi::xml_node &node) {
-    diagnostics_.add(Severity::warning, finding.text, source_,
-                     Position::at_offset(offset_of(node)), finding.key);
+    diagnostics_.add(Severity::warning, finding.text, source_, Position::at_offset(offset_of(node)),
+                     finding.key);
   }
 
   // Names of files are relative to a directory. If there are several, the file does not tell which.

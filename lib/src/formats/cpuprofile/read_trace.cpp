@@ -302,9 +302,15 @@ Result<Profile> read_trace(ByteSource &source, Diagnostics &diagnostics) {
     completed.assign(text.substr(0, text[last] == ',' ? last : last + 1));
     completed += ']';
   }
-  TALLY_TRY(tree,
-            JsonTree::parse(completed.empty() ? std::string_view(text) : completed, source.name()));
-  return TraceReader(tree, source.name(), diagnostics).run();
+  auto tree =
+      JsonTree::parse(completed.empty() ? std::string_view(text) : completed, source.name());
+  if (!tree) {
+    // The added bracket is not in the file.
+    uint64_t &offset = tree.error().where.offset;
+    offset = std::min<uint64_t>(offset, text.size());
+    return fail(std::move(tree.error()));
+  }
+  return TraceReader(*tree, source.name(), diagnostics).run();
 }
 
 } // namespace tally::cpuprofile

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/file_rows.h"
 #include "formats/gcovr/fields.h"
 #include "formats/gcovr/gcovr.h"
-#include "formats/file_rows.h"
 #include "model/coverage_findings.h"
 #include "support/json_progress.h"
 #include "support/json_text.h"
