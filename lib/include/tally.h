@@ -137,8 +137,8 @@ enum tally_report_flag {
 typedef struct tally_report_options {
   uint32_t size;
   uint32_t flags;     /* tally_report_flag */
-  const char *by;     /* function (the default), line, object or module, namespace, directory, thread
-                         or part: what makes a row */
+  const char *by;     /* what makes a row: function (the default), line, object (or module),
+                         namespace, directory, thread or part */
   const char *sort;   /* self (the default) or inclusive: the cost to sort by, highest first */
   const char *event;  /* the event, which may be a derived one; by default the first */
   const char *thread; /* only the samples of this thread: its name or its thread ID */
@@ -185,10 +185,10 @@ TALLY_API tally_error *tally_profile_diagnostics(const tally_profile *profile, t
  * TALLY_ERROR_UNSUPPORTED if a total is negative, as it may be in a difference of profiles, because
  * a column of counts cannot hold it. Individual samples may have negative values. */
 TALLY_API tally_error *tally_profile_events(const tally_profile *profile, tally_table **table);
-/* Returns the rows of the flat table. Columns: name (also of a namespace or directory), file, object
- * (texts; "" if unknown, and for functions outside of any namespace), line (0
- * if unknown), id (a thread ID, or the number of a part), self, inclusive. Fails with
- * TALLY_ERROR_INVALID_INPUT if a value of a selected sample is negative. */
+/* Returns the rows of the flat table. Columns: name (also of a namespace or directory; "" for
+ * functions outside of any namespace), file, object (texts; "" if unknown), line (0 if unknown), id
+ * (a thread ID, or the number of a part), self, inclusive. Fails with TALLY_ERROR_INVALID_INPUT if
+ * a value of a selected sample is negative. */
 TALLY_API tally_error *tally_profile_report(const tally_profile *profile,
                                             const tally_report_options *options,
                                             tally_table **table);

@@ -363,7 +363,7 @@ class Differences(StacksCase):
             )
 
         changes = {p: b / totals[1] - a / totals[0] for p, (a, b) in sums.items() if p in paths}
-        largest = max(map(abs, changes.values()))
+        largest = max(abs(change) for change in changes.values())
         for path, (colour, lines) in frames.items():
             below = [
                 each

@@ -149,7 +149,7 @@ double Picture::share_change(int64_t after, int64_t before) const {
   const auto share = [](int64_t part, int64_t whole) {
     return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
   };
-  const auto cross = [](int64_t a, int64_t b) { return static_cast<unsigned __int128>(a) * b; };
+  const auto cross = [](int64_t a, int64_t b) { return static_cast<__int128>(a) * b; };
   if (layout_.total_before != 0 &&
       cross(after, layout_.total_before) == cross(before, layout_.total))
     return 0;
