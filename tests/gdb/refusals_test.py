@@ -103,7 +103,7 @@ class WordsTest(GdbCase):
             "^profile start: unexpected 'now'",
             "^--stacks: expected one of none, fp, dwarf, found 'deep'",
             "^--all: unknown option",
-            "^--by: expected one of function, line, module, object, namespace, directory, thread, part, found 'colour'",
+            "^--by: expected one of function, line, module, object, namespace, directory, thread, part, process, found 'colour'",
             "^--limit: expected a whole number .*'-3'",
             "^--sort: expected a value",
             "^--json: takes no value",

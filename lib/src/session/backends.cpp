@@ -122,9 +122,7 @@ Result<Reply> Backends::begin(const StartOptions &wanted) {
   options_ = wanted;
   passed_over_.clear();
   to_try_ = {wanted.backend};
-  if (!wanted.chosen && !wanted.events.empty())
-    to_try_ = {Backend::perf};
-  else if (!wanted.chosen && wanted.children)
+  if (!wanted.chosen && (!wanted.events.empty() || wanted.children))
     to_try_ = {Backend::perf};
   else if (!wanted.chosen)
     to_try_ = {Backend::perf, Backend::agent, Backend::interrupt};

@@ -1,5 +1,10 @@
 #include "support/demangle.h"
 
+#include <cstdlib>
+#include <memory>
+
+#include <cxxabi.h>
+
 #include "support/itanium_tree.h"
 #include "support/rust_names.h"
 
@@ -10,10 +15,17 @@ std::string demangle(std::string_view name) {
   if (demangle_rust(name, out))
     return out;
   out.clear();
+  // The C++ library's own demangler has no limit: a name of 250 bytes may take minutes and
+  // gigabytes. A bounded one shows first that the text is short. In some names of nested lambdas,
+  // GCC's demangler resolves template parameters in another scope. The text is that of the library,
+  // so that it equals the text of other tools.
   itanium::Tree tree;
-  if (itanium::print(tree, itanium::parse(name, tree), out))
-    return out;
-  return std::string(name);
+  if (!itanium::print(tree, itanium::parse(name, tree), out))
+    return std::string(name);
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? text.get() : out;
 }
 
 std::string demangled(std::string_view name) {

@@ -7,8 +7,8 @@
 
 namespace tally::demangling {
 
-inline constexpr size_t longest_input = 128 * 1024;
-inline constexpr size_t longest_output = 128 * 1024;
+inline constexpr size_t longest_input = size_t{128} * 1024;
+inline constexpr size_t longest_output = size_t{128} * 1024;
 inline constexpr size_t most_steps = 200'000; // nodes that are visited
 inline constexpr int deepest = 1000;          // of recursion; about 300 KiB of stack
 

@@ -138,9 +138,6 @@ NodeId Parser::expression() {
     }
     break;
   case 'o':
-    if (peek(1) == 'n')
-      return unresolved_name(global);
-    break;
   case 'd':
     if (peek(1) == 'n')
       return unresolved_name(global);

@@ -16,12 +16,11 @@ bool is_name(char c) { return is_digit(c) || is_lower(c) || (c >= 'A' && c <= 'Z
 NodeId class_of(const Tree &tree, NodeId id) {
   for (;;) {
     const Node &node = tree.nodes[id];
-    if (node.kind == Kind::nested && tree.nodes[node.b].kind == Kind::number)
+    const bool is_unnamed = node.kind == Kind::nested && tree.nodes[node.b].kind == Kind::number;
+    if (is_unnamed || node.kind == Kind::template_id || node.kind == Kind::tagged)
       id = node.a;
     else if (node.kind == Kind::nested || node.kind == Kind::local)
       id = node.b;
-    else if (node.kind == Kind::template_id || node.kind == Kind::tagged)
-      id = node.a;
     else
       return id;
   }

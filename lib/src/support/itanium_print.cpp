@@ -14,12 +14,10 @@ NodeId arguments_of(const Tree &tree, NodeId name) {
     const Node &node = tree.nodes[name];
     if (node.kind == Kind::template_id)
       return name;
-    if (node.kind == Kind::nested && arguments_of(tree, node.b))
+    if (node.kind == Kind::local || (node.kind == Kind::nested && arguments_of(tree, node.b)))
       name = node.b;
     else if (node.kind == Kind::nested || node.kind == Kind::tagged)
       name = node.a;
-    else if (node.kind == Kind::local)
-      name = node.b;
     else
       return 0;
   }

@@ -82,7 +82,7 @@ private:
       const auto object = frame["object"].text();
       const StringId file = builder_.intern(frame["file"].text().value_or(""));
       (object == "" ? function.object : function.file) = file;
-      if (object && *object != "")
+      if (object && !object->empty())
         function.object = builder_.intern(*object);
       function.line = declares ? line : 0;
       const SourceLine at{builder_.add_function(function), function.file, declares ? 0 : line};
@@ -157,6 +157,7 @@ private:
         std::ranges::find(weight_units, unit.text().value_or(""), &WeightUnit::name);
     if (known == weight_units.end()) {
       std::vector<std::string_view> names;
+      names.reserve(std::size(weight_units));
       for (const WeightUnit &each : weight_units)
         names.push_back(each.name);
       return (unit.is_absent() ? track.json : unit)
