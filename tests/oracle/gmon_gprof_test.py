@@ -114,7 +114,12 @@ class GprofCase(unittest.TestCase):
 
     def assert_same_flat(self, path: str, file: str, rate: float) -> None:
         theirs, ours = self.gprof_flat(path, file), self.tally_flat(path, file)
-        self.assertEqual(set(theirs), set(ours))
+        # A share of less than half a tick may be rounded to 0 by one of them.
+        for name in set(theirs) ^ set(ours):
+            if name in ours:
+                self.assertEqual(ours.pop(name)[1], 0, name)
+            else:
+                self.assertLess(theirs.pop(name)[1], 1 / rate, name)
         # gprof sums seconds in floating point. If there are few ticks, all its percentages are too
         # great by the same factor, and add up to 100.16 %.
         total = sum(percent for percent, _ in theirs.values())

@@ -5,14 +5,16 @@ several sources as one, do not show that a source lacks an #include.
     alone.py [--build DIRECTORY] [--since REVISION] [--jobs N] [FILE]...
 
 Checks the given files and, with --since, the sources and headers that differ from a revision in
-Git, and all that include a header which has lost an #include; without either, all sources. It takes each file's flags
-from DIRECTORY, a build directory of Meson (default: build), and generates no code. Prints the compiler's errors. The exit status is 1 if a file does not compile, and 2 if the
-check cannot run.
+Git, and all that include a header which has lost an #include; without either, all sources. A header
+that a source of its name includes first is checked by this source. Each file's flags come from
+DIRECTORY, a build directory of Meson (default: build); no code is generated. Prints the compiler's
+errors. The exit status is 1 if a file does not compile, and 2 if the check cannot run.
 """
 from __future__ import annotations
 
 import concurrent.futures
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,11 +37,23 @@ def compile_alone(target: Target, file: Path) -> str:
     return "" if done.returncode == 0 else errors or f"{file}: {tool}: status {done.returncode}\n"
 
 
+def source_of(file: Path) -> Path:
+    """Returns the source that shows that a header compiles alone, because it includes the header
+    first; the file itself if there is none."""
+    source = file.with_suffix(".cpp")
+    if file.suffix != ".h" or not source.is_file():
+        return file
+    first = re.search(r'^#include ["<](.*)[">]', source.read_text(errors="replace"), re.MULTILINE)
+    return source if first and file.as_posix().endswith("/" + first[1]) else file
+
+
 def main() -> int:
     options = parse_arguments(__doc__ or "")
     try:
         units = chosen_units(options, includers=True)
-        work = [(unit.target, file) for unit in units for file in unit.files]
+        work = []
+        for unit in units:
+            work += [(unit.target, file) for file in dict.fromkeys(map(source_of, unit.files))]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             errors = [text for text in pool.map(lambda each: compile_alone(*each), work) if text]
     except Refusal as refusal:
