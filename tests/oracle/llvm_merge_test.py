@@ -154,7 +154,7 @@ class LlvmMergeTest(unittest.TestCase):
         self.assertEqual(self.coverage(case, merged), raw)
 
     def tools_agree(self, case: Path) -> None:
-        """The tools of the compiler's version, and newer ones, show the same for both profiles."""
+        """The tools of the compiler's version, and the newest, show the same for both profiles."""
         own = int(case.parent.name[len("clang") :])
         readers = [each for each in VERSIONS if each >= own]
         if not readers:
@@ -165,7 +165,7 @@ class LlvmMergeTest(unittest.TestCase):
         if writer and case.name != "corr":
             theirs = self.folder / "theirs.profdata"
             output(writer, "merge", *sorted(case.glob("*.profraw")), "-o", theirs)
-        for version in readers:
+        for version in sorted({readers[0], readers[-1]}):
             with self.subTest(version):
                 self.reader_agrees(version, case, mine, theirs)
 
