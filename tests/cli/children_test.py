@@ -85,9 +85,12 @@ class ChildrenTest(ProfileCase):
         self.assertIn("--parts: the format flamegraph does not support", refused.stderr)
 
     def test_only_the_program_itself(self) -> None:
-        words = ["record", "-o", self.path("none.pb.gz"), "--no-children", "--"]
-        done = self.tally(*words, "sh", "-c", f"{program('spin7030')} 0.2; true", status=4)
-        self.assertIn("(processes that it forks are not sampled)", done.stderr)
+        path = self.path("one.pb.gz")
+        done = self.tally("record", "-o", path, "--no-children", "--", program("forker"), "0.2")
+        self.assertNotIn("processes", done.stderr)
+        names = {row["name"] for row in self.report(path)["functions"]}
+        self.assertIn("parent_spin", names)
+        self.assertNotIn("child_spin", names)
         both = self.tally("record", "--children", "--no-children", "--", "true", status=2)
         self.assertIn("--no-children: excludes --children", both.stderr)
 
