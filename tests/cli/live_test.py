@@ -55,7 +55,8 @@ class LiveTest(ProfileCase):
         for table in tables:
             self.assertTrue(table.startswith(f"process {spinning.pid}: "), table)
         self.assertRegex(tables[-1], r"tally: SIGINT; \d+ samples")
-        self.assertGreater(self.report(path)["totals"][0], 1000)
+        # On a busy machine, the program gets a part of the 2.5 s.
+        self.assertGreater(self.report(path)["totals"][0], 200)
 
     def test_nobody_reads(self) -> None:
         """The recording goes on, and is written."""
