@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -151,12 +150,6 @@ struct SymbolizerOptions {
   // Whether to use the cache in $TALLY_CACHE_DIR, otherwise $XDG_CACHE_HOME/tally, otherwise
   // ~/.cache/tally. An empty TALLY_CACHE_DIR also turns the cache off.
   bool use_cache = true;
-  // Whether debug information that is not on this machine is fetched from the servers that
-  // DEBUGINFOD_URLS names.
-  bool use_debuginfod = false;
-  // Called several times a second while debug information is fetched, with the path of the module,
-  // the bytes so far, and all bytes or 0. If it returns false, nothing more is fetched.
-  std::function<bool(std::string_view module, uint64_t done, uint64_t all)> fetching = {};
 };
 
 // Returns a symbolizer that uses elfutils. It reads a file on first use, one compilation unit at a
