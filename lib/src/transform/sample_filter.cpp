@@ -183,7 +183,6 @@ Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &
                                     : std::span(slice.values).subspan(row * width, width);
   };
   std::vector<size_t> rows;
-  std::vector<bool> used(profile.parts().size());
   for (size_t row = 0; row < profile.sample_count(); ++row) {
     const Sample sample = profile.sample(row);
     if (!wanted.takes_all_times() &&
@@ -195,36 +194,15 @@ Result<StackProfile> some_rows(const StackProfile &profile, const SampleFilter &
     if (wanted.part && (sample.part == none<PartId> || !parts[index_of(sample.part)]))
       continue;
     rows.push_back(row);
-    if (sample.part != none<PartId>)
-      used[index_of(sample.part)] = true;
   }
   if (rows.empty() && !wanted.takes_all_rows())
     return nothing_left(wanted);
 
   StackProfileBuilder out = builder_like(profile);
   StackCopier copy(profile, out);
-  std::vector<PartId> new_parts(used.size(), none<PartId>);
-  for (uint32_t i = 0; i < used.size(); ++i) {
-    if (!used[i])
-      continue;
-    Part part = profile.parts()[static_cast<PartId>(i)];
-    part.trigger = copy.text(part.trigger);
-    new_parts[i] = out.add_part(part);
-  }
-  std::vector<uint32_t> new_rows(profile.sample_count(), UINT32_MAX);
-  for (const size_t row : rows) {
-    const Sample sample = profile.sample(row);
-    new_rows[row] =
-        out.add_sample(copy.stack(sample.stack), copy.thread(sample.thread),
-                       sample.part == none<PartId> ? sample.part : new_parts[index_of(sample.part)],
-                       values_of(row));
-  }
-  for (SampleTime time : wanted.takes_all_times() ? profile.times() : std::span(slice.times))
-    if (const uint32_t row = new_rows[time.row]; row != UINT32_MAX) {
-      time.row = row;
-      out.add_time(time);
-    }
-  out.set_times_from_ns(profile.times_from_ns);
+  copy_rows(
+      profile, rows, wanted.takes_all_times() ? profile.times() : std::span(slice.times), copy, out,
+      [&](const Sample &sample) { return copy.stack(sample.stack); }, values_of);
   for (const Pass &pass : profile.passes)
     if (is_wanted(profile, pass, wanted))
       out.add_pass(copy.pass(pass));

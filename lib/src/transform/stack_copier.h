@@ -1,6 +1,8 @@
 // Copies stacks of one profile to the builder of another.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include <tally/stack_profile.h>
@@ -42,6 +44,39 @@ private:
   std::vector<StackId> path_; // scratch space of stack()
   std::vector<SourceLine> lines_;
 };
+
+// Adds the samples in `rows`, with their threads, the parts that they are in, and those of `times`
+// that belong to them. `stack_of(sample)` returns the stack in `to`, and `values_of(row)` the
+// values.
+template <class StackOf, class ValuesOf>
+void copy_rows(const StackProfile &from, std::span<const size_t> rows,
+               std::span<const SampleTime> times, StackCopier &copy, StackProfileBuilder &to,
+               StackOf stack_of, ValuesOf values_of) {
+  std::vector<bool> used(from.parts().size());
+  for (const size_t row : rows)
+    if (const PartId part = from.sample(row).part; part != none<PartId>)
+      used[index_of(part)] = true;
+  std::vector<PartId> parts(used.size(), none<PartId>);
+  for (uint32_t i = 0; i < used.size(); ++i)
+    if (used[i]) {
+      Part part = from.parts()[static_cast<PartId>(i)];
+      part.trigger = copy.text(part.trigger);
+      parts[i] = to.add_part(part);
+    }
+  std::vector<uint32_t> new_rows(from.sample_count(), UINT32_MAX);
+  for (const size_t row : rows) {
+    const Sample sample = from.sample(row);
+    new_rows[row] = to.add_sample(
+        stack_of(sample), copy.thread(sample.thread),
+        sample.part == none<PartId> ? sample.part : parts[index_of(sample.part)], values_of(row));
+  }
+  for (SampleTime time : times)
+    if (const uint32_t row = new_rows[time.row]; row != UINT32_MAX) {
+      time.row = row;
+      to.add_time(time);
+    }
+  to.set_times_from_ns(from.times_from_ns);
+}
 
 // Returns a builder with the value types, period and command of `profile`, but without samples.
 StackProfileBuilder builder_like(const StackProfile &profile);

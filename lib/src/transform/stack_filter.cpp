@@ -269,31 +269,12 @@ Result<StackProfile> filter_frames(const StackProfile &profile, const SampleFilt
   });
   if (rows.empty() && profile.sample_count() > 0)
     return no_samples("--hide", "every frame of the samples matches", wanted.hide);
-  std::vector<bool> used(profile.parts().size());
-  for (const size_t row : rows)
-    if (const PartId part = profile.sample(row).part; part != none<PartId>)
-      used[index_of(part)] = true;
-  std::vector<PartId> parts(used.size(), none<PartId>);
-  for (uint32_t i = 0; i < used.size(); ++i)
-    if (used[i]) {
-      Part part = profile.parts()[static_cast<PartId>(i)];
-      part.trigger = copy.text(part.trigger);
-      parts[i] = out.add_part(part);
-    }
-  std::vector<uint32_t> new_rows(profile.sample_count(), UINT32_MAX);
-  for (const size_t row : rows) {
-    const Sample sample = profile.sample(row);
-    new_rows[row] = out.add_sample(
-        sample.stack == none<StackId> ? sample.stack : cutter.stack(sample.stack),
-        copy.thread(sample.thread),
-        sample.part == none<PartId> ? sample.part : parts[index_of(sample.part)], sample.values);
-  }
-  for (SampleTime time : profile.times())
-    if (const uint32_t row = new_rows[time.row]; row != UINT32_MAX) {
-      time.row = row;
-      out.add_time(time);
-    }
-  out.set_times_from_ns(profile.times_from_ns);
+  copy_rows(
+      profile, rows, profile.times(), copy, out,
+      [&](const Sample &sample) {
+        return sample.stack == none<StackId> ? sample.stack : cutter.stack(sample.stack);
+      },
+      [&](size_t row) { return profile.sample(row).values; });
   for (const Pass &pass : profile.passes)
     out.add_pass(copy.pass(pass));
   return out.finish();
