@@ -8,6 +8,7 @@
 
 #include "formats/cpuprofile/cpuprofile.h"
 #include "formats/cpuprofile/nodes.h"
+#include "formats/finished.h"
 
 namespace tally::cpuprofile {
 
@@ -25,12 +26,7 @@ public:
     TALLY_CHECK(is_tree_ ? read_tree() : read_nodes());
     const bool has_times = !document_["samples"].first().is_absent();
     TALLY_CHECK(has_times ? read_samples() : read_hits());
-    auto profile = builder_.finish();
-    if (!profile) {
-      profile.error().source = source_;
-      return fail(std::move(profile.error()));
-    }
-    return Profile(std::move(*profile));
+    return finished(builder_.finish(), source_);
   }
 
 private:

@@ -13,6 +13,7 @@
 #include "formats/cpuprofile/cpuprofile.h"
 #include "formats/cpuprofile/nodes.h"
 #include "formats/cpuprofile/trace_events.h"
+#include "formats/finished.h"
 #include "support/json_text.h"
 
 namespace tally::cpuprofile {
@@ -51,12 +52,7 @@ public:
     for (const auto &[thread, name] : names_)
       builder_.rename_thread(thread_of(thread), name);
     TALLY_CHECK(has_samples_ ? add_profiles() : add_durations());
-    auto profile = builder_.finish();
-    if (!profile) {
-      profile.error().source = source_;
-      return fail(std::move(profile.error()));
-    }
-    return Profile(std::move(*profile));
+    return finished(builder_.finish(), source_);
   }
 
 private:

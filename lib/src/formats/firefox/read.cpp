@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/finished.h"
 #include "formats/firefox/firefox.h"
 #include "formats/firefox/read_code.h"
 #include "formats/sample_times.h"
@@ -87,12 +88,7 @@ public:
     int32_t index = 0;
     for (JsonValue thread = threads.first(); !thread.is_absent(); thread = thread.next())
       TALLY_CHECK(placed(read_thread(thread, ++index), thread));
-    auto profile = builder_.finish();
-    if (!profile) {
-      profile.error().source = source_;
-      return fail(std::move(profile.error()));
-    }
-    return Profile(std::move(*profile));
+    return finished(builder_.finish(), source_);
   }
 
 private:

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/finished.h"
 #include "formats/gperftools/code_map.h"
 #include "support/byte_cursor.h"
 #include "support/path.h"
@@ -46,12 +47,7 @@ public:
       builder_.add_sample(code.stack_of(builder_, chain_), none<ThreadId>, none<PartId>,
                           static_cast<int64_t>(count));
     }
-    auto profile = builder_.finish();
-    if (!profile) {
-      profile.error().source = source_;
-      return fail(std::move(profile.error()));
-    }
-    return Profile(std::move(*profile));
+    return finished(builder_.finish(), source_);
   }
 
 private:

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/finished.h"
 #include "formats/gperftools/code_map.h"
 #include "support/path.h"
 
@@ -25,7 +26,7 @@ struct Amount {
   friend bool operator==(const Amount &, const Amount &) = default;
 };
 
-// What a line counts.
+// The counts of one line.
 struct Counts {
   Amount used, allocated;
 };
@@ -114,12 +115,7 @@ public:
       builder_.add_sample(row.stack, none<ThreadId>, none<PartId>,
                           std::span(values).first(has_allocated ? 4 : 2));
     }
-    auto profile = builder_.finish();
-    if (!profile) {
-      profile.error().source = source_;
-      return fail(std::move(profile.error()));
-    }
-    return Profile(std::move(*profile));
+    return finished(builder_.finish(), source_);
   }
 
 private:

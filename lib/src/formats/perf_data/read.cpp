@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include "formats/finished.h"
 #include "formats/perf_data/events.h"
 #include "formats/perf_data/record_order.h"
 #include "formats/perf_data/recording.h"
@@ -116,12 +117,7 @@ public:
           Severity::note,
           fmt::format("{} records came too late: newer ones had been processed", order_.late()),
           source_.name());
-    auto profile = recording_.finish();
-    if (!profile) {
-      profile.error().source = source_.name();
-      return fail(std::move(profile.error()));
-    }
-    return Profile(std::move(*profile));
+    return finished(recording_.finish(), source_.name());
   }
 
 private:

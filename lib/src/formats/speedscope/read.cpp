@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "formats/finished.h"
 #include "formats/json_number.h"
 #include "formats/speedscope/speedscope.h"
 #include "support/json_text.h"
@@ -54,12 +55,7 @@ public:
     find_begin();
     for (const Track &track : tracks_)
       TALLY_CHECK(track.is_evented ? read_events(track) : read_samples(track));
-    auto profile = builder_.finish();
-    if (!profile) {
-      profile.error().source = source_;
-      return fail(std::move(profile.error()));
-    }
-    return Profile(std::move(*profile));
+    return finished(builder_.finish(), source_);
   }
 
 private:
