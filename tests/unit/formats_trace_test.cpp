@@ -67,7 +67,7 @@ TEST(Trace, NestsEvents) {
   // In any order of the file; a gap belongs to none, and an end needs no name.
   EXPECT_EQ(rows_of(events({{'E', "", 9, 0}, {'X', "b", 20, 1}, {'B', "a", 8, 0}})),
             (Rows{"2 a 1000", "2 b 1000"}));
-  // Of events that begin together, the longer one is outside.
+  // If events begin together, the longer one is outside.
   EXPECT_EQ(
       rows_of(events({{'X', "a", 1, 2}, {'X', "b", 1, 5}, {'B', "c", 1, 0}, {'E', "c", 9, 0}})),
       (Rows{"2 c 3000", "2 c;b 3000", "2 c;b;a 2000"}));

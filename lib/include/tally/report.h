@@ -22,8 +22,8 @@ TALLY_API Result<By> by_of(std::string_view word);
 TALLY_API Result<SortBy> sort_by_of(std::string_view word);
 
 struct FlatRow {
-  // Of the function, thread, namespace or directory, or the trigger of the part; empty if unknown,
-  // and for functions that belong to no namespace.
+  // The name of the function, thread, process, namespace or directory, or the trigger of the part.
+  // It is empty if unknown, and for functions that belong to no namespace.
   std::string name;
   std::string file;   // the file that declares the function, or the line's; empty if unknown
   std::string object; // empty if unknown

@@ -29,7 +29,7 @@ struct SampleFilter {
   // Frames that match are removed from the stacks, so that their self cost counts for their
   // callers. Samples without any other frame are removed, too.
   std::string hide{};
-  // Of consecutive frames that match, only the outermost remains, with the self cost of them all.
+  // Consecutive frames that match become the outermost of them, with the self cost of all.
   std::string fold{};
   bool takes_all_times() const { return !from_ns && !to_ns; }
   bool takes_all_rows() const {

@@ -44,9 +44,9 @@ public:
   // first, then the function that contains the code. Addresses that have a name keep it.
   void set_names(uint64_t address, std::span<const Named> frames);
 
-  // Returns the profile with names. A location without a name gets the function "symbol+0xoffset"
-  // by the symbol before it, which does not contain it; "module+0xoffset" if there is no such
-  // symbol; or "0xaddress" outside of any module. The offset is that of the function if the unwind
+  // Returns the profile with names. A location that no symbol contains is named after the symbol
+  // before it: "symbol+0xoffset". Without such a symbol, the name is "module+0xoffset", and outside
+  // of any module it is "0xaddress". The offset is that of the function if the unwind
   // data shows where it starts, otherwise that of the address. A sample without a stack counts in
   // "[unknown]".
   Result<StackProfile> finish();

@@ -44,7 +44,7 @@ Signature signature_of(std::string name) {
   return {std::move(name), ""};
 }
 
-// What a `condition` element states of a line.
+// The content of a `condition` element: the share of something in a line that was covered.
 struct Share {
   std::string_view type;
   uint64_t part, whole;

@@ -81,7 +81,7 @@ void ThreadEvents::add(std::vector<TraceEvent> &events, ThreadId thread, int64_t
   begin_ns_ = now_ns_ = begin_ns;
   values_.assign(builder_.so_far().value_types().size(), 0);
   complete(events);
-  // Of events that begin together, the longer one contains the shorter one.
+  // If events begin together, the longer one contains the shorter one.
   std::ranges::stable_sort(events, [](const TraceEvent &a, const TraceEvent &b) {
     return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.duration_ns > b.duration_ns;
   });
