@@ -31,6 +31,8 @@ class Event(ctypes.Structure):
         ("command", c_char_p),
         ("program", c_char_p),
         ("at_ns", c_uint64),
+        ("beside", c_int32),
+        ("reserved", c_int32),
     ]
 
 

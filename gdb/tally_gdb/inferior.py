@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 import gdb
 
 from . import _abi
+from .beside import Beside
 from .console import FAULTS, printable
 from .passed_stops import PassedStops
 from .performer import Actions, GdbPerformer
@@ -79,14 +80,17 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def _tracer(pid: int) -> int:
+def _process(field: str, pid: int) -> int:
+    """Returns the process that `field` of /proc/PID/status names, 0 if there is none."""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
-            return next(
-                (int(line.split()[1]) for line in status if line.startswith("TracerPid:")), 0
-            )
+            return next((int(line.split()[1]) for line in status if line.startswith(field)), 0)
     except OSError:
         return 0
+
+
+def _tracer(pid: int) -> int:
+    return _process("TracerPid:", pid)
 
 
 def _program(inferior: gdb.Inferior) -> Facts:
@@ -101,6 +105,21 @@ def _program(inferior: gdb.Inferior) -> Facts:
         return {}
 
 
+def _ending(event: Any, pid: int, was_running: bool = True) -> Tuple[int, Facts]:
+    """Returns the kind of event that ended the process or its debugging, and its facts."""
+    if was_running and hasattr(event, "exit_code"):
+        return _abi.EVENT_EXITED, {"number": event.exit_code}
+    if _is_alive(pid):
+        return _abi.EVENT_DETACHED, {}
+    if not was_running:  # GDB's $_exitcode may be of an earlier run
+        return _abi.EVENT_KILLED, {}
+    number = gdb.convenience_variable("_exitsignal")
+    try:
+        return _abi.EVENT_SIGNALLED, {"text": signal.Signals(int(number)).name}
+    except (TypeError, ValueError):
+        return _abi.EVENT_SIGNALLED, {"text": "a signal"}
+
+
 class Watcher:
     """Translates GDB's events into events of the session. No error may propagate to GDB."""
 
@@ -108,6 +127,7 @@ class Watcher:
         self._session = session
         self._actions = Actions(session)
         self._passed_stops = PassedStops(session)
+        self._beside = Beside(session, self._push_beside)
         self._running_pid = 0  # the process whose resume was reported last; 0 if it has stopped
         self._hit_counts: Dict[int, int] = {}  # the breakpoints' hit counts at the last resume
         self._called_pid = 0  # the process that runs a function called from the prompt; 0 if none
@@ -156,6 +176,7 @@ class Watcher:
         inferior = self._inferior()
         if self._running_pid and self._running_pid == inferior.pid:
             self._push(_abi.EVENT_RESUMED, **_program(inferior))
+        self._beside.report_running()
 
     def _sampled(self) -> Optional[gdb.Inferior]:
         pid = self._session.sampled_pid
@@ -193,12 +214,33 @@ class Watcher:
             if kind != _abi.EVENT_TARGET:
                 return
             target, pid = _abi.TARGET_NATIVE, self._session.sampled_pid
+        if target is None or pid is None:
+            try:
+                now_target, now_pid = _target(self._inferior())
+            except FAULTS:
+                return
+            target = now_target if target is None else target
+            pid = now_pid if pid is None else pid
+        self._report(kind, target, pid, **facts)
+        if kind == _abi.EVENT_RESUMED:
+            self._actions.interrupter.resumed()
+            if pid == self._session.sampled_pid:
+                self._passed_stops.resumed(self._inferior().num)
+        elif kind != _abi.EVENT_TARGET:
+            self._actions.interrupter.stopped()
+            self._passed_stops.stopped()
+
+    def _push_beside(self, kind: int, inferior: gdb.Inferior, pid: int, **facts) -> None:
+        """Reports an event of a process that is sampled beside the first."""
+        if not self._session.is_open or self._actions.calling:
+            return
+        target = _abi.TARGET_NATIVE if _target(inferior)[0] != _abi.TARGET_REMOTE else None
+        if target is not None:
+            self._report(kind, target, pid, beside=True, **{**_program(inferior), **facts})
+
+    def _report(self, kind: int, target: int, pid: int, **facts) -> None:
         performer = self.performer()
         try:
-            if target is None or pid is None:
-                now_target, now_pid = _target(self._inferior())
-                target = now_target if target is None else target
-                pid = now_pid if pid is None else pid
             text = self._session.event(performer, kind, target, pid, **facts)
         except TallyError as error:
             performer.end()
@@ -209,13 +251,14 @@ class Watcher:
             performer.end()
             if text:
                 gdb.write(printable(text))
-        if kind == _abi.EVENT_RESUMED:
-            self._actions.interrupter.resumed()
-            if pid == self._session.sampled_pid:
-                self._passed_stops.resumed(self._inferior().num)
-        elif kind != _abi.EVENT_TARGET:
-            self._actions.interrupter.stopped()
-            self._passed_stops.stopped()
+        first = self._session.sampled_pid
+        if not first:
+            self._beside.clear()
+            return
+        # The first process may have ended. Then one of those beside it is now the first.
+        runs = self._beside.now_first(first)
+        if runs is not None:
+            self._running_pid = first if runs else 0
 
     def _on_cont(self, event) -> None:
         try:
@@ -227,16 +270,26 @@ class Watcher:
             inferior = self._inferior()
             resumed = thread.inferior if thread is not None else gdb.selected_inferior()
             together = thread is None and gdb.parameter("schedule-multiple")
-            if resumed.num != inferior.num and not together:
-                return
-            if inferior.pid == self._running_pid:
-                return  # a resume within a step, or after a breakpoint whose condition is false
-            self._child_follows = False
-            self._running_pid = inferior.pid
-            self._hit_counts = _hit_counts()
-            self._push(_abi.EVENT_RESUMED, **_program(inferior))
+            # It is equal at a resume within a step, or after a breakpoint whose condition is false.
+            if (resumed.num == inferior.num or together) and inferior.pid != self._running_pid:
+                self._child_follows = False
+                self._running_pid = inferior.pid
+                self._hit_counts = _hit_counts()
+                self._push(_abi.EVENT_RESUMED, **_program(inferior))
+            elif not self._running_pid:
+                self._hit_counts = _hit_counts()
+            if not self._is_followed(resumed):
+                self._beside.resumed(gdb.inferiors() if together else (resumed,))
         except FAULTS:
             pass
+
+    def _is_followed(self, inferior: gdb.Inferior) -> bool:
+        """Returns whether GDB is about to leave the sampled process for this child of it."""
+        return (
+            gdb.parameter("follow-fork-mode") == "child"
+            and bool(gdb.parameter("detach-on-fork"))
+            and 0 != self._session.sampled_pid == _process("PPid:", inferior.pid)
+        )
 
     def _on_call(self, event) -> None:
         """Reports a resume and a stop for a function called from the prompt, for which GDB sends no
@@ -261,34 +314,43 @@ class Watcher:
     def _on_stop(self, event) -> None:
         thread = getattr(event, "inferior_thread", None)  # None if all threads have stopped
         try:
-            if self._is_behind():
-                return
-            if thread is not None and thread.inferior.num != self._inferior().num:
-                return
+            behind = self._is_behind()
+            only = None if thread is None else thread.inferior
+            is_first = not behind and (only is None or only.num == self._inferior().num)
+            kind, facts = self._reason(event)
+            if is_first:
+                self._running_pid = 0
+                self._push(kind, **facts)
+            self._beside.stopped(only, kind, **facts)
         except FAULTS:
-            return
-        self._running_pid = 0
+            pass
+
+    def _reason(self, event) -> Tuple[int, Facts]:
+        """Returns the kind of a stop and its facts."""
         file, line = _stop_location()
         location: Facts = {"file": file, "line": line}
         if isinstance(event, gdb.SignalEvent):
-            self._push(_abi.EVENT_SIGNAL, text=event.stop_signal, **location)
-            return
+            return _abi.EVENT_SIGNAL, {"text": event.stop_signal, **location}
         stopper = _stopper(event, self._hit_counts, self._actions.interrupter.number)
         if stopper is None:
             # Only the various kinds of steps remain. `finish` ends at a temporary breakpoint of
             # GDB's own, which is deleted by now.
             stepped = re.search(r"being stepped|has since been deleted", _info_program())
-            self._push(_abi.EVENT_STEP if stepped else _abi.EVENT_OTHER, **location)
-            return
+            return _abi.EVENT_STEP if stepped else _abi.EVENT_OTHER, location
         kind = _abi.EVENT_BREAKPOINT
         if stopper.type in _WATCHPOINTS:
             kind = _abi.EVENT_WATCHPOINT
         elif stopper.type == _CATCHPOINT:
             kind = _abi.EVENT_CATCHPOINT
-        self._push(kind, number=stopper.number, **location)
+        return kind, {"number": stopper.number, **location}
 
     def _on_exited(self, event) -> None:
         self._actions.temporary.process_gone(event.inferior.num)
+        beside = self._beside.gone(event.inferior.num)
+        if beside:
+            kind, facts = _ending(event, beside)
+            self._push_beside(kind, event.inferior, beside, **facts)
+            return
         sampled = self._session.sampled_pid
         pid = event.inferior.pid or sampled
         was_running = pid == self._running_pid
@@ -300,22 +362,12 @@ class Watcher:
             if not sampled:  # the session now restores what it changed for the process
                 self._push(_abi.EVENT_TARGET, target=_abi.TARGET_NONE, pid=0)
             return  # if there is a sampled process, another one has exited
-        facts: Facts = {"target": _abi.TARGET_NONE, "pid": 0}
-        if was_running and hasattr(event, "exit_code"):
-            self._push(_abi.EVENT_EXITED, number=event.exit_code, **facts)
-        elif not was_running or (_is_alive(pid) and gdb.parameter("follow-fork-mode") != "child"):
-            # The process was detached or killed. GDB's $_exitcode may be of an earlier run.
-            self._push(_abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED, **facts)
-        elif _is_alive(pid):
+        if was_running and _is_alive(pid) and gdb.parameter("follow-fork-mode") == "child":
             self._child_follows = True
-            self._push(_abi.EVENT_SIGNALLED, text="following its child", **facts)
+            kind, facts = _abi.EVENT_SIGNALLED, {"text": "following its child"}
         else:
-            number = gdb.convenience_variable("_exitsignal")
-            try:
-                name = signal.Signals(int(number)).name
-            except (TypeError, ValueError):
-                name = "a signal"
-            self._push(_abi.EVENT_SIGNALLED, text=name, **facts)
+            kind, facts = _ending(event, pid, was_running)
+        self._push(kind, target=_abi.TARGET_NONE, pid=0, **facts)
 
     def _on_exec(self, _event) -> None:
         """Handles an exec. Other commands clear the symbols too, but not while the program runs."""
@@ -335,6 +387,14 @@ class Watcher:
 
     def _on_prompt(self, *_event) -> None:
         pid = self._session.sampled_pid
+        for number, beside in self._beside.vanished().items():
+            if _tracer(beside) != os.getpid():  # otherwise it is left at a checkpoint
+                self._beside.gone(number)
+                self._push_beside(
+                    _abi.EVENT_DETACHED if _is_alive(beside) else _abi.EVENT_KILLED,
+                    gdb.selected_inferior(),
+                    beside,
+                )
         if pid and self._sampled() is None and not self._is_behind(warn=True):
             self._running_pid = 0
             self._push(

@@ -108,6 +108,7 @@ class Session:
         file: str = "",
         command: str = "",
         program: str = "",
+        beside: bool = False,
     ) -> str:
         event = _abi.Event(
             size=0,
@@ -120,6 +121,7 @@ class Session:
             file=_encode(file),
             command=_encode(command),
             program=_encode(program),
+            beside=int(beside),
         )
         event.size = _abi.size_of(event)
         reply = self._made(self._lib.tally_session_event, self._handle, _abi.by_reference(event))

@@ -253,6 +253,9 @@ typedef struct tally_event {
   const char *program; /* path of the program; "" if unknown */
   uint64_t at_ns;      /* time of the event by CLOCK_MONOTONIC, in ns; 0 means now. For a front end
                           that learns of an event late */
+  int32_t beside;      /* 1: the process is debugged beside the first sampled one, and is sampled
+                          from its next TALLY_EVENT_RESUMED on; otherwise 0 */
+  int32_t reserved;    /* 0 */
 } tally_event;
 
 /* Requests of a reply, with their operands: words (tally_reply_word()), signals
@@ -478,9 +481,11 @@ TALLY_API tally_error *tally_session_answer_memory(tally_session *session,
  * interrupted it. What was collected is kept. Always returns an error, TALLY_ERROR_CANCELLED, to
  * show to the user. */
 TALLY_API tally_error *tally_session_cancel(tally_session *session);
-/* Returns the process ID of the process that is being sampled, 0 if there is none. A front end that
- * debugs several processes reports the events of this process while it exists, and otherwise those
- * of the process that the user has selected. */
+/* Returns the process ID of the first process that is being sampled, 0 if there is none. A front
+ * end that debugs several processes reports the events of this process while it exists, and
+ * otherwise those of the process that the user has selected. It may report events of the other
+ * processes, too, with tally_event.beside set. When the first process ends, one of those becomes
+ * the first. */
 TALLY_API int32_t tally_session_sampled_pid(const tally_session *session);
 /* Returns 1 if the next process that runs will be sampled (from `start` to `stop`), otherwise 0. */
 TALLY_API int tally_session_is_armed(const tally_session *session);

@@ -1,15 +1,25 @@
-"""Tests several inferiors in one GDB: events of the others do not affect the sampled process."""
+"""Tests several inferiors in one GDB: each is sampled, and each has its own row, parts and times."""
+import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from scenario import PARTS, GdbCase, play_gdb
+from scenario import PARTS, GdbCase, Play, play_gdb
 from support.programs import program
 from support.skips import run_unittests
 
 SECOND = [f"add-inferior -exec {program('stops')}", "inferior 2", "set args 0.2"]
 SPIN = (program("spin7030"), ["0.9", "2"])
 CHECKPOINT = r"breakpoint 1, spin7030\.c:\d+"
+PROCESSES = "profile report --by process --limit 0"
+
+
+def processes(play: Play, which: int = -1) -> dict:
+    """Returns the ticks of each process in the table PROCESSES, by the name of its program."""
+    rows = play.report("--by process --limit 0", which).rows
+    # "4711 stops" or, for two processes of one program, "stops ×2"
+    return {re.sub(r"^\d+ | ×\d+$", "", row.name): row.self_ticks for row in rows}
 
 
 class InferiorsTest(GdbCase):
@@ -18,47 +28,61 @@ class InferiorsTest(GdbCase):
         for part, pattern in zip(parts, patterns):
             self.assertRegex(part, f"^{pattern}$")
 
-    def test_another_inferior_is_selected_and_run(self) -> None:
-        """The runs, stops and end of another inferior are not attributed to the sampled one."""
+    def test_each_inferior_is_sampled(self) -> None:
+        """The runs, stops and end of one inferior are not attributed to the other."""
         play = play_gdb(
             [
                 "profile start",
                 "break checkpoint",
                 "run",
-                *SECOND,
                 "profile status",
+                PROCESSES,
+                *SECOND,
                 "break here",
                 "profile start",
                 "run",
                 "profile status",
-                "profile report --limit 0",
+                PROCESSES,
                 PARTS,
-                "print here(1)",
                 "kill",
+                PROCESSES,
                 "inferior 1",
                 "delete",
                 "continue",
                 "profile status",
                 PARTS,
+                PROCESSES,
                 "profile report --limit 0",
+                "profile timeline --json",
             ],
             *SPIN,
         )
         refusals = [line for line in play.stderr.splitlines() if line.startswith("profile")]
         self.assertEqual(len(refusals), 1, play)
-        selected, other_ran, ended = (play.status(which) for which in range(3))
+        alone, both, ended = (play.status(which) for which in range(3))
         self.assertRegex(
-            refusals[0], rf"^profile start: process {selected['pid']} is already being sampled"
+            refusals[0], rf"^profile start: process {alone['pid']} is already being sampled"
         )
-        self.assertEqual((selected["state"], other_ran["state"]), ("sampling", "sampling"))
-        for name in ("pid", "samples", "running", "parts", "cpu"):
-            self.assertEqual(other_ran[name], selected[name], f"{name}\n{play}")
-        self.assertEqual(play.report("--limit 0", 0).total, selected.count("samples"), play)
-        self.assert_parts(play.parts(0), CHECKPOINT)
-        self.assertNotIn("work", [row.name for row in play.report("--limit 0").rows])
+        self.assertEqual((both["state"], both["pid"]), ("sampling", alone["pid"]), play)
+        other = both["other_pids"]
+        self.assertNotIn("other_pids", alone.values)
+        self.assertNotIn("other_pids", ended.values)
+        first, second, after_kill, last = (processes(play, which) for which in range(4))
+        self.assertEqual(second["spin7030"], first["spin7030"], play)
+        self.assertEqual(second, after_kill, play)
+        self.assertEqual(second["stops"], last["stops"], play)
+        self.assertEqual(both.count("samples"), sum(second.values()), play)
+        self.assertAlmostEqual(second["stops"], 200, delta=60)
+        self.assertAlmostEqual(last["spin7030"], 900, delta=150)
+        of_other = rf"process {other}: breakpoint 2, stops\.c:\d+"
+        self.assert_parts(play.parts(0), CHECKPOINT, of_other)
+        self.assert_parts(play.parts(1), CHECKPOINT, of_other, "exited, status 0")
         self.assertRegex(ended["state"], "^armed")
-        self.assertLess(abs(ended.count("samples") - 900), 150, play)
-        self.assert_parts(play.parts(), CHECKPOINT, "exited, status 0")
+        names = [row.name for row in play.report("--limit 0").rows]
+        self.assertLessEqual({"work", "seventy", "thirty"}, set(names), play)
+        # They ran one after the other, and so do their rows.
+        timeline = json.loads(play.text("profile timeline --json"))
+        self.assertEqual(len(timeline["threads"]), 2, timeline)
 
     def test_both_inferiors_continue_together(self) -> None:
         """With schedule-multiple, a stop of either inferior stops both."""
@@ -77,6 +101,7 @@ class InferiorsTest(GdbCase):
                 "shell sleep 1",
                 "profile status",
                 PARTS,
+                PROCESSES,
             ],
             program("spin7030"),
             ["4", "5"],
@@ -86,7 +111,11 @@ class InferiorsTest(GdbCase):
         before, after = (play.status(which) for which in range(2))
         self.assertEqual(before["running"], after["running"], play)
         self.assertEqual(before["samples"], after["samples"], play)
-        self.assert_parts(play.parts(), CHECKPOINT, "SIGUSR1")
+        other = f"process {before['other_pids']}: "
+        parts = play.parts()
+        self.assert_parts(parts[:2], CHECKPOINT, other + r"breakpoint 2, stops\.c:\d+")
+        self.assert_parts(sorted(parts[2:]), "SIGUSR1", other + "SIGUSR1")
+        self.assertAlmostEqual(processes(play)["stops"], 800, delta=200)
 
     def test_one_inferior_runs_while_another_is_selected(self) -> None:
         play = play_gdb(
@@ -97,25 +126,25 @@ class InferiorsTest(GdbCase):
                 "run",
                 *SECOND,
                 "run",
-                "profile status",
+                PROCESSES,
                 "inferior 1",
                 "continue &",
                 "inferior 2",
                 "continue",
                 "shell sleep 1",
-                "profile status",
+                PROCESSES,
                 "profile report",
             ],
             program("spin7030"),
             ["0.6", "1"],
         )
-        before, after = (play.status(which) for which in range(2))
-        self.assertLess(abs(before.count("samples") - 300), 60, play)
-        self.assertLess(abs(after.count("samples") - 600), 120, play)
-        self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=15)
+        before, after = (processes(play, which) for which in range(2))
+        self.assertLess(abs(before["spin7030"] - 300), 60, play)
+        self.assertLess(abs(after["spin7030"] - 600), 120, play)
+        self.assertGreater(after["stops"], before["stops"], play)
 
-    def test_the_sampled_inferior_ends_while_another_is_selected(self) -> None:
-        for leave, state in (("kill inferiors 1", "armed"), ("detach inferiors 1", "stopped")):
+    def test_an_inferior_ends_while_another_is_selected(self) -> None:
+        for leave, kind in (("kill inferiors 1", "killed"), ("detach inferiors 1", "detached")):
             with self.subTest(leave):
                 play = play_gdb(
                     [
@@ -131,12 +160,100 @@ class InferiorsTest(GdbCase):
                     *SPIN,
                 )
                 self.assertEqual(play.stderr, "", play)
+                state = "armed" if kind == "killed" else "stopped"
                 self.assertRegex(play.status()["state"], f"^{state}")
-                self.assertEqual("ended: detached" in play.text(leave), state == "stopped", play)
+                self.assertEqual("ended: detached" in play.text(leave), kind == "detached", play)
                 # The kernel records ticks while it ends or continues the process, more of them on a
                 # busy machine. If the sampling went on, they would be hundreds.
                 later = play.report().total - play.status(0).count("samples")
                 self.assertLessEqual(later, 30, play)
+
+    def test_the_other_stays_when_the_first_ends(self) -> None:
+        """Its sampling goes on, and a process that joins later is added."""
+        play = play_gdb(
+            [
+                "profile start",
+                "break checkpoint",
+                "run",
+                *SECOND,
+                "break here",
+                "run",
+                "kill inferiors 1",
+                "profile status",
+                "continue",
+                PROCESSES,
+                "inferior 1",
+                "run",
+                "profile status",
+                PROCESSES,
+                "profile stop",
+                "profile status",
+                PARTS,
+            ],
+            *SPIN,
+        )
+        self.assertEqual(play.stderr.count("profile"), 0, play)
+        one, two, ended = (play.status(which) for which in range(3))
+        self.assertEqual(one["state"], "sampling")
+        self.assertNotIn("other_pids", one.values)
+        self.assertEqual(two["pid"], one["pid"])
+        self.assertEqual(ended["state"], "stopped")
+        before, after = (processes(play, which) for which in range(2))
+        self.assertEqual(before["stops"], after["stops"], play)
+        self.assertAlmostEqual(before["stops"], 800, delta=200)
+        self.assertAlmostEqual(after["spin7030"] - before["spin7030"], 300, delta=90)
+
+    def test_a_forked_child_is_an_inferior(self) -> None:
+        """With detach-on-fork off, the child stays stopped until the user continues it."""
+        play = play_gdb(
+            [
+                "set detach-on-fork off",
+                "profile start",
+                "break parent_spin",
+                "run",
+                "inferior 2",
+                "continue",
+                "inferior 1",
+                "continue",
+                "profile report --by process --limit 0 --json",
+                "profile report --limit 0",
+            ],
+            program("forker"),
+            ["0.4"],
+        )
+        self.assertEqual(play.stderr.count("profile"), 0, play)
+        rows = play.report("--limit 0").rows
+        for name in ("child_spin", "parent_spin"):
+            ticks = [row.self_ticks for row in rows if row.name == name]
+            self.assertAlmostEqual(sum(ticks), 400, delta=100, msg=f"{name}\n{play}")
+
+    def test_what_samples_one_process(self) -> None:
+        """A message says so, once for each of the others."""
+        for start, why in (
+            ("profile start --backend interrupt", "the interrupt backend samples one process"),
+            ("profile region seventy", "a region belongs to one process"),
+        ):
+            with self.subTest(start):
+                play = play_gdb(
+                    [
+                        start,
+                        "break checkpoint",
+                        "run",
+                        "profile status",
+                        *SECOND,
+                        "break here",
+                        "run",
+                        "continue",
+                        PROCESSES,
+                    ],
+                    *SPIN,
+                )
+                first = play.status()["pid"]
+                said = re.findall(r"Process (\d+) is not sampled: (.*)\.", str(play))
+                self.assertEqual(len(said), 1, play)
+                self.assertNotEqual(said[0][0], first)
+                self.assertEqual(said[0][1], f"{why}, and now that is process {first}")
+                self.assertEqual(list(processes(play)), ["spin7030"])
 
     def test_another_may_be_sampled_after_the_first(self) -> None:
         play = play_gdb(

@@ -162,10 +162,15 @@ TEST(ProfileStore, KeepsWhatWasFrozenAndAddsWhatFollows) {
   store.process_resumed();
   EXPECT_FALSE(store.named());
 
-  store.freeze(ticks(5));
+  store.freeze(7, ticks(2)); // of two processes that were sampled at the same time
+  store.freeze(8, ticks(3));
   EXPECT_TRUE(store.has_kept());
-  ASSERT_TRUE(store.take_named(*store.frozen()));
-  EXPECT_FALSE(store.frozen());
+  EXPECT_EQ(store.frozen().front().pid, 7);
+  ASSERT_TRUE(store.keep(*store.frozen().front().profile));
+  EXPECT_EQ(total(store.kept()), 2);
+  EXPECT_EQ(store.frozen().front().pid, 8);
+  ASSERT_TRUE(store.keep(*store.frozen().front().profile));
+  EXPECT_TRUE(store.frozen().empty());
   EXPECT_EQ(total(store.kept()), 5);
   ASSERT_TRUE(store.take_named(ticks(7))); // of the next sampler
   EXPECT_EQ(total(store.named()), 12);
@@ -219,7 +224,7 @@ TEST(NameLookup, AsksTheDebuggerOnceAndRemembersItsAnswers) {
   names.begin_run();
   Looked looked;
   auto reply = names.begin(
-      unknown_address(0x1234), [] { return true; }, looked.then);
+      unknown_address(0x1234), 7, [] { return true; }, looked.then);
   ASSERT_TRUE(reply);
   ASSERT_EQ(reply->request.kind, RequestKind::symbols);
   EXPECT_EQ(reply->request.addresses, std::vector<uint64_t>{0x1234});
@@ -228,18 +233,23 @@ TEST(NameLookup, AsksTheDebuggerOnceAndRemembersItsAnswers) {
   ASSERT_TRUE(names.answer(answers));
   EXPECT_EQ(looked.name, "jitted");
   EXPECT_FALSE(names.is_active());
-  EXPECT_TRUE(names.knows(0x1234));
+  EXPECT_TRUE(names.knows(7, 0x1234));
+  EXPECT_FALSE(names.knows(8, 0x1234));
 
   looked.name.clear(); // the process is gone
   reply = names.begin(
-      unknown_address(0x1234), [] { return false; }, looked.then);
+      unknown_address(0x1234), 7, [] { return false; }, looked.then);
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->request.kind, RequestKind::none);
   EXPECT_EQ(looked.name, "jitted");
 
-  names.begin_run(); // another process
   ASSERT_TRUE(names.begin(
-      unknown_address(0x1234), [] { return false; }, looked.then));
+      unknown_address(0x1234), 8, [] { return false; }, looked.then));
+  EXPECT_EQ(looked.name, "0x1234"); // of another process
+
+  names.begin_run();
+  ASSERT_TRUE(names.begin(
+      unknown_address(0x1234), 7, [] { return false; }, looked.then));
   EXPECT_EQ(looked.name, "0x1234");
 }
 
@@ -247,7 +257,7 @@ TEST(NameLookup, ACancelledLookUpLeavesNothing) {
   NameLookup names;
   Looked looked;
   ASSERT_TRUE(names.begin(
-      unknown_address(0x10), [] { return true; }, looked.then));
+      unknown_address(0x10), 7, [] { return true; }, looked.then));
   names.cancel();
   EXPECT_FALSE(names.is_active());
   EXPECT_EQ(looked.name, "");

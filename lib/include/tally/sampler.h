@@ -63,8 +63,11 @@ struct SamplerOptions {
   // Measure how long each thread does not run, and why, besides sampling the clock. Only perf can.
   bool waits = false;
   StackMode stacks = StackMode::fp;
-  bool enable_on_exec = false;        // begin at the process's next exec (tally record)
-  bool children = false;              // sample the processes that it forks, too; only perf can
+  bool enable_on_exec = false; // begin at the process's next exec (tally record)
+  bool children = false;       // sample the processes that it forks, too; only perf can
+  // The profile will be added to that of another process, so that code without a file must not be
+  // mistaken for that process's.
+  bool beside = false;
   std::shared_ptr<Unwinder> unwinder; // required for StackMode::dwarf
   // The user's breakpoints that the debugger passes without a stop for the user. Ticks that the
   // kernel spends on them are left out. Null means that there are none.

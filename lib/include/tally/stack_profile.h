@@ -204,6 +204,8 @@ public:
   void set_process(ThreadId thread, std::string_view name); // the name of its process
   PartId add_part(const Part &part) { return profile_.parts_.push(part); }
   void close_part(PartId part, std::string_view trigger, uint64_t end_ns);
+  // Numbers the parts from 1 on in the order of their ends. Their ids change, too.
+  void sort_parts();
 
   // Returns the stack of `callee` called by the stack `caller`, which is none for an outermost
   // frame. Unified.
@@ -243,7 +245,8 @@ public:
   Result<StackProfile> finish();
 
 private:
-  struct Tables; // hash tables of the rows that are unified
+  struct Tables;        // hash tables of the rows that are unified
+  void index_samples(); // fills the table of samples
 
   StackProfile profile_;
   std::unique_ptr<Tables> tables_;

@@ -83,7 +83,7 @@ static_assert(TALLY_TICK_GIVEN_UP == InterruptClock::given_up);
 template <class T, class Last> consteval bool ends_with(Last T::*, size_t offset) {
   return offset + sizeof(Last) == sizeof(T);
 }
-static_assert(ends_with(&tally_event::at_ns, offsetof(tally_event, at_ns)));
+static_assert(ends_with(&tally_event::reserved, offsetof(tally_event, reserved)));
 static_assert(ends_with(&tally_hit::reserved, offsetof(tally_hit, reserved)));
 static_assert(ends_with(&tally_location::address, offsetof(tally_location, address)));
 static_assert(ends_with(&tally_stack::name, offsetof(tally_stack, name)));

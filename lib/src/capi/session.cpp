@@ -75,7 +75,7 @@ tally_error *tally_session_event(tally_session *session, const tally_event *even
         return session->session.event(
             {static_cast<EventKind>(copy->kind), static_cast<TargetKind>(copy->target), copy->pid,
              copy->number, text_of(copy->text), text_of(copy->file), copy->line,
-             text_of(copy->command), text_of(copy->program), copy->at_ns});
+             text_of(copy->command), text_of(copy->program), copy->at_ns, copy->beside != 0});
       },
       into(reply));
 }

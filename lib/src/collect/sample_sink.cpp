@@ -13,9 +13,12 @@ namespace tally {
 namespace {
 
 StackCollector::Counted counted_by(const SamplerOptions &options, uint64_t period_ns) {
+  StackCollector::Counted out{period_ns};
+  out.beside = options.beside;
   if (options.events.empty() && !options.waits)
-    return {period_ns};
-  StackCollector::Counted out{0, {}};
+    return out;
+  out.period_ns = 0;
+  out.values.clear();
   if (options.waits)
     out.values = WaitSink::values(static_cast<int64_t>(period_ns));
   for (const SampledEvent &event : options.events) {

@@ -220,7 +220,7 @@ void StackCollector::end_part(std::string_view trigger, uint64_t begin_ns, uint6
 Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t begin_ns,
                                               uint64_t end_ns) {
   main_.jit.advance(UINT64_MAX, main_.space);
-  if (processes_begun_ > 0)
+  if (processes_begun_ > 0 || counted_.beside)
     name_jit_code(pid_, main_);
   for (auto &[pid, child] : children_)
     name_jit_code(pid, *child);

@@ -36,6 +36,7 @@ public:
   struct Counted {
     uint64_t period_ns = 0; // the duration of a tick; 0 if none is counted
     std::vector<Value> values = {{"ticks", "count"}};
+    bool beside = false; // SamplerOptions::beside
   };
   StackCollector(pid_t pid, Counted counted);
 

@@ -125,6 +125,11 @@ StackProfileBuilder::StackProfileBuilder(StackProfile profile) : StackProfileBui
     const auto id = static_cast<StackId>(i);
     return hash_of(p.stack_caller_[id], p.stack_location_[id]);
   });
+  index_samples();
+}
+
+void StackProfileBuilder::index_samples() {
+  const StackProfile &p = profile_;
   index_rows(tables_->samples, static_cast<uint32_t>(p.sample_count()), [&](uint32_t i) {
     return hash_of(p.sample_stack_[i], p.sample_thread_[i], p.sample_part_[i]);
   });
@@ -195,6 +200,27 @@ void StackProfileBuilder::set_process(ThreadId thread, std::string_view name) {
 void StackProfileBuilder::close_part(PartId part, std::string_view trigger, uint64_t end_ns) {
   profile_.parts_[part].trigger = intern(trigger);
   profile_.parts_[part].end_ns = end_ns;
+}
+
+void StackProfileBuilder::sort_parts() {
+  auto &p = profile_;
+  std::vector<PartId> order;
+  for (uint32_t i = 0; i < p.parts_.size(); ++i)
+    order.push_back(static_cast<PartId>(i));
+  std::ranges::stable_sort(order, {}, [&](PartId id) { return p.parts_[id].end_ns; });
+  Column<PartId, Part> sorted;
+  std::vector<PartId> now(order.size());
+  for (const PartId id : order) {
+    Part part = p.parts_[id];
+    part.number = sorted.size() + 1;
+    now[index_of(id)] = sorted.push(part);
+  }
+  p.parts_ = std::move(sorted);
+  for (PartId &part : p.sample_part_)
+    if (part != none<PartId>)
+      part = now[index_of(part)];
+  tables_->samples = {};
+  index_samples();
 }
 
 StackId StackProfileBuilder::push(StackId caller, LocationId callee) {

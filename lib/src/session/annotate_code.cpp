@@ -74,7 +74,7 @@ Result<Reply> annotate_code(ProfileGroup &group, const ParsedCommand &command) {
           json ? to_json(all) : to_text(all, {}, group.front.text_options()) + footer(group), {}};
     };
     Request request{RequestKind::disassemble, {}, {}};
-    if (pid != 0 && !group.sampling.time().is_running())
+    if (pid != 0 && !group.sampling.is_running())
       for (const FunctionCode::Object &object : found.objects)
         if (const auto bias = bias_of(object))
           for (const InstructionRange &range : object.ranges)

@@ -168,6 +168,7 @@ void Backends::pass_over(std::string_view why) {
 
 void Backends::begin_with(std::unique_ptr<Sampler> started) {
   given_up_pid_ = 0;
+  refused_others_.clear();
   sampling_.adopt(std::move(started), options_);
 }
 
@@ -293,6 +294,38 @@ Result<Reply> Backends::process_resumed() {
   Error error = std::move(begun.error());
   error.context.push_back("starting to sample; `profile start` tries again");
   return fail(std::move(error));
+}
+
+std::string Backends::why_not_beside(const DebugEvent &event) const {
+  if (event.target != TargetKind::native)
+    return "only processes of this machine are sampled beside another";
+  if (options_.backend != Backend::perf)
+    return fmt::format("the {} backend samples one process, and now that is process {}",
+                       name_of(options_.backend), sampling_.pid());
+  if (options_.region)
+    return fmt::format("a region belongs to one process, and now that is process {}",
+                       sampling_.pid());
+  return {};
+}
+
+Result<Reply> Backends::other_resumed(const DebugEvent &event) {
+  if (!sampling_.is_active() || event.pid == 0 || event.pid == sampling_.pid() ||
+      sampling_.samples_other(event.pid) || refused_others_.contains(event.pid))
+    return Reply{};
+  std::string why = why_not_beside(event);
+  if (why.empty()) {
+    SamplerOptions options = sampler_options();
+    options.passed_stops = nullptr; // those of the first process
+    options.beside = true;
+    auto started = start_perf_sampler(event.pid, options);
+    if (started) {
+      sampling_.add_other({event.pid, event.command, std::move(*started)});
+      return Reply{};
+    }
+    why = started.error().message;
+  }
+  refused_others_.insert(event.pid);
+  return Reply{fmt::format("Process {} is not sampled: {}.\n", event.pid, why), {}};
 }
 
 Result<Reply> Backends::begin_armed() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ public:
   Result<Reply> begin(const StartOptions &wanted);
   // The process is about to run: begins to sample it if that was armed.
   Result<Reply> process_resumed();
+  // A process runs beside the first sampled one: samples it with the same options. The reply says
+  // once for each process why it cannot be sampled.
+  Result<Reply> other_resumed(const DebugEvent &event);
   // At a stop, ends a sampler that no longer works, or continues with the next backend.
   Result<Reply> follow_sampler();
   // Requests that the front end undo what earlier requests changed, unless sampling is armed for
@@ -61,6 +65,7 @@ private:
   Result<Reply> prepare_agent(bool next_run); // if false, for the existing process
   Result<Reply> prepare_interrupt();
   SamplerOptions sampler_options() const;
+  std::string why_not_beside(const DebugEvent &event) const; // empty if it can be sampled
 
   Front &front_;
   Sampling &sampling_;
@@ -75,6 +80,7 @@ private:
   int interrupt_signal_ = 0;         // the signal that interrupts; 0: as Ctrl-C does
   bool signals_changed_ = false;     // by the front end, at our request
   int32_t given_up_pid_ = 0;         // the process whose sampler ended and is not restarted
+  std::set<int32_t> refused_others_; // the processes that are not sampled beside the first
 };
 
 } // namespace tally

@@ -97,7 +97,7 @@ Result<Reply> stop_command(ProfileGroup &group, const ParsedCommand &) {
   if (!group.backends.is_armed() && !group.sampling.is_active())
     return fail(ErrorCode::bad_state, "sampling has not begun", "profile stop");
   group.backends.disarm();
-  Result<Reply> ended = group.sampling.end("profile stop");
+  Result<Reply> ended = group.sampling.end_all("profile stop");
   group.backends.end_requests(false);
   return ended;
 }

@@ -29,7 +29,8 @@ Symbolizer &NameLookup::symbolizer() {
   return *symbolizer_;
 }
 
-Result<Reply> NameLookup::begin(StackProfile profile, CanAsk can_ask, Then then) {
+Result<Reply> NameLookup::begin(StackProfile profile, int32_t pid, CanAsk can_ask, Then then) {
+  pid_ = pid;
   job_ = std::make_unique<Symbolization>(std::move(profile), symbolizer(), diagnostics_);
   asked_ = false;
   can_ask_ = std::move(can_ask);
@@ -48,7 +49,7 @@ Result<Reply> NameLookup::pump() {
   }
   if (!asked_ && !answers_.empty())
     for (const uint64_t address : job_->unnamed())
-      if (const auto at = answers_.find(address); at != answers_.end())
+      if (const auto at = answers_.find({pid_, address}); at != answers_.end())
         use(address, at->second);
   if (!asked_ && can_ask_()) {
     asked_ = true;
@@ -73,7 +74,7 @@ Result<Reply> NameLookup::answer(std::span<const std::string> answers) {
   if (asked_) {
     const std::vector<uint64_t> asked = job_->unnamed();
     for (size_t i = 0; i < std::min(asked.size(), answers.size()); ++i) {
-      remember(asked[i], answers[i]);
+      remember(pid_, asked[i], answers[i]);
       use(asked[i], answers[i]);
     }
   }
@@ -85,8 +86,8 @@ void NameLookup::cancel() {
   then_ = nullptr;
 }
 
-void NameLookup::remember(uint64_t address, std::string answer) {
-  answers_.insert_or_assign(address, std::move(answer));
+void NameLookup::remember(int32_t pid, uint64_t address, std::string answer) {
+  answers_.insert_or_assign({pid, address}, std::move(answer));
 }
 
 // The answer's form is that of RequestKind::symbols.

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tally/diagnostics.h>
@@ -31,19 +32,19 @@ public:
   // rebuilt between two runs.
   void begin_run();
 
-  // Looks up all names, then calls `then`. The reply requests something, or is what `then`
-  // returned.
-  Result<Reply> begin(StackProfile profile, CanAsk can_ask, Then then);
+  // Looks up all names of a profile of process `pid`, then calls `then`. The reply requests
+  // something, or is what `then` returned.
+  Result<Reply> begin(StackProfile profile, int32_t pid, CanAsk can_ask, Then then);
   bool is_active() const { return job_ != nullptr; }
   // Continues after the front end's answer. is_active() must hold.
   Result<Reply> answer(std::span<const std::string> answers);
   void give_up() { job_.reset(); }
   void cancel();
 
-  // Returns whether the debugger has already reported a name for the address.
-  bool knows(uint64_t address) const { return answers_.contains(address); }
+  // Returns whether the debugger has already reported a name for the address of process `pid`.
+  bool knows(int32_t pid, uint64_t address) const { return answers_.contains({pid, address}); }
   // Stores a name that the debugger has reported, for a later look-up.
-  void remember(uint64_t address, std::string answer);
+  void remember(int32_t pid, uint64_t address, std::string answer);
 
   Symbolizer &symbolizer(); // made by begin_run(); before the first run, by this call
   Diagnostics &diagnostics() { return diagnostics_; } // of this run
@@ -56,10 +57,11 @@ private:
   std::unique_ptr<Symbolizer> symbolizer_;
   Diagnostics diagnostics_;
   std::unique_ptr<Symbolization> job_; // null if no look-up is active
+  int32_t pid_ = 0;                    // the process of the newest look-up
   bool asked_ = false;                 // whether this look-up has asked the debugger
   CanAsk can_ask_;
   Then then_;
-  std::map<uint64_t, std::string> answers_; // the debugger's, by address of this process
+  std::map<std::pair<int32_t, uint64_t>, std::string> answers_; // by process and address
 };
 
 } // namespace tally

@@ -83,6 +83,32 @@ Result<Reply> ProfileGroup::event(const DebugEvent &event) {
   return reply;
 }
 
+Result<Reply> ProfileGroup::event_beside(const DebugEvent &event) {
+  switch (event.kind) {
+  case EventKind::target:
+    return Reply{};
+  case EventKind::resumed: {
+    TALLY_TRY(news, backends.other_resumed(event));
+    sampling.note_resume_of(event.pid);
+    return news;
+  }
+  case EventKind::exited:
+  case EventKind::signalled:
+  case EventKind::killed:
+  case EventKind::detached:
+    return sampling.end_other(event.pid, trigger_of(event), event.kind == EventKind::detached);
+  case EventKind::breakpoint:
+  case EventKind::watchpoint:
+  case EventKind::catchpoint:
+  case EventKind::signal:
+  case EventKind::step:
+  case EventKind::other:
+    sampling.end_part_of(event.pid, trigger_of(event));
+    return Reply{};
+  }
+  return Reply{};
+}
+
 Result<Reply> ProfileGroup::follow(const DebugEvent &event) {
   const bool another = sampling.is_active() && event.pid != sampling.pid();
   if (event.kind == EventKind::target && another) {

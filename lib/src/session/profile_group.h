@@ -41,6 +41,8 @@ public:
   explicit ProfileGroup(Front &shared_front);
 
   Result<Reply> event(const DebugEvent &event);
+  // Follows a process that is debugged beside the first sampled one.
+  Result<Reply> event_beside(const DebugEvent &event);
   Result<Reply> cancel();
   // Undoes what a command may have begun. Called when actions of the command were dropped.
   void give_up();

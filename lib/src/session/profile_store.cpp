@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include <tally/merge.h>
+#include "transform/append.h"
 
 namespace tally {
 
@@ -17,28 +17,35 @@ void ProfileStore::process_resumed() {
 }
 
 void ProfileStore::name_from_kept() {
-  if (!named_ && !frozen_)
+  if (!named_ && frozen_.empty())
     named_ = kept_;
 }
 
-void ProfileStore::freeze(StackProfile profile) {
-  frozen_ = std::make_shared<const StackProfile>(std::move(profile));
+void ProfileStore::freeze(int32_t pid, StackProfile profile) {
+  frozen_.push_back({pid, std::make_shared<const StackProfile>(std::move(profile))});
   named_.reset(); // even if it is equal, the frozen profile is the one that is kept
 }
 
+Result<ProfilePtr> ProfileStore::with_kept(StackProfile profile) const {
+  if (!kept_)
+    return std::make_shared<const StackProfile>(std::move(profile));
+  StackProfileBuilder all(*kept_);
+  TALLY_CHECK(append_same_axis(all, profile));
+  TALLY_TRY(sum, all.finish());
+  return std::make_shared<const StackProfile>(std::move(sum));
+}
+
+Result<void> ProfileStore::keep(StackProfile profile) {
+  TALLY_TRY(sum, with_kept(std::move(profile)));
+  kept_ = std::move(sum);
+  frozen_.pop_front();
+  named_.reset();
+  return {};
+}
+
 Result<void> ProfileStore::take_named(StackProfile profile) {
-  if (kept_) {
-    StackProfileBuilder all(*kept_);
-    TALLY_CHECK(append_stacks(all, profile));
-    TALLY_TRY(sum, all.finish());
-    named_ = std::make_shared<const StackProfile>(std::move(sum));
-  } else {
-    named_ = std::make_shared<const StackProfile>(std::move(profile));
-  }
-  if (frozen_) {
-    kept_ = named_;
-    frozen_.reset();
-  }
+  TALLY_TRY(sum, with_kept(std::move(profile)));
+  named_ = std::move(sum);
   return {};
 }
 
@@ -48,7 +55,7 @@ void ProfileStore::load(LoadedProfile profile) {
 
 void ProfileStore::clear() {
   kept_.reset();
-  frozen_.reset();
+  frozen_.clear();
   named_.reset();
 }
 

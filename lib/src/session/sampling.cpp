@@ -9,11 +9,29 @@
 #include "report/value_text.h"
 #include "support/clock.h"
 #include "support/text.h"
+#include "transform/append.h"
 
 namespace tally {
 
+namespace {
+
+void add_counts(SamplerStatus &to, const SamplerStatus &more) {
+  for (const auto counter :
+       {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
+        &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
+        &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::truncated_stacks,
+        &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns, &SamplerStatus::waits,
+        &SamplerStatus::wait_ns, &SamplerStatus::ready_ns})
+    to.*counter += more.*counter;
+  to.counted.resize(std::max(to.counted.size(), more.counted.size()), 0);
+  for (size_t i = 0; i < more.counted.size(); ++i)
+    to.counted[i] += more.counted[i];
+}
+
+} // namespace
+
 void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &options) {
-  const bool same = target_.pid == pid_ && options == options_ && profiles_.kept();
+  const bool same = target_.pid == first_.pid && options == options_ && profiles_.kept();
   if (!same) {
     profiles_.begin_run();
     names_.begin_run();
@@ -21,81 +39,159 @@ void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &optio
     time_.clear();
   }
   profiles_.drop_named();
-  sampler_ = std::move(started);
-  pid_ = target_.pid;
-  command_ = target_.command;
+  first_ = {target_.pid, target_.command, std::move(started)};
   options_ = options;
   if (options_.region) {
     if (!same)
       options_.region->clear();
-    sampler_->set_region_filter(options_.region->region_filter());
+    first_.sampler->set_region_filter(options_.region->region_filter());
   }
   ended_agent_ = {};
   time_.set_stopped();
 }
 
-void Sampling::note_resume() {
-  if (!sampler_ || time_.is_running())
+bool Sampling::any_runs() const {
+  return first_.is_running || std::ranges::any_of(others_, &SampledProcess::is_running);
+}
+
+void Sampling::resume(SampledProcess &process) {
+  if (!process.sampler || process.is_running)
     return;
-  time_.resume();
-  sampler_->resumed(time_.changed_at_ns(), time_.ran_ns());
+  const uint64_t now = time_.event_time();
+  if (!time_.is_running())
+    time_.resume();
+  process.is_running = true;
+  process.began_ns = time_.ran_ns(std::max(now, time_.changed_at_ns()));
+  process.sampler->resumed(std::max(now, time_.changed_at_ns()), process.began_ns);
   profiles_.process_resumed();
   if (interrupts())
     clock_.resumed();
 }
 
-void Sampling::end_part(std::string_view trigger) {
-  if (!time_.is_running())
+void Sampling::end_part(SampledProcess &process, std::string_view trigger) {
+  if (!process.is_running)
     return;
-  const uint64_t begin = time_.ran_ns();
-  time_.stop();
+  process.is_running = false;
+  uint64_t end = time_.ran_ns(time_.event_time());
+  if (!any_runs()) {
+    time_.stop();
+    end = time_.ran_ns();
+  }
   if (interrupts())
     clock_.stopped();
-  if (sampler_)
-    sampler_->end_part(trigger, begin, time_.ran_ns());
+  if (process.sampler)
+    process.sampler->end_part(trigger, process.began_ns, end);
 }
 
-Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
-  if (!sampler_)
-    return Reply{};
-  end_part(trigger);
+Result<void> Sampling::finish(SampledProcess &process, std::string_view trigger) {
+  end_part(process, trigger);
   if (options_.region)
     options_.region->end_open(time_.event_time(), time_.ran_ns());
-  time_.close();
-  sampler_->stop();
-  ended_ = sums();
-  ended_.threads = ended_.parts = 0; // the profile holds them once it is kept
-  auto raw = snapshot(trigger, time_.ran_ns(), time_.ran_ns());
+  if (!any_runs())
+    time_.close();
+  process.sampler->stop();
+  SamplerStatus status = process.sampler->status();
+  status.threads = status.parts = 0; // the profile holds them once it is kept
+  add_counts(status, ended_);
+  ended_ = std::move(status);
+  auto raw = snapshot(process, trigger, time_.ran_ns(), time_.ran_ns());
   if (options_.region)
     options_.region->forget_passes();
-  ended_agent_ = agent_facts();
-  tick_asks_.clear();
-  sampler_.reset();
+  if (&process == &first_) {
+    ended_agent_ = agent_facts();
+    tick_asks_.clear();
+  }
+  process.sampler.reset();
   if (!raw)
     return fail(std::move(raw.error()));
-  profiles_.freeze(std::move(*raw));
+  profiles_.freeze(process.pid, std::move(*raw));
+  return {};
+}
+
+Result<Reply> Sampling::keep_ended(int32_t pid, std::string_view trigger) {
   // The names are looked up now, because the next build replaces the files.
-  return with_names(
-      [announce, ended = fmt::format("Sampling of process {} ended: {}", pid_, trigger)](
-          const StackProfile &profile) -> Result<Reply> {
-        if (!announce)
+  return with_kept(
+      [this, pid,
+       ended = fmt::format("Sampling of process {} ended: {}", pid, trigger)]() -> Result<Reply> {
+        if (pid == 0 || !profiles_.kept())
           return Reply{};
-        return Reply{fmt::format("{}; {} {} kept.\n", ended, totals_text(profile),
-                                 profile.totals() == std::vector<int64_t>{1} ? "is" : "are"),
+        const StackProfile &kept = *profiles_.kept();
+        return Reply{fmt::format("{}; {} {} kept.\n", ended, totals_text(kept),
+                                 kept.totals() == std::vector<int64_t>{1} ? "is" : "are"),
                      {}};
       });
 }
 
+void Sampling::begin_with_other() {
+  if (others_.empty())
+    return;
+  first_ = std::move(others_.front());
+  others_.erase(others_.begin());
+}
+
+Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
+  if (!first_.sampler)
+    return Reply{};
+  const int32_t pid = first_.pid;
+  const Result<void> finished = finish(first_, trigger);
+  begin_with_other();
+  TALLY_CHECK(finished);
+  return keep_ended(announce ? pid : 0, trigger);
+}
+
+Result<Reply> Sampling::end_all(std::string_view trigger) {
+  while (!others_.empty())
+    TALLY_CHECK(finish_other(others_.back().pid, trigger));
+  return end(trigger);
+}
+
 void Sampling::abandon() {
-  sampler_->stop();
-  sampler_.reset();
+  first_.sampler->stop();
+  first_.sampler.reset();
+  first_.is_running = false;
   time_.abandon();
+}
+
+// --- the other processes
+
+std::vector<SampledProcess>::const_iterator Sampling::other(int32_t pid) const {
+  return std::ranges::find(others_, pid, &SampledProcess::pid);
+}
+
+void Sampling::note_resume_of(int32_t pid) {
+  for (SampledProcess &process : others_)
+    if (process.pid == pid)
+      resume(process);
+}
+
+// The table of parts shows each part's end, and that of the first process only is not named there.
+void Sampling::end_part_of(int32_t pid, std::string_view trigger) {
+  for (SampledProcess &process : others_)
+    if (process.pid == pid)
+      end_part(process, fmt::format("process {}: {}", pid, trigger));
+}
+
+Result<void> Sampling::finish_other(int32_t pid, std::string_view trigger) {
+  const auto at = other(pid);
+  if (at == others_.end())
+    return {};
+  end_part_of(pid, trigger);
+  SampledProcess process = std::move(others_[static_cast<size_t>(at - others_.begin())]);
+  others_.erase(at);
+  return finish(process, trigger);
+}
+
+Result<Reply> Sampling::end_other(int32_t pid, std::string_view trigger, bool announce) {
+  if (!samples_other(pid))
+    return Reply{};
+  TALLY_CHECK(finish_other(pid, trigger));
+  return keep_ended(announce ? pid : 0, trigger);
 }
 
 void Sampling::set_region(std::shared_ptr<Region> region) {
   options_.region = std::move(region);
-  if (sampler_)
-    sampler_->set_region_filter(options_.region->region_filter());
+  if (first_.sampler)
+    first_.sampler->set_region_filter(options_.region->region_filter());
   forget();
 }
 
@@ -105,26 +201,30 @@ void Sampling::forget() {
   time_.clear();
   if (options_.region)
     options_.region->clear();
-  if (!sampler_)
-    return;
-  sampler_->clear();
-  sampler_->resumed(time_.changed_at_ns(), 0);
+  const auto clear = [this](SampledProcess &process) {
+    if (!process.sampler)
+      return;
+    process.sampler->clear();
+    process.began_ns = 0;
+    process.sampler->resumed(time_.changed_at_ns(), 0);
+  };
+  clear(first_);
+  std::ranges::for_each(others_, clear);
 }
 
 SamplerStatus Sampling::sums() {
-  if (!sampler_)
+  if (!first_.sampler)
     return ended_;
-  SamplerStatus all = sampler_->status();
-  for (const auto counter :
-       {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
-        &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
-        &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::truncated_stacks,
-        &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns, &SamplerStatus::waits,
-        &SamplerStatus::wait_ns, &SamplerStatus::ready_ns})
-    all.*counter += ended_.*counter;
-  all.counted.resize(std::max(all.counted.size(), ended_.counted.size()), 0);
-  for (size_t i = 0; i < ended_.counted.size(); ++i)
-    all.counted[i] += ended_.counted[i];
+  SamplerStatus all = first_.sampler->status();
+  add_counts(all, ended_);
+  for (const SampledProcess &process : others_) {
+    const SamplerStatus more = process.sampler->status();
+    add_counts(all, more);
+    for (const auto counter : {&SamplerStatus::threads, &SamplerStatus::parts,
+                               &SamplerStatus::rings, &SamplerStatus::events})
+      all.*counter += more.*counter;
+    all.memory_bytes += more.memory_bytes;
+  }
   return all;
 }
 
@@ -135,39 +235,74 @@ AgentFacts Sampling::agent_facts() const {
 
 // --- names
 
-Result<StackProfile> Sampling::snapshot(std::string_view trigger, uint64_t begin_ns,
-                                        uint64_t end_ns) {
-  TALLY_TRY(profile, sampler_->snapshot(trigger, begin_ns, end_ns));
+Result<StackProfile> Sampling::snapshot(SampledProcess &process, std::string_view trigger,
+                                        uint64_t begin_ns, uint64_t end_ns) {
+  TALLY_TRY(profile, process.sampler->snapshot(trigger, begin_ns, end_ns));
   if (options_.region)
     options_.region->add_passes(profile, end_ns);
+  if (!process.command.empty())
+    profile.command = profile.strings.intern(process.command);
   return profile;
 }
 
+Result<Reply> Sampling::with_kept(std::function<Result<Reply>()> then) {
+  if (profiles_.frozen().empty())
+    return then();
+  // The frozen profile is copied, because the look-up may be cancelled.
+  const FrozenProfile oldest = profiles_.frozen().front();
+  return names_.begin(
+      StackProfile(*oldest.profile), oldest.pid, [] { return false; },
+      [this, then = std::move(then)](StackProfile profile) -> Result<Reply> {
+        TALLY_CHECK(profiles_.keep(std::move(profile)));
+        return with_kept(then);
+      });
+}
+
+Result<Reply> Sampling::with_live(size_t index, AllNames all, Then then) {
+  SampledProcess &process = index == 0 ? first_ : others_[index - 1];
+  const uint64_t now = time_.ran_ns(now_ns());
+  TALLY_TRY(raw, snapshot(process, "running", process.is_running ? process.began_ns : now, now));
+  const auto can_ask = [this, index] {
+    return index == 0 && first_.sampler && !first_.is_running && target_.pid != 0;
+  };
+  return names_.begin(
+      std::move(raw), process.pid, can_ask,
+      [this, index, all, then = std::move(then)](StackProfile profile) mutable -> Result<Reply> {
+        if (all)
+          TALLY_CHECK(append_same_axis(*all, profile));
+        if (index < others_.size()) {
+          if (!all)
+            all = std::make_shared<StackProfileBuilder>(std::move(profile));
+          return with_live(index + 1, std::move(all), std::move(then));
+        }
+        if (all) {
+          TALLY_TRY(sum, all->finish());
+          profile = std::move(sum);
+        }
+        TALLY_CHECK(profiles_.take_named(std::move(profile)));
+        return then(*profiles_.named());
+      });
+}
+
 Result<Reply> Sampling::with_names(Then then) {
-  if (!sampler_)
-    profiles_.name_from_kept();
   if (time_.is_running())
     profiles_.drop_named();
   if (profiles_.named())
     return then(*profiles_.named());
-  const ProfilePtr &frozen = profiles_.frozen();
-  // The frozen profile is copied, because the look-up may be cancelled.
-  TALLY_TRY(raw, frozen ? Result<StackProfile>(*frozen)
-                        : snapshot("running", time_.ran_ns(), time_.ran_ns(now_ns())));
-  const auto can_ask = [this] { return sampler_ && !time_.is_running() && target_.pid != 0; };
-  return names_.begin(std::move(raw), can_ask,
-                      [this, then = std::move(then)](StackProfile profile) -> Result<Reply> {
-                        if (!command_.empty())
-                          profile.command = profile.strings.intern(command_);
-                        TALLY_CHECK(profiles_.take_named(std::move(profile)));
-                        return then(*profiles_.named());
-                      });
+  return with_kept([this, then = std::move(then)]() -> Result<Reply> {
+    if (first_.sampler)
+      return with_live(0, nullptr, then);
+    profiles_.name_from_kept();
+    if (!profiles_.named())
+      return fail(ErrorCode::no_data, "nothing is kept of what was collected");
+    return then(*profiles_.named());
+  });
 }
 
 Result<void> Sampling::name_frozen() {
-  if (!profiles_.frozen())
+  if (profiles_.frozen().empty())
     return {};
-  auto reply = with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });
+  auto reply = with_kept([] { return Result<Reply>(Reply{}); });
   auto finished = reply ? finish_requests(std::move(*reply)) : fail(reply.error());
   if (!finished)
     profiles_.drop_frozen(); // a later attempt would fail in the same way
@@ -190,7 +325,7 @@ Result<void> Sampling::finish_requests(Reply reply) {
 Result<Reply> Sampling::answer(std::span<const std::string> answers) {
   if (!tick_asks_.empty()) {
     for (size_t i = 0; i < tick_asks_.size(); ++i)
-      names_.remember(tick_asks_[i], i < answers.size() ? answers[i] : std::string());
+      names_.remember(first_.pid, tick_asks_[i], i < answers.size() ? answers[i] : std::string());
     tick_asks_.clear();
     clock_.done();
     return Reply{};
@@ -216,7 +351,7 @@ Result<Reply> Sampling::tick(std::span<const ThreadStack> stacks) {
   if (options_.remote)
     for (const ThreadStack &stack : stacks)
       for (const uint64_t pc : stack.pcs)
-        if (!names_.knows(pc) && std::ranges::find(tick_asks_, pc) == tick_asks_.end())
+        if (!names_.knows(first_.pid, pc) && std::ranges::find(tick_asks_, pc) == tick_asks_.end())
           tick_asks_.push_back(pc);
   Reply reply;
   if (tick_asks_.empty()) {

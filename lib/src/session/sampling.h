@@ -1,4 +1,4 @@
-// Owns the sampler of the current process, and stores its profile.
+// Owns the samplers of the current processes, and stores their profile.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,19 @@
 
 namespace tally {
 
+// A process that is sampled.
+struct SampledProcess {
+  int32_t pid = 0;
+  std::string command;
+  std::unique_ptr<Sampler> sampler; // null once sampling has ended
+  bool is_running = false;
+  uint64_t began_ns = 0; // the running time of all processes at its last resume
+};
+
+// Samples the *first* process with any backend and, beside it, the other processes that the
+// debugger debugs, with perf. All have one time axis, which advances while one of them runs. When
+// the first ends, another becomes the first. It has many methods, because what a command shows (counts, names,
+// times) is that of all samplers, and each of them may end between two steps of a look-up.
 class Sampling {
 public:
   // `target` is the front's newest event. All arguments outlive this object.
@@ -28,21 +41,31 @@ public:
       : target_(target), profiles_(profiles), names_(names) {}
 
   // --- the process
-  bool is_active() const { return sampler_ != nullptr; }
+  bool is_active() const { return first_.sampler != nullptr; }
+  bool is_running() const { return first_.is_running; }
   // Begins a profile, or continues the kept profile if process and options are the same.
   void adopt(std::unique_ptr<Sampler> started, const StartOptions &options);
-  void note_resume();
-  void end_part(std::string_view trigger);
-  // Ends sampling, and looks up the names while the files are still those that ran. With
-  // `announce`, the reply reports the end, which the user does not see otherwise.
+  void note_resume() { resume(first_); }
+  void end_part(std::string_view trigger) { end_part(first_, trigger); }
+  // Ends sampling of the first process, and looks up the names while the files are still those that
+  // ran. With `announce`, the reply reports the end, which the user does not see otherwise.
   Result<Reply> end(std::string_view trigger, bool announce = false);
-  void abandon(); // the sampler never worked
+  Result<Reply> end_all(std::string_view trigger); // does the same for all processes
+  void abandon();                                  // the sampler never worked
   // Counts only inside of `region` from now on, and forgets what was collected.
   void set_region(std::shared_ptr<Region> region);
   void forget(); // discards the samples; sampling continues
 
-  // Return the process and the options of the newest sampler, even after it has ended.
-  int32_t pid() const { return pid_; }
+  // --- the other processes
+  void add_other(SampledProcess process) { others_.push_back(std::move(process)); }
+  bool samples_other(int32_t pid) const { return other(pid) != others_.end(); }
+  const std::vector<SampledProcess> &others() const { return others_; }
+  void note_resume_of(int32_t pid);
+  void end_part_of(int32_t pid, std::string_view trigger);
+  Result<Reply> end_other(int32_t pid, std::string_view trigger, bool announce);
+
+  // Return the first process and the options of its sampler, even after it has ended.
+  int32_t pid() const { return first_.pid; }
   const StartOptions &options() const { return options_; }
   Region *region() const { return options_.region.get(); }
 
@@ -50,15 +73,17 @@ public:
   SamplerStatus sums();
   AgentFacts agent_facts() const; // of the newest agent
   // Return the sampler if it is an AgentSampler or InterruptSampler, respectively; otherwise null.
-  AgentSampler *agent() const { return dynamic_cast<AgentSampler *>(sampler_.get()); }
-  InterruptSampler *interrupts() const { return dynamic_cast<InterruptSampler *>(sampler_.get()); }
+  AgentSampler *agent() const { return dynamic_cast<AgentSampler *>(first_.sampler.get()); }
+  InterruptSampler *interrupts() const {
+    return dynamic_cast<InterruptSampler *>(first_.sampler.get());
+  }
   InterruptClock &clock() { return clock_; }
   RunClock &time() { return time_; }
   const RunClock &time() const { return time_; }
 
   // --- names
   using Then = std::function<Result<Reply>(const StackProfile &)>;
-  bool has_profile() const { return sampler_ || profiles_.named() || profiles_.has_kept(); }
+  bool has_profile() const { return is_active() || profiles_.named() || profiles_.has_kept(); }
   // Names everything that was collected, by as many requests as that takes, and passes it to
   // `then`. The command may no longer exist then, so that `then` must hold values and no views of
   // it. has_profile() must hold.
@@ -76,17 +101,33 @@ public:
   Result<Reply> tick(std::span<const ThreadStack> stacks);
 
 private:
-  // Returns the newest sampler's profile, with the passes of the region.
-  Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
+  using AllNames = std::shared_ptr<StackProfileBuilder>;
+
+  std::vector<SampledProcess>::const_iterator other(int32_t pid) const;
+  bool any_runs() const;
+  void resume(SampledProcess &process);
+  void end_part(SampledProcess &process, std::string_view trigger);
+  // Ends the sampler, and freezes its profile.
+  Result<void> finish(SampledProcess &process, std::string_view trigger);
+  Result<void> finish_other(int32_t pid, std::string_view trigger);
+  void begin_with_other(); // makes another process the first, if there is one
+  // Names what has ended. The reply reports the end of process `pid` unless it is 0.
+  Result<Reply> keep_ended(int32_t pid, std::string_view trigger);
+  // Returns the sampler's profile, with the passes of the region.
+  Result<StackProfile> snapshot(SampledProcess &process, std::string_view trigger,
+                                uint64_t begin_ns, uint64_t end_ns);
+  // Names the profiles that are frozen, one after the other, and keeps them.
+  Result<Reply> with_kept(std::function<Result<Reply>()> then);
+  // Names the profile of the running sampler number `index`, and of those after it, and adds them.
+  Result<Reply> with_live(size_t index, AllNames all, Then then);
 
   const DebugEvent &target_;
   ProfileStore &profiles_;
   NameLookup &names_;
   InterruptClock clock_; // outlives the sampler, which uses it
-  std::unique_ptr<Sampler> sampler_;
+  SampledProcess first_;
+  std::vector<SampledProcess> others_;
   AgentFacts ended_agent_; // facts of the newest agent, once it has ended
-  int32_t pid_ = 0;
-  std::string command_;
   StartOptions options_;
   RunClock time_;
   SamplerStatus ended_;             // sums over the samplers of this profile that have ended

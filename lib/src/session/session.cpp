@@ -32,6 +32,10 @@ struct Session::State {
   // Passes the event on to every group. A group other than `profile` makes its requests by actions;
   // the reply of `profile` may itself hold a request, and comes last.
   Result<Reply> event(const DebugEvent &event) {
+    if (event.beside) {
+      front.actions.begin_event();
+      return settle(profile.event_beside(event));
+    }
     target = event;
     front.actions.begin_event();
     static_cast<void>(coverage.event(event)); // its errors concern no command

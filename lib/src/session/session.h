@@ -90,6 +90,7 @@ struct DebugEvent {
   std::string command;
   std::string program;
   uint64_t at_ns = 0;
+  bool beside = false;
 };
 
 // tally_request_kind
@@ -180,8 +181,8 @@ public:
   std::vector<std::string> complete(std::string_view line, std::span<const std::string> functions,
                                     std::span<const std::string> files) const;
 
-  // Returns the sampled process, or 0 if there is none. While it exists, a front end that debugs
-  // several processes reports only events of this process.
+  // Returns the first sampled process, or 0 if there is none. While it exists, a front end that
+  // debugs several processes reports events of others as DebugEvent::beside.
   int32_t sampled_pid() const;
   bool is_armed() const; // whether sampling begins with the next process that runs
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "collect/sampled_events.h"
 #include "report/value_text.h"
@@ -86,6 +87,12 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   noted("state", state_words(group, now.ended));
   if (sampling.is_active())
     line("pid", static_cast<uint64_t>(sampling.pid()));
+  if (const auto &others = sampling.others(); !others.empty()) {
+    std::vector<int32_t> pids;
+    for (const SampledProcess &other : others)
+      pids.push_back(other.pid);
+    line("other_pids", fmt::format("{}", fmt::join(pids, ", ")));
+  }
   if (!collected && !group.backends.is_armed()) { // what `start` would use
     for (std::string_view name : {"backend", "clock", "stacks"})
       line(name, std::string(group.settings.value(name)));
@@ -139,13 +146,17 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   if (now.stack_bytes != 0)
     line("stack_bytes", now.stack_bytes);
   size_t threads = now.threads, parts = now.parts;
-  for (const ProfilePtr &profile : {group.profiles.kept(), group.profiles.frozen()})
-    if (profile) {
-      parts += profile->parts().size();
-      for (const Thread &thread : profile->threads())
-        // The sampler counts the threads of the process that it samples.
-        threads += !sampling.is_active() || thread.pid != sampling.pid();
-    }
+  const auto add_ended = [&](const ProfilePtr &profile) {
+    if (!profile)
+      return;
+    parts += profile->parts().size();
+    for (const Thread &thread : profile->threads())
+      // The sampler counts the threads of the process that it samples.
+      threads += !sampling.is_active() || thread.pid != sampling.pid();
+  };
+  add_ended(group.profiles.kept());
+  for (const FrozenProfile &ended : group.profiles.frozen())
+    add_ended(ended.profile);
   if (collected && shown.children)
     line("processes", now.processes);
   line("threads", uint64_t{threads});

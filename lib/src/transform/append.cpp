@@ -5,11 +5,15 @@
 #include <tally/merge.h>
 #include <tally/stack_profile.h>
 
+#include "transform/append.h"
 #include "transform/stack_copier.h"
 
 namespace tally {
 
-Result<void> append_stacks(StackProfileBuilder &to, const StackProfile &from, uint64_t shift_ns) {
+namespace {
+
+Result<void> append(StackProfileBuilder &to, const StackProfile &from, uint64_t shift_ns,
+                    bool same_axis) {
   const auto same_types = [&] {
     const auto ours = to.so_far().value_types(), theirs = from.value_types();
     if (ours.size() != theirs.size())
@@ -70,8 +74,8 @@ Result<void> append_stacks(StackProfileBuilder &to, const StackProfile &from, ui
   // Only a profile that comes after the other has a place on its time axis.
   const std::span<const SampleTime> earlier = to.so_far().times();
   if (both && (from.times().empty() || earlier.empty() ||
-               from.times().front().at_ns + shift_ns <
-                   std::ranges::max(earlier, {}, &SampleTime::at_ns).at_ns)) {
+               (!same_axis && from.times().front().at_ns + shift_ns <
+                                  std::ranges::max(earlier, {}, &SampleTime::at_ns).at_ns))) {
     to.drop_times();
     return {};
   }
@@ -85,8 +89,23 @@ Result<void> append_stacks(StackProfileBuilder &to, const StackProfile &from, ui
     time.row = rows[time.row];
     to.add_time(time);
   }
+  const uint64_t times_from = from.times_from_ns == 0 ? 0 : from.times_from_ns + shift_ns;
   if (!both)
-    to.set_times_from_ns(from.times_from_ns == 0 ? 0 : from.times_from_ns + shift_ns);
+    to.set_times_from_ns(times_from);
+  else if (same_axis)
+    to.set_times_from_ns(std::max(times_from, to.so_far().times_from_ns));
+  return {};
+}
+
+} // namespace
+
+Result<void> append_stacks(StackProfileBuilder &to, const StackProfile &from, uint64_t shift_ns) {
+  return append(to, from, shift_ns, false);
+}
+
+Result<void> append_same_axis(StackProfileBuilder &to, const StackProfile &from) {
+  TALLY_CHECK(append(to, from, 0, true));
+  to.sort_parts();
   return {};
 }
 
