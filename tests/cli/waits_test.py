@@ -204,10 +204,12 @@ class UnprivilegedTest(ProfileCase):
         ways = ways_of(done.stdout)
         for name, way in ways.items():
             with self.subTest(name=name):
-                self.assertLessEqual(rows[name]["wait"], way.waited)
+                # The waits of wait_short are so short that on a busy machine each look from outside
+                # may come too late. Then it has no row.
+                wait = rows[name]["wait"] if name in rows else 0
+                self.assertLessEqual(wait, way.waited)
                 if name in TIMED and name != "wait_short":
-                    # The looks from outside may come late on a busy machine.
-                    self.assertGreater(rows[name]["wait"], 0.8 * way.waited - 3e7)
+                    self.assertGreater(wait, 0.8 * way.waited - 3e7)
         threads = json.loads(self.tally("report", path, "--by", "thread", "--json").stdout)[
             "threads"
         ]
