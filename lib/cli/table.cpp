@@ -157,7 +157,7 @@ constexpr std::array<ArgumentSpec, 2> diff_arguments{{
 
 constexpr auto timeline_specs =
     joined(table_input_specs, filter_specs,
-           std::array<OptionSpec, 4>{{
+           std::array<OptionSpec, 5>{{
                {.name = "width",
                 .values = "N",
                 .fallback = "80",
@@ -166,6 +166,9 @@ constexpr auto timeline_specs =
                 .least = least_timeline_width,
                 .most = most_timeline_width},
                limit_option("20", "show at most N threads, the busiest; 0 shows all"),
+               {.name = "heat-map",
+                .summary = "show how busy each part of each second was, by the\n"
+                           "second (left to right) and the offset in it (upwards)"},
                {.name = "json", .summary = "print JSON, with all threads unless --limit is given"},
                {.name = "o",
                 .values = "OUT",

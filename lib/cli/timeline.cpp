@@ -3,6 +3,7 @@
 #include <tally/file_io.h>
 
 #include "profiles.h"
+#include "report/heat_map.h"
 
 namespace tally::cli {
 
@@ -17,9 +18,17 @@ Result<void> timeline_command(const ParsedCommand &given, Outcome &) {
   how.width = static_cast<uint32_t>(given.number("width"));
   how.cells = is_picture ? timeline_picture_cells : shown.json ? how.width : 0;
   TALLY_TRY(profile, read_for_table(file, input_options(given), {}));
+  const TextOptions text = out == "-" ? shown.text() : TextOptions();
+  if (given.has("heat-map")) {
+    TALLY_TRY(map,
+              about(file, std::visit([&](const auto &each) { return heat_map(each, how.samples); },
+                                     profile)));
+    return write_file(out, is_picture   ? to_svg(map)
+                           : shown.json ? to_json(map)
+                                        : to_text(map, how.width, text));
+  }
   const auto make = [&](const auto &each) { return timeline(each, how); };
   TALLY_TRY(made, about(file, std::visit(make, profile)));
-  const TextOptions text = out == "-" ? shown.text() : TextOptions();
   return write_file(out, is_picture   ? to_svg(made)
                          : shown.json ? to_json(made)
                                       : to_text(made, text));

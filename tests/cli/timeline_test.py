@@ -120,6 +120,19 @@ class Timelines(TextCase):
             ],
         )
 
+    def test_heat_map(self) -> None:
+        """It has a tick of a millisecond for each sample, in the cell of its time."""
+        answer = json.loads(self.tally("timeline", self.script, "--heat-map", "--json").stdout)
+        cells = [cell for column in answer["columns"] for cell in column]
+        self.assertEqual(sum(cells), self.report(self.script)["totals"][1])
+        self.assertEqual([cell // MS for cell in cells[:16]], [21] + 13 * [20] + [19, 0])
+        rows = self.rows("--heat-map")
+        self.assertEqual(rows[2], "offset")
+        self.assertEqual(len(rows), 3 + 25)
+        path = self.path("heat.svg")
+        self.tally("timeline", self.script, "--heat-map", "-o", path, "--thread", "7")
+        self.assertIn("<title>0.00 to 0.02 s: 21.0 ms</title>", Path(path).read_text("utf-8"))
+
     def test_selection(self) -> None:
         rows = self.rows("--from", "100ms", "--to", "200ms", "--width", "52")
         self.assertEqual(rows[0], "100 ms to 200 ms; a column is 2.38 ms")

@@ -11,6 +11,7 @@
 
 #include <tally/stack_profile.h>
 
+#include "report/heat_map.h"
 #include "report/time_axis.h"
 #include "report/timeline.h"
 
@@ -318,6 +319,81 @@ TEST(TimeAxis, RoundTimes) {
       EXPECT_LE(times.size(), 11u);
       EXPECT_GE(times.size(), 2u) << from << " " << to;
     }
+}
+
+// --- HeatMap
+
+HeatMap heat(const StackProfile &profile, const SampleFilter &wanted = {}) {
+  auto out = heat_map(profile, wanted);
+  EXPECT_TRUE(out) << out.error().text();
+  return out ? std::move(*out) : HeatMap();
+}
+
+// A thread runs for the last 100 ms of each of four seconds.
+StackProfile each_second() {
+  Recorded out{{"ticks", "count"}};
+  const ThreadId thread = out.thread(101, "worker");
+  for (uint64_t second = 0; second < 4; ++second)
+    out.run(thread, second * 1000 * ms + 900 * ms, (second + 1) * 1000 * ms, 1);
+  out.builder().set_period_ns(ms);
+  return out.finish();
+}
+
+TEST(HeatMap, CountsEachTickInTheCellOfTheTimeBeforeIt) {
+  const HeatMap map = heat(each_second());
+  ASSERT_EQ(map.columns.size(), 4u);
+  for (const HeatMap::Column &column : map.columns)
+    for (size_t row = 0; row < HeatMap::rows; ++row)
+      EXPECT_EQ(column[row], row < 45 ? 0 : HeatMap::row_ns) << row;
+  EXPECT_TRUE(map.has_durations);
+  EXPECT_EQ(map.most, HeatMap::row_ns);
+}
+
+TEST(HeatMap, ShowsTheSumOfRowsAsText) {
+  const auto text = lines(to_text(heat(each_second()), 80));
+  ASSERT_EQ(text.size(), 28u);
+  EXPECT_EQ(text[0],
+            "CPU time of 0 to 4.00 s; a column is a second, and a row is 40 ms of each second");
+  EXPECT_EQ(text[1], ". to @: from nothing to 40.0 ms");
+  EXPECT_EQ(text[3], "        @@@@");
+  EXPECT_EQ(text[4], "        @@@@");
+  EXPECT_EQ(text[5], "        ++++"); // 880 to 920 ms, half of which is idle
+  EXPECT_EQ(text[6], "");
+  EXPECT_EQ(text[27], "  0 ms");
+}
+
+TEST(HeatMap, AWaitIsInAllCellsThatItOverlaps) {
+  Recorded out{{"cpu", "nanoseconds"}, {"wait", "nanoseconds"}};
+  const ThreadId thread = out.thread(101, "worker");
+  out.add(thread, 1010 * ms, 1, 30 * ms); // from 980 ms of one second to 10 ms of the next
+  out.add(thread, 1011 * ms, 0, ms);
+  const StackProfile profile = out.finish();
+  const HeatMap waits = heat(profile, {.event = "wait"});
+  ASSERT_EQ(waits.columns.size(), 2u);
+  EXPECT_EQ(waits.columns[0][49], 20 * ms);
+  EXPECT_EQ(waits.columns[1][0], 10 * ms);
+  EXPECT_EQ(waits.event, "wait");
+  EXPECT_EQ(heat(profile).columns[1][0], ms); // the first value, which is the CPU time
+}
+
+TEST(HeatMap, RefusesWhatItCannotShow) {
+  Recorded out{{"ticks", "count"}};
+  out.add(out.thread(101, "a"), (HeatMap::most_columns + 1) * 1000 * ms, 0, 1);
+  const StackProfile profile = out.finish();
+  EXPECT_EQ(heat_map(profile, {}).error().code, ErrorCode::unsupported);
+  EXPECT_TRUE(heat_map(profile, {.from_ns = 2000 * ms}));
+  EXPECT_EQ(heat_map(StackProfile(), {}).error().code, ErrorCode::unsupported);
+  EXPECT_FALSE(heat_map(each_second(), {.from_ns = 5000 * ms}));
+}
+
+TEST(HeatMap, IsAPictureAndJson) {
+  const HeatMap map = heat(each_second());
+  const std::string picture = to_svg(map);
+  EXPECT_NE(picture.find("<title>0.98 to 1.00 s: 20.0 ms</title>"), std::string::npos);
+  const auto json = nlohmann::json::parse(to_json(map));
+  EXPECT_EQ(json["columns"].size(), 4u);
+  EXPECT_EQ(json["columns"][3][49], HeatMap::row_ns);
+  EXPECT_EQ(json["unit"], "nanoseconds");
 }
 
 } // namespace

@@ -12,6 +12,7 @@
 #include <tally/tree.h>
 
 #include "report/disassembly.h"
+#include "report/heat_map.h"
 #include "report/timeline.h"
 
 namespace tally {
@@ -236,6 +237,20 @@ std::string to_json(const Timeline &timeline) {
       {"parts", std::move(parts)},
       {"left_out", timeline.left_out}};
   return dump(all);
+}
+
+std::string to_json(const HeatMap &map) {
+  Json columns = Json::array();
+  for (const HeatMap::Column &column : map.columns)
+    columns.push_back(column);
+  return dump(Json{{"axis",
+                    {{"from_ns", map.begin_ns(0)},
+                     {"to_ns", map.begin_ns(map.columns.size())},
+                     {"column_ns", HeatMap::column_ns},
+                     {"row_ns", HeatMap::row_ns}}},
+                   {"event", map.event},
+                   {"unit", map.has_durations ? "nanoseconds" : "count"},
+                   {"columns", std::move(columns)}});
 }
 
 } // namespace tally

@@ -83,7 +83,11 @@ constexpr auto timeline_options =
                                        .least = least_timeline_width,
                                        .most = most_timeline_width}}},
            options_that_select,
-           std::array<OptionSpec, 2>{limit_option("20", "show the N busiest threads; 0 shows all"),
+           std::array<OptionSpec, 3>{limit_option("20", "show the N busiest threads; 0 shows all"),
+                                     {.name = "heat-map",
+                                      .summary = "show how busy each part of each second was: the\n"
+                                                 "seconds from left to right, and the offset in\n"
+                                                 "them upwards"},
                                      json_option});
 
 constexpr auto diff_options =
