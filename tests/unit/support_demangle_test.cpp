@@ -170,6 +170,17 @@ TEST(Demangle, ShowsNamesThatExceedALimitAsTheyAre) {
   for (int i = 0; i < 40; ++i)
     name += "IL_ZcvT_";
   EXPECT_EQ(demangle(name), name);
+  // It also takes hours for these. own_names() must not see them.
+  for (const char *hangs :
+       {"1fI1AII1S1_EXsri1vEDpvE1DIXtl1_EELiEEFA_S_EN1hET_1AEUlE_S_",
+        "1fI1AI1CI1AEE1DILi0EE1DILi1EE1DIDp1AIS1_S1_EXsri1vEDpKvE1DIXtl1Afp_EELi8EEE1BI1AE1BIT0_"
+        "IT2_DTfp_EEFA_S0_S_EEZN1n1hILi0EEEMT_iP1AEUlvE_T0_PKSC_"})
+    EXPECT_LT(demangle(std::string("_Z") + hangs).size(), 1000U);
+  // Recursion, a level for each suffix.
+  std::string stubs = "_Z1fv";
+  while (stubs.size() < 4'000'000)
+    stubs += "@plt";
+  EXPECT_EQ(demangled(stubs), stubs);
   // Deep recursion.
   for (const char *step :
        {"P", "1AI", "FN", "Dp", "I", "XDT", "L_Z1fI", "N1AI", "Z", "M", "A_", "K"}) {

@@ -1,38 +1,18 @@
 #include "support/demangle.h"
 
-#include <cstdlib>
-#include <memory>
-
-#include <cxxabi.h>
+#include <algorithm>
 
 #include "support/itanium_tree.h"
 #include "support/rust_names.h"
 
 namespace tally {
 
-std::string demangle(std::string_view name) {
-  std::string out;
-  if (demangle_rust(name, out))
-    return out;
-  out.clear();
-  // The C++ library's own demangler has no limit: a name of 250 bytes may take minutes and
-  // gigabytes. A bounded one shows first that the text is short. In some names of nested lambdas,
-  // GCC's demangler resolves template parameters in another scope. The text is that of the library,
-  // so that it equals the text of other tools.
-  itanium::Tree tree;
-  if (!itanium::print(tree, itanium::parse(name, tree), out))
-    return std::string(name);
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text ? text.get() : out;
-}
+namespace {
 
-std::string demangled(std::string_view name) {
-  constexpr std::string_view stub = "@plt"; // of the procedure linkage table
+constexpr size_t most_bytes_tried = 256 * 1024; // by base_object_variant()
+
+std::string without_stub(std::string_view name) {
   constexpr std::string_view global = "_GLOBAL_";
-  if (name.ends_with(stub) && name.starts_with('_'))
-    return demangled(name.substr(0, name.size() - stub.size())).append(stub);
   if (name.starts_with("_Z") || name.starts_with("_R"))
     return demangle(name);
   // GCC's names of what a file runs before main() and after it: _GLOBAL__I_foo.
@@ -46,16 +26,39 @@ std::string demangled(std::string_view name) {
   return std::string(name);
 }
 
+} // namespace
+
+std::string demangle(std::string_view name) {
+  std::string out;
+  if (demangle_rust(name, out))
+    return out;
+  out.clear();
+  // The C++ library's own demangler has no limit: a name of 62 bytes may take it hours.
+  itanium::Tree tree;
+  return itanium::print(tree, itanium::parse(name, tree), out) ? out : std::string(name);
+}
+
+std::string demangled(std::string_view name) {
+  constexpr std::string_view stub = "@plt"; // of the procedure linkage table
+  return name.ends_with(stub) && name.starts_with('_')
+             ? without_stub(name.substr(0, name.size() - stub.size())).append(stub)
+             : without_stub(name);
+}
+
 std::string base_object_variant(std::string_view name) {
   std::string out(name);
   if (!name.starts_with("_Z"))
     return out;
+  // Each attempt demangles the name twice. A long name is tried less often.
+  size_t attempts = std::max<size_t>(2, most_bytes_tried / std::max<size_t>(1, name.size()));
   for (size_t at = out.find_first_of("CD", 2); at != out.npos;
        at = out.find_first_of("CD", at + 1)) {
     size_t digit = at + 1;
     digit += out[at] == 'C' && digit < out.size() && out[digit] == 'I'; // an inheriting constructor
     if (digit >= out.size() || out[digit] == '2' || out[digit] < '0' || out[digit] > '5')
       continue;
+    if (attempts-- == 0)
+      break;
     // The letters denote a variant, and are not part of another name, if both names demangle to the
     // same text.
     std::string other = out;

@@ -8,7 +8,8 @@
 namespace tally {
 
 // Returns "ns::f(int)" for "_ZN2ns1fEi", and "ns::f(int)@plt" for its stub. C++ names are written
-// as GCC's __cxa_demangle() writes them, those of Rust without the hashes of crates.
+// as GCC's __cxa_demangle() writes them, except that it confuses the parameters of some nested
+// templates; those of Rust without the hashes of crates.
 std::string demangled(std::string_view name);
 
 // Does the same for "_Z..." and "_R..." only.

@@ -113,8 +113,11 @@ void Printer::list(std::span<const NodeId> items) {
       put(", ");
     const size_t item_begin = out_.size();
     both(item);
-    if (out_.size() == item_begin) // an empty pack
+    if (out_.size() == item_begin) { // an empty pack
       out_.resize(before);
+      if (before != begin)
+        emptied_at_ = before;
+    }
   }
 }
 

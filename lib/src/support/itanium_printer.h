@@ -39,7 +39,9 @@ private:
     exceeded_ |= ++steps_ > demangling::most_steps || out_.size() > demangling::longest_output;
     return exceeded_;
   }
-  char last() const { return out_.empty() ? '\0' : out_.back(); }
+  // Returns the last character as GCC's printer sees it: it remembers the blank of the ", " that it
+  // removes before an empty pack.
+  char last() const { return out_.empty() ? '\0' : out_.size() == emptied_at_ ? ' ' : out_.back(); }
   void put(std::string_view text) { out_ += text; }
 
   void both(NodeId id) {
@@ -83,6 +85,7 @@ private:
 
   const Tree &tree_;
   std::string &out_;
+  size_t emptied_at_ = std::string::npos; // the size of the text where a ", " was removed last
   size_t steps_ = 0;
   bool exceeded_ = false;
   int depth_ = 0;
