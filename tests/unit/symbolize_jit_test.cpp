@@ -114,7 +114,7 @@ TEST_F(Jit, ReadsAJitDump) {
                               bytes_of(uint64_t{0x1000}) + bytes_of(uint64_t{0x9000}) +
                               bytes_of(uint64_t{8}) + bytes_of(uint64_t{1})) +
                 record(3, ""));
-  auto dump = JitDump::open(path);
+  auto dump = JitDump::open(path, JitDump::Names::read);
   ASSERT_TRUE(dump);
   EXPECT_EQ(dump->pid(), 7);
   EXPECT_TRUE(dump->is_monotonic());
@@ -134,10 +134,42 @@ TEST_F(Jit, ReadsAJitDump) {
   EXPECT_EQ(name_at(module_id, g + 4), "by V8 a.js:5");
 }
 
+TEST_F(Jit, SharesTheNamesOfFilesAndSkipsThoseOfCode) {
+  std::string entries;
+  for (uint32_t i = 0; i < 1000; ++i)
+    entries += bytes_of(uint64_t{0x1000} + i) + bytes_of(i) + bytes_of(uint32_t{0}) +
+               (i == 0 ? std::string(4000, 'f') : "\xff") + '\0';
+  const std::string path =
+      write("jit-7.dump",
+            header() + record(2, bytes_of(uint64_t{0x1000}) + bytes_of(uint64_t{1000}) + entries) +
+                load(0x1000, 1, "f", 8));
+  auto dump = JitDump::open(path, JitDump::Names::skipped);
+  ASSERT_TRUE(dump);
+  JitLines lines;
+  std::vector<JitCode> codes;
+  dump->read([&](JitCode code) { codes.push_back(std::move(code)); },
+             [&](JitLines found) { lines = std::move(found); });
+  EXPECT_EQ(lines.lines.size(), 1000U);
+  EXPECT_EQ(lines.files.size(), 1U);
+  ASSERT_EQ(codes.size(), 1U);
+  EXPECT_EQ(codes[0].name, "");
+}
+
+TEST_F(Jit, KeepsLinesUntilTheirCodeIsThere) {
+  const std::string with_lines = header() + lines(0x1000, 0x1000);
+  const std::string path = write("jit-7.dump", with_lines);
+  const ModuleId module_id = module(path);
+  EXPECT_EQ(name_at(module_id, with_lines.size() + 60), "-");
+  const std::string code = load(0x1000, 1, "f", 8);
+  write("jit-7.dump", code, true);
+  module(path); // reads what was added
+  EXPECT_EQ(name_at(module_id, with_lines.size() + code.size() - 8), "f a.js:3");
+}
+
 TEST_F(Jit, WaitsForRecordsThatAreBeingWritten) {
   const std::string whole = header() + load(0x1000, 1, "f", 8) + load(0x2000, 2, "g", 8);
   const std::string path = write("jit-7.dump", whole.substr(0, whole.size() - 60));
-  auto dump = JitDump::open(path);
+  auto dump = JitDump::open(path, JitDump::Names::read);
   ASSERT_TRUE(dump);
   std::string names;
   const auto read = [&] { dump->read([&](const JitCode &code) { names += code.name; }); };
@@ -165,9 +197,9 @@ TEST_F(Jit, SurvivesDamagedFiles) {
     for (uint64_t at = 0; at < bytes.size(); ++at)
       name_at(damaged, at);
   }
-  EXPECT_FALSE(JitDump::open(folder_));
-  EXPECT_FALSE(JitDump::open("/dev/zero"));
-  EXPECT_FALSE(JitDump::open(write("jit-x.dump", "")));
+  EXPECT_FALSE(JitDump::open(folder_, JitDump::Names::read));
+  EXPECT_FALSE(JitDump::open("/dev/zero", JitDump::Names::read));
+  EXPECT_FALSE(JitDump::open(write("jit-x.dump", ""), JitDump::Names::read));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // Code that a program made while it ran, and the files that name it.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace tally {
@@ -19,6 +20,9 @@ inline bool is_jit_dump(std::string_view path) {
   const std::string_view name = jit_file_name(path);
   return name.starts_with("jit-") && name.ends_with(".dump") && path != name;
 }
+
+// Returns "/tmp/perf-1234.map": where a JIT compiler names the code of its process.
+inline std::string perf_map_path(int pid) { return "/tmp/perf-" + std::to_string(pid) + ".map"; }
 
 // Returns whether a path is that of a perf map: "/tmp/perf-1234.map".
 inline bool is_perf_map(std::string_view path) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include <sys/sysmacros.h>
 
@@ -82,7 +83,7 @@ void AddressSpace::map(const CodeRange &range) {
   const uint32_t number = number_of(range);
   if (program_ == nowhere && !range.path.starts_with('[') && !range.path.starts_with("//"))
     program_ = number;
-  if (put(pieces_, {range.start, range.limit, number})) {
+  if (put({range.start, range.limit, number})) {
     last_ = 0;
     ++generation_;
   }
@@ -92,17 +93,39 @@ void AddressSpace::map_code(const CodeRange &range) {
   if (range.start >= range.limit)
     return;
   const uint32_t number = number_of(range);
-  if (put(code_, {range.start, range.limit, number}))
+  if (put_code({range.start, range.limit, number}))
     ++generation_;
 }
 
-bool AddressSpace::put(std::vector<Piece> &pieces, const Piece &piece) {
+bool AddressSpace::put_code(const Piece &piece) {
+  auto first = code_.upper_bound(piece.start);
+  if (first != code_.begin() && std::prev(first)->second.limit > piece.start)
+    --first;
+  const auto last = code_.lower_bound(piece.limit);
+  if (first == last) {
+    code_.emplace_hint(last, piece.start, piece);
+    return true;
+  }
+  const Piece before = first->second, after = std::prev(last)->second;
+  if (std::next(first) == last && before.start == piece.start && before.limit == piece.limit &&
+      before.range == piece.range)
+    return false;
+  code_.erase(first, last);
+  if (before.start < piece.start)
+    code_[before.start] = {before.start, piece.start, before.range};
+  code_[piece.start] = piece;
+  if (after.limit > piece.limit)
+    code_[piece.limit] = {piece.limit, after.limit, after.range};
+  return true;
+}
+
+bool AddressSpace::put(const Piece &piece) {
   // [first, last) are the pieces that overlap the new one.
   const auto first =
-      std::upper_bound(pieces.begin(), pieces.end(), piece.start,
+      std::upper_bound(pieces_.begin(), pieces_.end(), piece.start,
                        [](uint64_t start, const Piece &p) { return start < p.limit; });
   const auto last =
-      std::lower_bound(first, pieces.end(), piece.limit,
+      std::lower_bound(first, pieces_.end(), piece.limit,
                        [](const Piece &p, uint64_t limit) { return p.start < limit; });
   if (last - first == 1 && first->start == piece.start && first->limit == piece.limit &&
       first->range == piece.range)
@@ -114,17 +137,19 @@ bool AddressSpace::put(std::vector<Piece> &pieces, const Piece &piece) {
   fresh[count++] = piece;
   if (first != last && (last - 1)->limit > piece.limit)
     fresh[count++] = {piece.limit, (last - 1)->limit, (last - 1)->range};
-  const auto at = pieces.erase(first, last);
-  pieces.insert(at, fresh, fresh + count);
+  const auto at = pieces_.erase(first, last);
+  pieces_.insert(at, fresh, fresh + count);
   return true;
 }
 
 uint32_t AddressSpace::with_code(uint32_t range, uint64_t pc) const {
   if (code_.empty() || ranges_[range].is_jit || !is_anonymous_memory(ranges_[range].path))
     return range;
-  const auto it = std::upper_bound(code_.begin(), code_.end(), pc,
-                                   [](uint64_t at, const Piece &p) { return at < p.limit; });
-  return it == code_.end() || pc < it->start ? range : it->range;
+  const auto after = code_.upper_bound(pc);
+  if (after == code_.begin())
+    return range;
+  const Piece &piece = std::prev(after)->second;
+  return pc < piece.limit ? piece.range : range;
 }
 
 void AddressSpace::reset() {

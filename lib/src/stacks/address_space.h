@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -64,11 +65,13 @@ private:
     uint32_t range;
   };
   uint32_t number_of(const CodeRange &range);
-  // Replaces what `pieces` holds in a range. Returns whether this changed anything.
-  static bool put(std::vector<Piece> &pieces, const Piece &piece);
+  // Replace what pieces_ or code_ holds in a range. Return whether this changed anything.
+  bool put(const Piece &piece);
+  bool put_code(const Piece &piece);
 
   std::vector<Piece> pieces_; // ascending, disjoint
-  std::vector<Piece> code_;   // likewise, of map_code()
+  // Those of map_code(), by their starts, disjoint. There may be a million of them.
+  std::map<uint64_t, Piece> code_;
   std::vector<CodeRange> ranges_;
   std::unordered_multimap<uint64_t, uint32_t> by_hash_;
   uint32_t program_ = nowhere;

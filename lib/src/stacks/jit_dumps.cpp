@@ -12,7 +12,7 @@ void JitDumps::open(int pid, const CodeRange &mapping) {
   constexpr size_t most_dumps = 16; // a process has one
   for (const std::string &path :
        {fmt::format("/proc/{}/root{}", pid, mapping.path), mapping.path}) {
-    auto file = JitDump::open(path);
+    auto file = JitDump::open(path, JitDump::Names::skipped);
     if (!file || (mapping.inode != 0 ? file->inode() != mapping.inode : file->pid() != pid))
       continue;
     const auto known = std::ranges::find_if(dumps_, [&](const Dump &dump) {

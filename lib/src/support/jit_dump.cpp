@@ -15,44 +15,47 @@ namespace {
 constexpr size_t jit_header_bytes = 40;
 constexpr size_t jit_record_bytes = 16;
 constexpr size_t jit_load_bytes = jit_record_bytes + 40; // before the name
-constexpr size_t longest_jit_name = 4096;
-constexpr size_t most_jit_code = 1 << 20;  // code that is held; about 200 MB
-constexpr size_t most_jit_lines = 1 << 20; // bytes of one record of lines
+constexpr size_t longest_jit_name = 4096;                // of code or of a file
+constexpr size_t most_jit_code = 1 << 20;                // code that is held
+constexpr size_t most_jit_name_bytes = 128 << 20;        // of the names that are held
+constexpr size_t most_jit_lines = 1 << 20;               // bytes of one record of lines
 constexpr uint32_t most_jit_record = 1U << 30;
 
 enum class JitRecord : uint32_t { load = 0, move = 1, debug_info = 2, close = 3 };
 
 // Returns nothing if the record is damaged. V8 writes the memory of a string object in place of
 // some files' names (Node 20).
-std::vector<JitLine> lines_of(ByteCursor cursor) {
-  std::vector<JitLine> lines;
+JitLines lines_of(ByteCursor cursor) {
+  JitLines out;
   const uint64_t code = cursor.u64_whole();
   for (uint64_t left = cursor.u64_whole(); left > 0 && !cursor.failed(); --left) {
-    JitLine line;
+    JitLines::Line line{};
     line.address = cursor.u64_whole();
     line.line = cursor.u32();
     cursor.u32(); // the discriminator
+    std::string file;
     while (!cursor.failed())
       if (const std::string_view c = cursor.take(1); !c.empty() && c[0] != '\0')
-        line.file += c;
+        file += c;
       else
         break;
-    if (std::ranges::any_of(line.file, [](char c) { return c > 0 && c < ' '; }))
+    if (cursor.failed() || file.size() > longest_jit_name ||
+        std::ranges::any_of(file, [](char c) { return c > 0 && c < ' '; }))
       return {};
-    if (line.file == "\xff") // the same as before
-      line.file = lines.empty() ? "" : lines.back().file;
-    if (cursor.failed())
-      return {};
-    lines.push_back(std::move(line));
+    const bool as_before = file == "\xff" && !out.files.empty();
+    if (!as_before && (out.files.empty() || out.files.back() != file))
+      out.files.push_back(file == "\xff" ? std::string() : std::move(file));
+    line.file = static_cast<uint32_t>(out.files.size() - 1);
+    out.lines.push_back(line);
   }
   // V8 states addresses as they are in the file that `perf inject` makes, behind an ELF header.
   constexpr uint64_t elf_header = 64;
-  if (std::ranges::all_of(lines, [&](const JitLine &line) {
+  if (std::ranges::all_of(out.lines, [&](const JitLines::Line &line) {
         return line.address >= code && line.address - code >= elf_header;
       }))
-    for (JitLine &line : lines)
+    for (JitLines::Line &line : out.lines)
       line.address -= elf_header;
-  return lines;
+  return out;
 }
 
 } // namespace
@@ -64,8 +67,9 @@ std::string JitDump::at(uint64_t offset, size_t size) const {
   return bytes;
 }
 
-std::optional<JitDump> JitDump::open(const std::string &path) {
+std::optional<JitDump> JitDump::open(const std::string &path, Names names) {
   JitDump dump;
+  dump.names_ = names;
   dump.fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info {};
   if (dump.fd_.get() < 0 || ::fstat(dump.fd_.get(), &info) != 0 || !S_ISREG(info.st_mode))
@@ -120,10 +124,13 @@ void JitDump::read(const TakeCode &code, const TakeLines &lines) {
             at(offset_ + jit_load_bytes,
                std::min<size_t>(longest_jit_name, size - std::min<size_t>(size, jit_load_bytes)));
         const size_t name_end = rest.find('\0');
-        found.name = rest.substr(0, name_end);
-        found.file_offset = offset_ + jit_load_bytes + found.name.size() + 1;
+        found.file_offset = offset_ + jit_load_bytes + std::min(name_end, rest.size()) + 1;
+        if (names_ == Names::read)
+          found.name = rest.substr(0, name_end);
+        name_bytes_ += found.name.size();
         ended_ = cursor.failed() || name_end == rest.npos || found.size > size ||
-                 found.file_offset - offset_ > size - found.size;
+                 found.file_offset - offset_ > size - found.size ||
+                 name_bytes_ > most_jit_name_bytes;
         if (!ended_)
           loaded_.insert_or_assign(index, Loaded{found.file_offset, found.size, found.name});
       } else {

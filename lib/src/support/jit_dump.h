@@ -21,16 +21,22 @@ struct JitCode {
   std::string name;
 };
 
-struct JitLine {
-  uint64_t address;
-  uint32_t line;
-  std::string file;
+// A record of lines. Entries of one file share its name, so that they need little memory.
+struct JitLines {
+  struct Line {
+    uint64_t address;
+    uint32_t line;
+    uint32_t file; // an index of files
+  };
+  std::vector<std::string> files;
+  std::vector<Line> lines;
 };
 
 class JitDump {
 public:
+  enum class Names : bool { skipped, read }; // those of the code; skipped names are empty
   // Opens a file, which must be a regular one that begins as a jitdump does.
-  static std::optional<JitDump> open(const std::string &path);
+  static std::optional<JitDump> open(const std::string &path, Names names);
 
   int pid() const { return pid_; }
   // Returns whether times are those of CLOCK_MONOTONIC. Otherwise they are of the processor.
@@ -41,7 +47,7 @@ public:
   // Reads the records that are complete and were not read yet. A program may be writing the file.
   // `lines` come before the code that they belong to. A damaged record ends the file.
   using TakeCode = std::function<void(JitCode)>;
-  using TakeLines = std::function<void(std::vector<JitLine>)>; // null: they are skipped
+  using TakeLines = std::function<void(JitLines)>; // null: they are skipped
   void read(const TakeCode &code, const TakeLines &lines = nullptr);
 
 private:
@@ -57,6 +63,8 @@ private:
   bool is_monotonic_ = true;
   bool big_endian_ = false;
   bool ended_ = false;
+  Names names_ = Names::skipped;
+  size_t name_bytes_ = 0;
   uint64_t device_ = 0, inode_ = 0;
   uint64_t offset_ = 0;                         // of the next record
   size_t count_ = 0;                            // of the code that was read

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -32,10 +33,12 @@ int inner_pid(int pid) {
   return inner;
 }
 
-// Returns whether a file in /tmp, where everybody may make one, is of this user, of root or of the
-// user of the process.
+// Returns whether a file in /tmp, where everybody may make one, is a regular one of this user, of
+// root or of the user of the process.
 bool is_trusted(const struct stat &file, int pid) {
   struct stat process {};
+  if (!S_ISREG(file.st_mode))
+    return false;
   return file.st_uid == ::geteuid() || file.st_uid == 0 ||
          (pid > 0 && ::stat(fmt::format("/proc/{}", pid).c_str(), &process) == 0 &&
           process.st_uid == file.st_uid);
@@ -56,7 +59,7 @@ bool take_hex(std::string_view &text, uint64_t &value) {
 std::unique_ptr<JitTable> JitTable::find(const ModuleKey &key, StringPool &pool) {
   if (is_jit_dump(key.path)) {
     for (const std::string &path : {fmt::format("/proc/{}/root{}", key.pid, key.path), key.path}) {
-      auto dump = JitDump::open(path);
+      auto dump = JitDump::open(path, JitDump::Names::read);
       if (!dump || (key.inode != 0 && dump->inode() != key.inode))
         continue;
       std::unique_ptr<JitTable> table(new JitTable(pool));
@@ -70,20 +73,16 @@ std::unique_ptr<JitTable> JitTable::find(const ModuleKey &key, StringPool &pool)
     return open_map(key.path, 0, pool);
   if (key.pid <= 0 || !is_anonymous_memory(key.path))
     return nullptr;
-  auto table = open_map(fmt::format("/proc/{}/root/tmp/perf-{}.map", key.pid, inner_pid(key.pid)),
+  auto table = open_map(fmt::format("/proc/{}/root{}", key.pid, perf_map_path(inner_pid(key.pid))),
                         key.pid, pool);
-  return table ? std::move(table)
-               : open_map(fmt::format("/tmp/perf-{}.map", key.pid), key.pid, pool);
+  return table ? std::move(table) : open_map(perf_map_path(key.pid), key.pid, pool);
 }
 
 std::unique_ptr<JitTable> JitTable::open_map(const std::string &path, int pid, StringPool &pool) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || !is_trusted(info, pid))
-    return nullptr;
   std::unique_ptr<JitTable> table(new JitTable(pool));
   table->path_ = path;
-  table->refresh();
-  return table;
+  table->map_pid_ = pid;
+  return table->read_map() ? std::move(table) : nullptr;
 }
 
 void JitTable::refresh() {
@@ -93,11 +92,11 @@ void JitTable::refresh() {
     read_map();
 }
 
-void JitTable::read_map() {
+bool JitTable::read_map() {
   const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info {};
-  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
-    return; // what was read before stays
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !is_trusted(info, map_pid_))
+    return false; // what was read before stays
   const uint64_t end = std::min(static_cast<uint64_t>(info.st_size), most_map_bytes);
   if (info.st_ino != inode_ || end < read_) { // another file, or written anew
     inode_ = info.st_ino;
@@ -122,6 +121,7 @@ void JitTable::read_map() {
     read_ += whole;
     text.erase(0, whole);
   }
+  return true;
 }
 
 void JitTable::add_map_lines(std::string_view text) {
@@ -138,24 +138,23 @@ void JitTable::add_map_lines(std::string_view text) {
 }
 
 void JitTable::read_dump() {
-  std::vector<JitLine> lines;
   dump_->read(
       [&](const JitCode &code) {
+        const JitLines of_code = std::exchange(pending_lines_, {});
         if (!codes_.empty() && code.file_offset <= codes_.back().low)
           return; // it was moved
         const auto first = static_cast<uint32_t>(lines_.size());
-        for (const JitLine &line : lines)
+        for (const JitLines::Line &line : of_code.lines)
           if (line.address >= code.address && line.address - code.address < code.size)
             lines_.push_back({code.file_offset + (line.address - code.address),
-                              pool_.intern(line.file), line.line});
-        lines.clear();
+                              pool_.intern(of_code.files[line.file]), line.line});
         std::stable_sort(lines_.begin() + first, lines_.end(),
                          [](const Line &a, const Line &b) { return a.address < b.address; });
         codes_.push_back({code.file_offset, code.file_offset + code.size, pool_.intern(code.name),
                           first, static_cast<uint32_t>(lines_.size())});
         ranges_.clear();
       },
-      [&](std::vector<JitLine> found) { lines = std::move(found); });
+      [&](JitLines found) { pending_lines_ = std::move(found); });
 }
 
 void JitTable::frames(uint64_t address, std::vector<SourceFrame> &out) {

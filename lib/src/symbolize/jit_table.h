@@ -32,7 +32,7 @@ public:
 private:
   explicit JitTable(StringPool &pool) : pool_(pool) {}
   static std::unique_ptr<JitTable> open_map(const std::string &path, int pid, StringPool &pool);
-  void read_map();
+  bool read_map(); // returns whether the file can be read and is trusted
   void read_dump();
   void add_map_lines(std::string_view text);
 
@@ -49,8 +49,10 @@ private:
 
   StringPool &pool_;
   std::string path_; // of a perf map
+  int map_pid_ = 0;  // its process; 0 if unknown
   uint64_t inode_ = 0, read_ = 0;
   std::optional<JitDump> dump_;
+  JitLines pending_lines_; // of the code that follows
   std::vector<Code> codes_;
   std::vector<Line> lines_;
   std::vector<ScanRange> ranges_; // disjoint; empty if they have to be computed

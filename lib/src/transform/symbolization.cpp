@@ -50,12 +50,12 @@ void Symbolization::find_modules() {
       builder_.replace_mapping(id, mapping);
       continue;
     }
-    const ModuleId module =
-        symbolizer_.module({std::string(p.strings[mapping.path]),
-                            std::string(p.strings[mapping.build_id]), mapping.device, mapping.inode,
-                            // Whose memory without a file it is, is not known.
-                            is_one_process || mapping.inode != 0 ? pid : 0},
-                           diagnostics_);
+    const ModuleId module = symbolizer_.module(
+        {std::string(p.strings[mapping.path]), std::string(p.strings[mapping.build_id]),
+         mapping.device, mapping.inode,
+         // Whose memory without a file it is, is not known.
+         is_one_process || !is_anonymous_memory(p.strings[mapping.path]) ? pid : 0},
+        diagnostics_);
     modules_.push_back(module);
     if (const auto link = symbolizer_.link_address(module, mapping.file_offset)) {
       mapping.bias = mapping.start - *link;

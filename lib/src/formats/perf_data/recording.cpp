@@ -104,7 +104,7 @@ void Recording::handle(const PerfRecord &record, uint64_t offset) {
 
 std::string Recording::perf_map_of(int32_t pid) {
   const auto [at, added] = perf_maps_.try_emplace(pid);
-  std::string path = fmt::format("/tmp/perf-{}.map", pid);
+  std::string path = perf_map_path(pid);
   if (added && ::access(path.c_str(), R_OK) == 0)
     at->second = std::move(path);
   return at->second;
