@@ -371,13 +371,19 @@ Result<StackProfile> with_unsampled(StackProfile profile, uint64_t cpu_ns) {
   return builder.finish();
 }
 
-// Writes a file for each process that has samples. Returns their number.
+// Writes a file for each process that has samples. Returns their number, and says what is in none.
 Result<size_t> write_processes(const StackProfile &profile, const Format &format,
                                const std::string &stem) {
   std::set<int32_t> pids;
+  int64_t of_none = 0;
   for (size_t i = 0; i < profile.sample_count(); ++i)
     if (const ThreadId thread = profile.sample(i).thread; thread != none<ThreadId>)
       pids.insert(profile.threads()[thread].pid);
+    else
+      of_none += profile.sample(i).values[0];
+  if (of_none > 0)
+    say(fmt::format("tally: not in any file: {} of {} {}, of which the process is not known",
+                    of_none, profile.totals()[0], profile.strings[profile.value_types()[0].type]));
   for (const int32_t pid : pids) {
     TALLY_TRY(own, filter_samples(profile, {.process = std::to_string(pid)}));
     TALLY_TRY(written, write_profile(own, format));

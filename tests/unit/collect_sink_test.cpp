@@ -459,6 +459,44 @@ TEST_F(ChildrenTest, CountsTheTimeOfProcessesWithoutTicks) {
   EXPECT_EQ(sink.collector().space_of(202), nullptr);
 }
 
+// The thread takes over the number of the first one. The kernel reports that the first has ended,
+// and then the exec.
+TEST_F(ChildrenTest, FollowsAnExecByAnotherThread) {
+  constexpr uint64_t ms = 1'000'000;
+  task(PERF_RECORD_FORK, 200, pid, 5);
+  RecordBytes thread;
+  thread.add(int32_t{200}).add(int32_t{200}).add(int32_t{201}).add(int32_t{200}).add(uint64_t{6});
+  handle(trailer(thread), PERF_RECORD_FORK);
+  sample(201, {0x1010}, PERF_RECORD_MISC_USER, 200);
+  task(PERF_RECORD_EXIT, 200, 200, 7);
+  RecordBytes exec;
+  exec.add(int32_t{200}).add(int32_t{200}).text("cc1");
+  handle(trailer(exec), PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+  EXPECT_FALSE(sink.collector().knows_thread(201));
+  task(PERF_RECORD_FORK, 300, pid, 20 * ms); // long after the end of the first thread
+  sample(200, {0x1010}, PERF_RECORD_MISC_USER, 200);
+  counted(200, 2 * ms); // of which two ticks were seen
+  task(PERF_RECORD_EXIT, 200, 200, 30 * ms);
+  sink.finish(100 * ms);
+  const StackProfile p = profile();
+  EXPECT_EQ(ticks_of(p, 200), 2);
+  EXPECT_EQ(ticks_of(p, pid), 0);
+  EXPECT_EQ(sink.collector().space_of(200), nullptr); // its only thread has ended
+}
+
+TEST_F(ChildrenTest, CountsAThreadWhoseBeginIsNotKnownForItsProcess) {
+  task(PERF_RECORD_FORK, 200, pid, 5);
+  sample(209, {0x1010}, PERF_RECORD_MISC_USER, 200);
+  EXPECT_EQ(ticks_of(profile(), 200), 1);
+}
+
+TEST_F(SinkTest, CountsAThreadWithoutANumber) {
+  sink.collector().name_thread(0, "unknown");
+  const std::array<uint64_t, 1> pcs{0x1010};
+  sink.collector().add(0, pcs, 1, 0);
+  EXPECT_EQ(profile().totals()[0], 1);
+}
+
 // The number of a process that has just ended belongs to a new one.
 TEST_F(ChildrenTest, TellsProcessesWithTheSameNumberApart) {
   task(PERF_RECORD_FORK, 200, pid, 5);

@@ -26,6 +26,8 @@ public:
     left.ns += static_cast<int64_t>(cpu_ns);
     left.is_counted = true;
   }
+  // The thread has another number from now on.
+  void renumbered(pid_t from, pid_t to);
   // The thread has ended. Its counts may come shortly afterwards.
   void ended(pid_t tid, uint64_t at_ns) { ended_.emplace_back(tid, at_ns); }
 

@@ -90,7 +90,7 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
   case PERF_RECORD_READ: {
     PerfCount count;
     whole = decode(record, count);
-    if (whole && children_)
+    if (whole && children_ && is_sampled(count.pid))
       children_->exits.counted(count.tid, count.value);
     break;
   }
@@ -132,6 +132,12 @@ void SampleSink::name(const PerfComm &comm, uint64_t at_ns) {
     if (waits_ && !children_)
       waits_->exec(comm.tid, at_ns);
     exec_seen_ |= comm.pid == pid_;
+    if (children_) {
+      // The thread that calls exec takes over the number of the first one, which has just ended.
+      settle(UINT64_MAX);
+      for (const pid_t was : collector_.keep_only_thread(comm.pid, comm.tid))
+        children_->exits.renumbered(was, comm.tid);
+    }
   }
   collector_.name_thread(comm.pid, comm.tid, comm.name);
 }
@@ -146,6 +152,8 @@ void SampleSink::began(const PerfTask &task) {
       return;
     }
     chains_.erase(task.pid);
+  } else if (children_ && children_->exits.has_ended(task.tid)) {
+    settle(UINT64_MAX);
   }
   // The thread has its parent's name until a COMM record changes it.
   collector_.name_thread(task.pid, task.tid, std::string(collector_.thread_name(task.parent_tid)));
@@ -176,6 +184,7 @@ void SampleSink::settle(uint64_t at_ns) {
         !(waits_ && waits_->is_unsampled())) {
       const std::array<uint64_t, 1> mark{unsampled_mark};
       collector_.add(tid, mark, ticks * tick_, 0);
+      counters_.samples += static_cast<uint64_t>(ticks);
     }
     if (const pid_t pid = collector_.forget_thread(tid); pid != 0)
       chains_.erase(pid);
@@ -188,6 +197,8 @@ CallChain &SampleSink::chain_of(pid_t pid) {
 
 void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
   chain_ = &chain_of(sample.pid);
+  if (children_ && !collector_.knows_thread(sample.tid)) // the record of its begin is lost
+    collector_.begin_thread(sample.pid, sample.tid);
   if (children_ && (event >= events_.size() || events_[event].is_clock()))
     children_->exits.ticked(sample.tid);
   if (sample.pid != pid_ && (children_->stopped || sample.time < children_->resumed_ns)) {

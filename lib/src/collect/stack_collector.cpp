@@ -23,6 +23,7 @@ constexpr uint64_t most_processes = 100'000;
 
 StackCollector::StackCollector(pid_t pid, Counted counted)
     : pid_(pid), counted_(std::move(counted)) {
+  addresses_.set_first(main_.addresses);
   begin_profile();
 }
 
@@ -75,7 +76,7 @@ StackCollector::Process *StackCollector::process(pid_t pid) {
 // With several processes, memory without a file does not show whose it is.
 void StackCollector::name_jit_code(pid_t pid, Process &of) {
   of.jit.advance(UINT64_MAX, of.space);
-  if (std::string path = fmt::format("/tmp/perf-{}.map", pid); ::access(path.c_str(), R_OK) == 0)
+  if (std::string path = perf_map_path(pid); ::access(path.c_str(), R_OK) == 0)
     addresses_.name_anonymous(of.addresses, path);
 }
 
@@ -85,11 +86,15 @@ AddressSpace *StackCollector::space_of(pid_t pid) {
 }
 
 AddressSpace *StackCollector::begin_process(pid_t pid, pid_t parent) {
-  if (processes_begun_ >= most_processes)
-    return nullptr;
-  ++processes_begun_;
-  if (children_.contains(pid))
+  if (children_.contains(pid)) {
     std::erase_if(threads_, [pid](const auto &thread) { return thread.second.pid == pid; });
+    last_ = {};
+  }
+  if (processes_begun_ >= most_processes) {
+    children_.erase(pid);
+    return nullptr;
+  }
+  ++processes_begun_;
   const Process *const from = process(parent);
   auto fresh = from ? std::make_unique<Process>(*from) : std::make_unique<Process>();
   last_ = {};
@@ -119,6 +124,20 @@ void StackCollector::name_thread(pid_t pid, pid_t tid, std::string_view name) {
   for (const auto &[other, known] : threads_)
     if (known.pid == pid && known.id != none<ThreadId>)
       builder_.set_process(known.id, name);
+}
+
+std::vector<pid_t> StackCollector::keep_only_thread(pid_t pid, pid_t tid) {
+  std::vector<pid_t> others;
+  for (const auto &[other, state] : threads_)
+    if (state.pid == pid && other != tid)
+      others.push_back(other);
+  for (const pid_t other : others)
+    threads_.erase(other);
+  thread(pid, tid);
+  if (Process *const of = process(pid))
+    of->threads = 1;
+  last_ = {};
+  return others;
 }
 
 std::string_view StackCollector::thread_name(pid_t tid) {
@@ -181,7 +200,7 @@ StackTime StackCollector::time_of(uint64_t at_ns, uint64_t length_ns) const {
 }
 
 ThreadId StackCollector::thread_of(pid_t tid) {
-  if (tid == last_.tid)
+  if (tid == last_.tid && last_.process)
     return last_.thread;
   const auto known = threads_.find(tid);
   ThreadState &state = known == threads_.end() ? thread(pid_, tid) : known->second;

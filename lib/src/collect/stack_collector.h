@@ -71,6 +71,10 @@ public:
   void name_thread(pid_t pid, pid_t tid, std::string_view name);
   std::string_view thread_name(pid_t tid); // empty if unknown
   bool knows_thread(pid_t tid) const { return threads_.contains(tid); }
+  // Notes that the thread exists, if it is not known.
+  void begin_thread(pid_t pid, pid_t tid) { thread(pid, tid); }
+  // For an exec, after which the process has this thread only. Returns the others that were known.
+  std::vector<pid_t> keep_only_thread(pid_t pid, pid_t tid);
   // For a thread that has ended; its samples stay. Returns the pid of a process of which this was
   // the last thread; 0 if there is none.
   pid_t forget_thread(pid_t tid);

@@ -73,7 +73,8 @@ Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command) {
   wanted.children = command.has("children");
   if (wanted.children && wanted.wall)
     return fail(ErrorCode::invalid_argument,
-                "cannot be used with --clock wall, which measures the waits of one process",
+                "cannot be used with --clock wall, because a wait of a child may span a stop of "
+                "the program",
                 "--children");
   return group.backends.begin(wanted);
 }

@@ -32,8 +32,9 @@ struct SampledProcess {
 
 // Samples the *first* process with any backend and, beside it, the other processes that the
 // debugger debugs, with perf. All have one time axis, which advances while one of them runs. When
-// the first ends, another becomes the first. It has many methods, because what a command shows (counts, names,
-// times) is that of all samplers, and each of them may end between two steps of a look-up.
+// the first ends, another becomes the first. It has many methods, because what a command shows
+// (counts, names, times) is that of all samplers, and each of them may end between two steps of a
+// look-up.
 class Sampling {
 public:
   // `target` is the front's newest event. All arguments outlive this object.

@@ -61,10 +61,9 @@ void AddressTable::name_anonymous(Process &process, const std::string &path) {
       ranges_[number].path = path;
 }
 
-// In the first process, each mapping is a range of its own, so that its addresses stay as they are.
 uint32_t AddressTable::add_range(Process &process, const CodeRange &range) {
   if (!first_)
-    first_ = process.space_;
+    first_ = main_ ? main_->space_ : process.space_;
   const uint64_t hash = hash_of_file(range);
   if (process.space_ != first_ && is_shared(range)) {
     uint32_t same = AddressSpace::nowhere;
@@ -73,6 +72,8 @@ uint32_t AddressTable::add_range(Process &process, const CodeRange &range) {
       if (is_same_file(ranges_[at->second], range) &&
           (same == AddressSpace::nowhere || ranges_[at->second].start == range.start))
         same = at->second;
+    if (same == AddressSpace::nowhere && main_)
+      same = range_of_main(range);
     if (same != AddressSpace::nowhere)
       return same;
   }
@@ -80,6 +81,17 @@ uint32_t AddressTable::add_range(Process &process, const CodeRange &range) {
   ranges_.push_back(range);
   by_file_.emplace(hash, number);
   return number;
+}
+
+// Returns the number of the first process's range that shows the same, or `nowhere`.
+uint32_t AddressTable::range_of_main(const CodeRange &range) {
+  const std::vector<CodeRange> &ranges = main_->space_->ranges();
+  uint32_t same = AddressSpace::nowhere;
+  for (uint32_t i = 0; i < ranges.size(); ++i)
+    if (is_same_file(ranges[i], range) &&
+        (same == AddressSpace::nowhere || ranges[i].start == range.start))
+      same = i;
+  return range_of(*main_, same);
 }
 
 uint32_t AddressTable::number_of(Process &process, uint64_t pc) {

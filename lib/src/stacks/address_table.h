@@ -35,6 +35,10 @@ public:
     uint32_t cleared_ = 0; // AddressTable::cleared_ when `previous_` was made
   };
 
+  // Sets the first process, in which each mapping is a range of its own, so that its addresses stay
+  // as they are. Otherwise it is the one of the first address.
+  void set_first(Process &process) { main_ = &process; }
+
   // Forgets the addresses. The ranges keep their numbers.
   void clear();
 
@@ -62,10 +66,12 @@ public:
 private:
   uint32_t number_of(Process &process, uint64_t pc);
   uint32_t add_range(Process &process, const CodeRange &range);
+  uint32_t range_of_main(const CodeRange &range);
 
   std::vector<CodeRange> ranges_;
   std::unordered_multimap<uint64_t, uint32_t> by_file_;
-  const AddressSpace *first_ = nullptr; // the space of the first process
+  Process *main_ = nullptr;             // the first process, if it was set
+  const AddressSpace *first_ = nullptr; // otherwise the space of the process of the first address
   // An entry of entries_ holds the range's number in the upper 24 bits, and in the lower 40 bits
   // the offset in that range; if the number is no_range, the lower bits are an index into
   // elsewhere_.
