@@ -346,6 +346,8 @@ class Watcher:
 
     def _on_exited(self, event) -> None:
         self._actions.temporary.process_gone(event.inferior.num)
+        if self._goes_on(event):
+            return
         beside = self._beside.gone(event.inferior.num)
         if beside:
             kind, facts = _ending(event, beside)
@@ -368,6 +370,18 @@ class Watcher:
         else:
             kind, facts = _ending(event, pid, was_running)
         self._push(kind, target=_abi.TARGET_NONE, pid=0, **facts)
+
+    def _goes_on(self, event) -> bool:
+        """Returns whether the sampled process goes on in another inferior, which GDB has just made
+        for an exec with `set follow-exec-mode new`."""
+        pid = event.inferior.pid
+        return (
+            gdb.parameter("follow-exec-mode") == "new"
+            and not hasattr(event, "exit_code")
+            and 0 != self._session.sampled_pid == pid == self._running_pid
+            and any(each.pid == 0 for each in gdb.inferiors())
+            and _is_alive(pid)
+        )
 
     def _on_exec(self, _event) -> None:
         """Handles an exec. Other commands clear the symbols too, but not while the program runs."""

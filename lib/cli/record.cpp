@@ -337,13 +337,17 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
 }
 
 std::string why_none(const SamplerStatus &status, const AgentFacts &facts,
-                     std::span<const SampledEvent> events) {
+                     std::span<const SampledEvent> events, uint64_t used_ns) {
   if (!facts.exited && !facts.reason.empty())
     return facts.reason;
   if (status.lost > 0)
     return fmt::format("{} lost, and none was kept{}{}",
                        counted(status.lost, "ticks") + (status.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
+  constexpr uint64_t much_ns = 50'000'000;
+  if (status.processes == 1 && used_ns > 2 * status.cpu_ns + much_ns)
+    return "the kernel ended sampling when the program began: it does so for a program with a "
+           "set-user-ID or set-group-ID bit, and for one that you may not read";
   const bool alone = status.processes == 0;
   if (!events.empty())
     return fmt::format("the kernel counted {}{}", counts_text(events, status.counted),
@@ -351,6 +355,13 @@ std::string why_none(const SamplerStatus &status, const AgentFacts &facts,
   return fmt::format("the program{} used hardly any CPU time{}, or the frequency is too low for it",
                      alone ? " itself" : "",
                      alone ? " (processes that it forks are not sampled)" : "");
+}
+
+// Returns whether much of the CPU time is missing: more than each clock's last, incomplete tick.
+bool lacks_much(const StackProfile &profile, uint64_t cpu_ns) {
+  const auto expected = static_cast<int64_t>(cpu_ns / std::max<uint64_t>(1, profile.period_ns));
+  const int64_t missing = expected - profile.totals()[0];
+  return profile.period_ns != 0 && missing > 5 && missing > expected / 50;
 }
 
 // Adds the part of the CPU time of which no process and no stack is known.
@@ -500,13 +511,17 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   // The kernel closes the clocks of a process before it frees the memory of the process (since
   // Linux 6.16). For short processes, that is a tenth of their time.
   const bool has_more = status.processes > 1 && has_clock(events) && used_ns > status.cpu_ns;
-  if (has_more) {
-    TALLY_TRY(completed, with_unsampled(std::move(raw), used_ns));
+  // The kernel may lose the counts of threads that did not tick.
+  const uint64_t sampled_ns = status.cpu_ns - std::min(status.cpu_ns, status.unsampled_ns);
+  const bool lacks_counts =
+      sampling.children && events.empty() && !sampling.waits && lacks_much(raw, sampled_ns);
+  if (has_more || lacks_counts) {
+    TALLY_TRY(completed, with_unsampled(std::move(raw), has_more ? used_ns : sampled_ns));
     raw = std::move(completed);
   }
   if (raw.sample_count() == 0)
     return fail(ErrorCode::no_data,
-                fmt::format("{}; no samples: {}", end, why_none(status, facts, events)),
+                fmt::format("{}; no samples: {}", end, why_none(status, facts, events, used_ns)),
                 ours ? given.arguments[0] : fmt::format("process {}", pid));
   Diagnostics of_names;
   auto named = name_shown(std::move(raw), Symbolization::Processes::here, of_names);

@@ -18,8 +18,11 @@ PROCESSES = "profile report --by process --limit 0"
 def processes(play: Play, which: int = -1) -> dict:
     """Returns the ticks of each process in the table PROCESSES, by the name of its program."""
     rows = play.report("--by process --limit 0", which).rows
-    # "4711 stops" or, for two processes of one program, "stops ×2"
-    return {re.sub(r"^\d+ | ×\d+$", "", row.name): row.self_ticks for row in rows}
+    ticks = {}
+    for row in rows:
+        name = row.name.split()[1]
+        ticks[name] = ticks.get(name, 0) + row.self_ticks
+    return ticks
 
 
 class InferiorsTest(GdbCase):

@@ -532,7 +532,7 @@ TEST(Diff, ComparesByNameIfOneSideHasOnlyNames) {
   EXPECT_EQ(diff_tables(FlatTable{By::function, {"ticks"}, {0}, {}}, twins).rows.size(), 2u);
 }
 
-TEST(FlatTable, AddsUpProcessesOfOneName) {
+TEST(FlatTable, AddsUpManyProcessesOfOneName) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   const auto add = [&](int32_t pid, int32_t tid, const char *process, int64_t ticks) {
@@ -547,6 +547,12 @@ TEST(FlatTable, AddsUpProcessesOfOneName) {
   add(5, 5, "", 9);
   add(6, 6, "", 8); // without a name, each is a row of its own
   builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 7);
+  StackProfile few = *builder.finish();
+  EXPECT_NE(to_text(*flat_table(few, By::process), {}).find("   40  3 cc1\n"),
+            std::string::npos);
+  builder = StackProfileBuilder(std::move(few));
+  for (int32_t other = 100; other < 120; ++other) // which have no samples
+    builder.add_thread(other, other, "");
   const auto table = flat_table(std::move(*builder.finish()), By::process);
   ASSERT_TRUE(table);
   EXPECT_EQ(to_text(*table, {}), "114 ticks in total\n"

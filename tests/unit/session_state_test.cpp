@@ -165,6 +165,21 @@ TEST_F(SessionRun, UsesTheTimeAtWhichEventsHappened) {
   EXPECT_GE(seconds("stopped"), 0);
 }
 
+// The named copy of a report while the program ran once hid what was counted until the stop.
+TEST_F(SessionRun, CountsWhatCameAfterAReportWhileItRan) {
+  if (!start())
+    GTEST_SKIP() << "sampling is refused here";
+  const auto child = std::make_unique<Child>([] { spin_for(0.4); });
+  push(event_of(EventKind::resumed, child->pid()));
+  child->go();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const uint64_t early = ticks();
+  child->wait_end();
+  push(event_of(EventKind::breakpoint, child->pid()));
+  EXPECT_GT(ticks(), early);
+  EXPECT_GT(ticks(), 200u);
+}
+
 // The named copy for the report once hid the profile that had to be kept.
 TEST_F(SessionRun, KeepsAProfileThatWasReportedBeforeTheEnd) {
   if (!start())

@@ -1,6 +1,7 @@
 #include "collect/perf_events.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -32,8 +33,10 @@ namespace {
 constexpr uint32_t attr_size = 112;
 
 constexpr size_t smallest_ring = size_t{16} << 10;
-constexpr size_t variants = 4; // of a clock, see set_variant()
+constexpr size_t variants = 4;          // of a clock, see set_variant()
+constexpr uint64_t read_lost = 1U << 4; // PERF_FORMAT_LOST, of Linux 6.0
 
+constexpr size_t exit_ring_bytes = size_t{64} << 10; // 1,300 threads that end
 constexpr size_t ring_of_pcs = size_t{1} << 20;
 constexpr size_t ring_of_copies = size_t{2} << 20, largest_ring = size_t{8} << 20;
 // The limit for the rings of all processors together, because rings lock memory.
@@ -190,6 +193,7 @@ PerfEvents::Attributes PerfEvents::attributes(const Config &config) {
   PerfEvents events;
   events.config_ = config;
   events.ring_bytes_ = first_ring_bytes(config, online_cpus().size());
+  events.reads_lost_ = false;
   Attributes attributes{attr_size, events.owner(), {}, events.ring_bytes_, smallest_ring};
   // The owner has no variants. Therefore it must work with every kernel.
   attributes.owner.inherit = attributes.owner.inherit_thread = 0;
@@ -215,6 +219,7 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
   PerfEvents events;
   events.config_ = config;
   events.set_variant(variant);
+  events.reads_lost_ = false;
   events.set_layout();
   events.feeds_.resize(cpus);
   events.threads_ = given.size();
@@ -249,7 +254,7 @@ Result<PerfEvents> PerfEvents::open(const Config &config, std::span<const pid_t>
     events.inherit_thread_ = !config.children;
     events.only_records_ = events.exclude_kernel_ = only_records;
     const size_t first =
-        first_ring_bytes(config, online_cpus().size() * events.rings_per_processor());
+        first_ring_bytes(config, online_cpus().size() * events.large_rings_per_processor());
     const size_t ring_bytes = std::min(first, limit);
     events.config_.stack_bytes = fitting_stack_bytes(config, ring_bytes);
     bool too_large = false;
@@ -303,6 +308,8 @@ Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
     Result<Opening> step = open_ring(tid, i, too_large);
     if (step && *step == Opening::done && has_stack_rings())
       step = open_ring(tid, i + cpus_.size(), too_large);
+    if (step && *step == Opening::done && has_exit_counts())
+      step = open_exit_counter(tid, i, too_large);
     TALLY_TRY(opening, std::move(step));
     if (opening == Opening::no_thread)
       return {};
@@ -326,6 +333,11 @@ Result<PerfEvents::Opening> PerfEvents::open_ring(pid_t tid, size_t ring, bool &
   const int cpu = cpus_[ring % cpus_.size()];
   perf_event_attr attr = owner();
   UniqueFd owner(perf_event_open(attr, tid, cpu, -1));
+  if (owner.get() < 0 && errno == EINVAL && reads_lost_) {
+    reads_lost_ = false; // Linux before 6.0 does not count what is lost
+    attr = this->owner();
+    owner.reset(perf_event_open(attr, tid, cpu, -1));
+  }
   if (owner.get() < 0 && errno == EINVAL && inherit_thread_) {
     inherit_thread_ = false; // Linux before 5.13 does not support inherit_thread
     attr = this->owner();
@@ -343,6 +355,30 @@ Result<PerfEvents::Opening> PerfEvents::open_ring(pid_t tid, size_t ring, bool &
   }
   feeds_[ring].fds.push_back(owner.get());
   events_.push_back({std::move(owner), owns_ring});
+  return Opening::done;
+}
+
+// The kernel writes these counts when a thread ends, on whatever processor that is, to the rings of
+// all processors. Its rings permit one writer at a time, and a ring with two stops for good. So the
+// counts have rings of their own: if one stops, only counts are missing, and no sample.
+Result<PerfEvents::Opening> PerfEvents::open_exit_counter(pid_t tid, size_t cpu_index,
+                                                          bool &too_large) {
+  const size_t ring = cpu_index + cpus_.size();
+  const int output = feeds_[ring].map ? feeds_[ring].fds[0] : -1;
+  perf_event_attr attr = exit_counter();
+  UniqueFd counter(perf_event_open(attr, tid, cpus_[cpu_index], output));
+  if (counter.get() < 0 && errno == ESRCH)
+    return Opening::no_thread;
+  if (counter.get() < 0 && errno == ENODEV)
+    return Opening::no_processor;
+  if (counter.get() < 0 || !move_up(counter))
+    return fail(refusal(errno));
+  if (output < 0 && !map_ring(ring, counter.get())) {
+    too_large = errno == EPERM || errno == ENOMEM;
+    return fail(ring_refusal(errno));
+  }
+  feeds_[ring].fds.push_back(counter.get());
+  events_.push_back({std::move(counter), owns_ring});
   return Opening::done;
 }
 
@@ -411,8 +447,18 @@ perf_event_attr PerfEvents::owner() const {
   // without a stop of their clocks, which takes a fifth of the time.
   attr.inherit = 1;
   attr.inherit_thread = inherit_thread_;
+  attr.read_format = reads_lost_ ? read_lost : 0;
   attr.watermark = 1;
   attr.wakeup_watermark = static_cast<uint32_t>(ring_bytes_ / 4);
+  return attr;
+}
+
+perf_event_attr PerfEvents::exit_counter() const {
+  perf_event_attr attr = owner();
+  attr.inherit_stat = 1;
+  attr.disabled = config_.enable_on_exec;
+  attr.enable_on_exec = config_.enable_on_exec;
+  attr.wakeup_watermark = static_cast<uint32_t>(exit_ring_bytes / 4);
   return attr;
 }
 
@@ -438,7 +484,7 @@ perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
     attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
   attr.inherit = 1;
   attr.inherit_thread = inherit_thread_;
-  attr.inherit_stat = has_exit_counts();
+  attr.read_format = reads_lost_ ? read_lost : 0;
   attr.exclude_kernel = exclude_kernel_;
   const bool is_first = event == 0; // the others would repeat these records
   attr.mmap = is_first;
@@ -494,14 +540,16 @@ size_t PerfEvents::ring_of(uint32_t event, size_t cpu_index) const {
 
 bool PerfEvents::map_ring(size_t ring, int fd) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t bytes = page + ring_bytes_;
+  const bool is_of_exits = has_exit_counts() && ring >= cpus_.size();
+  const size_t data_bytes = is_of_exits ? std::min(exit_ring_bytes, ring_bytes_) : ring_bytes_;
+  const size_t bytes = page + data_bytes;
   void *map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED)
     return false;
   feeds_[ring].map = map;
   feeds_[ring].map_bytes = bytes;
   rings_[ring] = PerfRing(static_cast<perf_event_mmap_page *>(map),
-                          {static_cast<std::byte *>(map) + page, ring_bytes_});
+                          {static_cast<std::byte *>(map) + page, data_bytes});
   return true;
 }
 
@@ -531,22 +579,37 @@ uint32_t PerfEvents::stack_bytes() const {
   return config_.stacks == StackMode::dwarf ? config_.stack_bytes : 0;
 }
 
+PerfEvents::Count PerfEvents::read(int fd) const {
+  std::array<uint64_t, 2> values{};
+  const size_t bytes = (reads_lost_ ? 2 : 1) * sizeof(uint64_t);
+  if (::read(fd, values.data(), bytes) != static_cast<ssize_t>(bytes))
+    return {};
+  return {values[0], values[1]};
+}
+
 std::vector<uint64_t> PerfEvents::counted() const {
-  std::vector<uint64_t> sums = closed_counts_;
+  std::vector<uint64_t> sums = closed_.counts;
   sums.resize(event_count(), 0);
-  for (const Opened &each : events_) {
-    uint64_t count = 0;
-    if (each.event != owns_ring && ::read(each.fd.get(), &count, sizeof count) == sizeof count)
-      sums[each.event] += count;
-  }
+  for (const Opened &each : events_)
+    if (each.event != owns_ring)
+      sums[each.event] += read(each.fd.get()).value;
   return sums;
 }
 
+uint64_t PerfEvents::lost() const {
+  uint64_t sum = closed_.lost;
+  if (reads_lost_)
+    for (const Opened &each : events_)
+      sum += read(each.fd.get()).lost;
+  return sum;
+}
+
 void PerfEvents::reset_counts() {
+  closed_.lost -= lost();
   const std::vector<uint64_t> now = counted();
-  closed_counts_.resize(now.size(), 0);
+  closed_.counts.resize(now.size(), 0);
   for (size_t i = 0; i < now.size(); ++i)
-    closed_counts_[i] -= now[i];
+    closed_.counts[i] -= now[i];
 }
 
 void PerfEvents::disable() {
@@ -555,14 +618,15 @@ void PerfEvents::disable() {
 }
 
 void PerfEvents::close() {
-  closed_counts_ = counted();
+  closed_.lost = lost();
+  closed_.counts = counted();
   release();
 }
 
 void PerfEvents::continue_from(PerfEvents &before) {
   before.disable();
   before.close();
-  closed_counts_ = std::move(before.closed_counts_);
+  closed_ = std::move(before.closed_);
 }
 
 void PerfEvents::release() {
@@ -591,7 +655,8 @@ PerfEvents &PerfEvents::operator=(PerfEvents &&other) noexcept {
   only_records_ = other.only_records_;
   inherit_thread_ = other.inherit_thread_;
   ids_ = std::move(other.ids_);
-  closed_counts_ = std::move(other.closed_counts_);
+  reads_lost_ = other.reads_lost_;
+  closed_ = std::move(other.closed_);
   return *this;
 }
 

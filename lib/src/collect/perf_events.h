@@ -115,6 +115,9 @@ public:
   // Returns what each event counted since reset_counts(), also after close(): the clock counts the
   // CPU time of all sampled threads.
   std::vector<uint64_t> counted() const;
+  // Returns how many records the rings had no room for since reset_counts(), also after close(). A
+  // ring that stays full until the end holds no record that says so. 0 before Linux 6.0.
+  uint64_t lost() const;
   void reset_counts();
   void disable();
   // Takes the place of `before`: closes it and adds its CPU time.
@@ -133,12 +136,16 @@ private:
     uint32_t event; // its index in Config::events, or owns_ring
   };
   static constexpr uint32_t owns_ring = UINT32_MAX;
+  struct Count {
+    uint64_t value = 0, lost = 0;
+  };
+  Count read(int fd) const;
 
   void set_variant(size_t variant);
   void set_layout();
-  // Whether the kernel writes what the clock counted in each thread. When the kernel switches
-  // between threads, it exchanges their counts, and assumes that both have their events in one
-  // order. That is so only if all are of one PMU, that of the clock.
+  // Whether the kernel writes how long each thread ran. When the kernel switches between threads,
+  // it exchanges their counts, and assumes that both have their events in one order. That is so
+  // only if all are of one PMU, that of the clock.
   bool has_exit_counts() const { return config_.children && config_.events.empty(); }
   size_t event_count() const { return config_.events.empty() ? 1 : config_.events.size(); }
   perf_event_attr owner() const;
@@ -148,15 +155,19 @@ private:
   Result<void> open_with_rings(std::span<const pid_t> tids, size_t ring_bytes, bool &too_large);
   Result<void> open_thread(pid_t tid, bool &too_large);
   enum class Opening { done, no_thread, no_processor };
+  perf_event_attr exit_counter() const;
+  Result<Opening> open_exit_counter(pid_t tid, size_t cpu_index, bool &too_large);
   Result<Opening> open_ring(pid_t tid, size_t ring, bool &too_large);
   // With waits, the stacks of all events but the clock have rings of their own.
   bool has_stack_rings() const {
     constexpr size_t clock_and_switches = 2;
     return config_.waits && (!only_records_ || config_.events.size() > clock_and_switches);
   }
-  size_t rings_per_processor() const { return has_stack_rings() ? 2 : 1; }
+  size_t large_rings_per_processor() const { return has_stack_rings() ? 2 : 1; }
+  size_t rings_per_processor() const { return has_stack_rings() || has_exit_counts() ? 2 : 1; }
   size_t descriptors_wanted() const {
-    return cpus_.size() * (threads_ * event_count() + rings_per_processor());
+    const size_t events = event_count() + (has_exit_counts() ? 1 : 0);
+    return cpus_.size() * (threads_ * events + rings_per_processor());
   }
   size_t ring_of(uint32_t event, size_t cpu_index) const;
   Result<bool> open_event(pid_t tid, uint32_t event, size_t cpu_index);
@@ -179,8 +190,12 @@ private:
   bool exclude_kernel_ = false;
   bool only_records_ = false;  // with Config::waits: switches are not sampled
   bool inherit_thread_ = true; // false: children of fork are sampled
+  bool reads_lost_ = true;     // the kernel also counts what is lost
   // The counts of closed descriptors minus those before reset_counts(), modulo 2^64.
-  std::vector<uint64_t> closed_counts_;
+  struct {
+    std::vector<uint64_t> counts;
+    uint64_t lost = 0;
+  } closed_;
 };
 
 } // namespace tally

@@ -454,7 +454,7 @@ SamplerStatus PerfSampler::status() {
   status.samples = counters.samples;
   status.outside = counters.outside;
   status.kernel_samples = counters.kernel_samples;
-  status.lost = counters.lost;
+  status.lost = std::max(counters.lost, events_.lost());
   status.throttled = counters.throttled;
   status.truncated_stacks = counters.truncated_stacks;
   status.threads = sink_.collector().thread_count();

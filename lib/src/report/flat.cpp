@@ -120,15 +120,23 @@ Result<std::vector<FlatRow>> stack_rows(const StackProfile &profile, By by) {
   return rows;
 }
 
-// Returns a row for all processes of each name, and for each process without a name.
+// With more processes than this, as in a build, those of one name share a row. The inferiors of a
+// debugger and the processes of a server have rows of their own.
+constexpr size_t most_own_rows = 20;
+
+// Returns a row for each process or, if there are many, for all processes of each name.
 std::vector<FlatRow> process_rows(const StackProfile &profile) {
+  std::set<int32_t> all;
+  for (const Thread &thread : profile.threads())
+    all.insert(thread.pid);
+  const bool by_name = all.size() > most_own_rows;
   std::map<std::pair<std::string_view, int32_t>, std::pair<FlatRow, std::set<int32_t>>> rows;
   for (size_t i = 0; i < profile.sample_count(); ++i) {
     const Sample sample = profile.sample(i);
     const Thread thread =
         sample.thread == none<ThreadId> ? Thread{} : profile.threads()[sample.thread];
     const std::string_view name = profile.strings[thread.process];
-    auto &[row, pids] = rows[{name, name.empty() ? thread.pid : 0}];
+    auto &[row, pids] = rows[{name, by_name && !name.empty() ? 0 : thread.pid}];
     pids.insert(thread.pid);
     add_to(row.self, sample.values);
   }
@@ -144,6 +152,13 @@ std::vector<FlatRow> process_rows(const StackProfile &profile) {
     out.push_back(std::move(row));
   }
   return out;
+}
+
+// Returns whether any thread's process is known.
+bool knows_processes(const StackProfile &profile) {
+  return std::ranges::any_of(profile.threads(), [&](const Thread &thread) {
+    return thread.pid != 0 || !profile.strings[thread.process].empty();
+  });
 }
 
 // Returns the rows of threads or parts. A sample has one thread and one part, independent of its
@@ -233,6 +248,8 @@ Result<FlatTable> flat_table(const StackProfile &profile, By by, SortBy sort) {
   for (size_t i = 0; i < profile.sample_count(); ++i)
     if (std::ranges::any_of(profile.sample(i).values, [](int64_t value) { return value < 0; }))
       return fail(ErrorCode::invalid_input, "a sample has a negative value");
+  if (by == By::process && !knows_processes(profile))
+    return fail(ErrorCode::unsupported, "the profile does not distinguish processes", "--by");
   if (by == By::process) {
     table.rows = process_rows(profile);
   } else if (by == By::thread || by == By::part) {

@@ -16,12 +16,12 @@ namespace tally {
 namespace {
 
 // The marks of the text, from the first cell with anything to the fullest.
-constexpr std::string_view marks = ".:-=+*#%@";
-constexpr size_t text_rows = 25; // of 40 ms
-constexpr std::string_view offset_title = "offset";
+constexpr std::string_view heat_marks = ".:-=+*#%@";
+constexpr size_t heat_text_rows = 25; // of 40 ms
+constexpr std::string_view heat_offset_title = "offset";
 
 // Adds the part of an interval that is in each cell.
-void add_interval(HeatMap &map, uint64_t begin, uint64_t end) {
+void add_heat_interval(HeatMap &map, uint64_t begin, uint64_t end) {
   const uint64_t first = map.begin_ns(0), last = map.begin_ns(map.columns.size());
   begin = std::max(begin, first);
   end = std::min(end, last);
@@ -35,7 +35,7 @@ void add_interval(HeatMap &map, uint64_t begin, uint64_t end) {
   }
 }
 
-Result<void> fill(HeatMap &map, const StackProfile &profile) {
+Result<void> fill_heat(HeatMap &map, const StackProfile &profile) {
   const bool intervals = measures_intervals(profile, 0);
   const ValueType &type = profile.value_types().front();
   const bool is_time = profile.strings[type.unit] == "nanoseconds";
@@ -50,7 +50,7 @@ Result<void> fill(HeatMap &map, const StackProfile &profile) {
     any = true;
     const auto amount = static_cast<uint64_t>(time.amount);
     if (intervals) {
-      add_interval(map, time.at_ns - std::min(time.at_ns, amount), time.at_ns);
+      add_heat_interval(map, time.at_ns - std::min(time.at_ns, amount), time.at_ns);
       continue;
     }
     // A tick stands for the time before it.
@@ -100,11 +100,11 @@ Result<HeatMap> heat_map(const StackProfile &profile, const SampleFilter &wanted
                             HeatMap::most_columns, columns));
   map.columns.resize(columns);
   if (wanted.takes_all()) {
-    TALLY_CHECK(fill(map, profile));
+    TALLY_CHECK(fill_heat(map, profile));
     return map;
   }
   TALLY_TRY(some, filter_samples(profile, wanted));
-  TALLY_CHECK(fill(map, some));
+  TALLY_CHECK(fill_heat(map, some));
   return map;
 }
 
@@ -129,15 +129,15 @@ std::string what_is_shown(const HeatMap &map) {
 }
 
 std::string to_text(const HeatMap &map, uint32_t width, const TextOptions &options) {
-  const size_t room = width - offset_title.size() - 2;
+  const size_t room = width - heat_offset_title.size() - 2;
   const size_t together = (map.columns.size() + room - 1) / room; // seconds in a column
   const size_t columns = (map.columns.size() + together - 1) / together;
   // Each mark shows the sum of several rows and, in a long run, of several seconds.
-  std::vector<std::array<uint64_t, text_rows>> cells(columns);
+  std::vector<std::array<uint64_t, heat_text_rows>> cells(columns);
   uint64_t most = 0;
   for (size_t i = 0; i < map.columns.size(); ++i)
     for (size_t row = 0; row < HeatMap::rows; ++row) {
-      uint64_t &cell = cells[i / together][row * text_rows / HeatMap::rows];
+      uint64_t &cell = cells[i / together][row * heat_text_rows / HeatMap::rows];
       cell = saturated_sum(cell, map.columns[i][row]);
       most = std::max(most, cell);
     }
@@ -145,19 +145,19 @@ std::string to_text(const HeatMap &map, uint32_t width, const TextOptions &optio
       "{} of {} to {}; a column is {}, and a row is 40 ms of each second\n", what_is_shown(map),
       duration_text(map.begin_ns(0)), duration_text(map.begin_ns(map.columns.size())),
       together == 1 ? "a second" : fmt::format("{} seconds", together));
-  out += fmt::format("{} to {}: from nothing to {}\n", marks.front(), marks.back(),
+  out += fmt::format("{} to {}: from nothing to {}\n", heat_marks.front(), heat_marks.back(),
                      amount_words(map, most));
   if (map.times_from_ns > 0)
     out += options.style.paint(Role::metadata, fmt::format("(the times before {} were not kept)",
                                                            duration_text(map.times_from_ns))) +
            '\n';
-  out += options.style.paint(Role::title, offset_title) + '\n';
-  for (size_t row = text_rows; row-- > 0;) {
+  out += options.style.paint(Role::title, heat_offset_title) + '\n';
+  for (size_t row = heat_text_rows; row-- > 0;) {
     const bool labelled = row % 5 == 0;
     std::string line = labelled ? fmt::format("{:>3} ms  ", row * 40) : std::string(8, ' ');
     for (const auto &column : cells) {
-      const size_t step = heat_step(column[row], most, marks.size());
-      line += step == 0 ? ' ' : marks[step - 1];
+      const size_t step = heat_step(column[row], most, heat_marks.size());
+      line += step == 0 ? ' ' : heat_marks[step - 1];
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';

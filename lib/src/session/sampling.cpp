@@ -72,6 +72,7 @@ void Sampling::end_part(SampledProcess &process, std::string_view trigger) {
   if (!process.is_running)
     return;
   process.is_running = false;
+  profiles_.drop_named(); // what was named while it ran
   uint64_t end = time_.ran_ns(time_.event_time());
   if (!any_runs()) {
     time_.stop();

@@ -1,5 +1,6 @@
 #include "support/pattern.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -12,6 +13,8 @@
 namespace tally {
 
 namespace {
+
+constexpr size_t longest_shown = 200; // of a pattern, in a message
 
 struct FreeMatch {
   void operator()(pcre2_match_data *data) const { pcre2_match_data_free(data); }
@@ -43,13 +46,26 @@ Pattern::~Pattern() = default;
 Result<Pattern> Pattern::compile(std::string text, std::string_view option) {
   int fault = 0;
   size_t offset = 0;
-  pcre2_code *const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0,
-                                         &fault, &offset, nullptr);
+  // Names and paths may be any bytes. What is no UTF-8 matches nothing.
+  constexpr uint32_t by_characters = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
+  const auto compiled = [&](uint32_t options) {
+    return pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), options, &fault,
+                         &offset, nullptr);
+  };
+  pcre2_code *code = compiled(by_characters);
+  // A pattern in another encoding is compared byte by byte.
+  constexpr int least_utf_fault = PCRE2_ERROR_UTF8_ERR21, most_utf_fault = PCRE2_ERROR_UTF8_ERR1;
+  if (!code && fault >= least_utf_fault && fault <= most_utf_fault)
+    code = compiled(0);
   if (!code)
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("'{}' is not a pattern: {}, at character {}", text, message_of(fault),
-                            offset + 1),
-                std::string(option));
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is not a pattern: {}, at character {}",
+                    text.size() > longest_shown ? text.substr(0, longest_shown) + "…" : text,
+                    message_of(fault),
+                    1 + std::ranges::count_if(std::string_view(text).substr(0, offset),
+                                              [](char c) { return (c & 0xC0) != 0x80; })),
+        std::string(option));
   auto owned = std::make_unique<Code>(code);
   // If this fails, matching is slower but still works.
   static_cast<void>(pcre2_jit_compile(code, PCRE2_JIT_COMPLETE));

@@ -128,6 +128,8 @@ void JitTable::add_map_lines(std::string_view text) {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.ends_with('\r'))
+      line.remove_suffix(1);
     uint64_t start = 0, size = 0;
     if (!take_hex(line, start) || !take_hex(line, size) || line.empty() || size == 0 ||
         size > UINT64_MAX - start || codes_.size() >= most_codes)

@@ -55,12 +55,12 @@ std::string owner_name(const StackProfile &profile, SampleOwner owner, uint32_t 
 
 bool has_named_processes(const StackProfile &profile) {
   std::set<int32_t> pids;
+  bool any_name = false;
   for (const Thread &thread : profile.threads()) {
-    if (profile.strings[thread.process].empty())
-      return false;
+    any_name |= !profile.strings[thread.process].empty();
     pids.insert(thread.pid);
   }
-  return pids.size() > 1;
+  return any_name && pids.size() > 1;
 }
 
 Result<StackProfile> under_owners(const StackProfile &profile, SampleOwner owner) {
