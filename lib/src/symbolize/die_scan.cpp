@@ -211,9 +211,36 @@ bool read_reference(DwarfCursor &cursor, unsigned form, uint64_t &value) {
   }
 }
 
+// Reads the number of an address (DW_FORM_addrx and similar). Returns false, without reading, for
+// other forms.
+bool read_address_number(DwarfCursor &cursor, unsigned form, uint64_t &value) {
+  switch (form) {
+  case DW_FORM_addrx:
+  case DW_FORM_GNU_addr_index:
+    value = cursor.uleb();
+    return true;
+  case DW_FORM_addrx1:
+    value = cursor.fixed<uint8_t>();
+    return true;
+  case DW_FORM_addrx2:
+    value = cursor.fixed<uint16_t>();
+    return true;
+  case DW_FORM_addrx3:
+    value = cursor.fixed<uint8_t>();
+    value |= uint64_t{cursor.fixed<uint16_t>()} << 8;
+    return true;
+  case DW_FORM_addrx4:
+    value = cursor.fixed<uint32_t>();
+    return true;
+  default:
+    return false;
+  }
+}
+
 class Scanner {
 public:
-  Scanner(Dwarf_Die unit_die, const CodeRanges &code) : unit_die_(unit_die), code_(code) {}
+  Scanner(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses *addresses)
+      : unit_die_(unit_die), code_(code), addresses_(addresses) {}
 
   UnitScan run() {
     if (!find_bounds())
@@ -388,6 +415,8 @@ private:
     bool has_high = false;
     bool plain = true; // low and high were read without libdw
     bool has_ranges = false;
+    uint64_t ranges = 0;
+    bool ranges_by_number = false;
     bool far_origin = false;
     for (uint32_t i = 0; i < abbrev.count && cursor.good(); ++i) {
       const AttributeSpec &spec = specs_[abbrev.first + i];
@@ -397,6 +426,9 @@ private:
         has_low = true;
         if (spec.form == DW_FORM_addr) {
           low = cursor.sized(sizes_.address);
+          read = true;
+        } else if (addresses_ && read_address_number(cursor, spec.form, low)) {
+          low = addresses_->address(low).value_or(0); // no section contains code at 0
           read = true;
         } else {
           plain = false;
@@ -409,6 +441,9 @@ private:
         break;
       case DW_AT_ranges:
         has_ranges = true;
+        ranges_by_number = spec.form == DW_FORM_rnglistx;
+        if (addresses_)
+          read = read_list(cursor, spec, ranges);
         break;
       case DW_AT_abstract_origin:
         read = read_reference(cursor, spec.form, origin);
@@ -450,9 +485,23 @@ private:
         {function, inlined ? outer.node : no_index, narrow(call_file), narrow(call_line)});
     if (has_low && has_high && plain)
       add_range(low, high <= UINT64_MAX - low ? low + high : 0, node);
+    else if (has_ranges && addresses_)
+      addresses_->visit_ranges(ranges, ranges_by_number, range_budget_,
+                               [&](uint64_t from, uint64_t to) { add_range(from, to, node); });
     else if (has_code)
       add_ranges(own, node);
     return node;
+  }
+
+  // Reads the value of DW_AT_ranges.
+  bool read_list(DwarfCursor &cursor, const AttributeSpec &spec, uint64_t &value) const {
+    if (spec.form == DW_FORM_rnglistx)
+      value = cursor.uleb();
+    else if (spec.form == DW_FORM_sec_offset)
+      value = cursor.sized(sizes_.offset);
+    else
+      return read_constant(cursor, spec, value); // before DWARF 4
+    return true;
   }
 
   static DieRef far_function(DieRef own) {
@@ -486,6 +535,7 @@ private:
 
   Dwarf_Die unit_die_;
   const CodeRanges &code_;
+  const UnitAddresses *addresses_;
   Sizes sizes_{};
   bool swap_ = false;
   const unsigned char *start_ = nullptr; // start of the unit's header
@@ -507,8 +557,8 @@ Dwarf_Die die_at(DieRef from) {
   return die;
 }
 
-UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code) {
-  return Scanner(unit_die, code).run();
+UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses *addresses) {
+  return Scanner(unit_die, code, addresses).run();
 }
 
 std::vector<ScanRange> flatten(std::vector<ScanRange> ranges) {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
@@ -36,13 +38,15 @@ const char *string_of(Dwarf_Die &die, unsigned name) {
 
 std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::string &path,
                                              const std::vector<std::string> &debug_directories,
-                                             StringPool &pool) {
+                                             std::vector<std::string> packages, StringPool &pool) {
   std::unique_ptr<DwarfTable> table(new DwarfTable(pool));
   table->dwarf_.reset(dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr));
   if (!table->dwarf_)
     return nullptr;
   table->code_ = file.code_ranges();
   table->line_sections_ = LineSections::of(file);
+  table->split_sections_ = SplitSections::of(file);
+  table->packages_ = std::move(packages);
   table->find_alternate(path, debug_directories);
   return table;
 }
@@ -82,6 +86,23 @@ void DwarfTable::find_alternate(const std::string &path,
       return;
     }
   }
+}
+
+// Returns the unit of the package that belongs to a skeleton unit, or nullptr.
+const SplitUnit *DwarfTable::packaged_unit(Dwarf_CU *skeleton) {
+  for (const std::string &path : std::exchange(packages_, {})) {
+    if (!identify(path))
+      continue;
+    if (auto opened = DwpFile::open(path))
+      package_ = std::move(*opened);
+    break;
+  }
+  uint64_t id = 0;
+  if (!package_ ||
+      dwarf_cu_info(skeleton, nullptr, nullptr, nullptr, nullptr, &id, nullptr, nullptr) != 0)
+    return nullptr;
+  const auto unit = package_->unit(id);
+  return unit ? *unit : nullptr;
 }
 
 TextRef DwarfTable::intern(const char *text) { return text ? index_of(pool_.intern(text)) : 0; }
@@ -130,9 +151,9 @@ std::vector<UnitRange> DwarfTable::all_unit_ranges() {
   std::vector<ScanRange> ranges = arange_list();
   Dwarf_CU *unit = nullptr;
   Dwarf_Die die;
-  Dwarf_Die split;
   uint8_t type = 0;
-  while (dwarf_get_units(dwarf_.get(), unit, &unit, nullptr, &type, &die, &split) == 0) {
+  // Split units are not asked for, because libdw would open all their files.
+  while (dwarf_get_units(dwarf_.get(), unit, &unit, nullptr, &type, &die, nullptr) == 0) {
     if (type == DW_UT_type || type == DW_UT_split_type || !die.addr)
       continue;
     const uint64_t priority = ~uint64_t{dwarf_dieoffset(&die)};
@@ -164,26 +185,36 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   if (!dwarf_offdie(dwarf_.get(), unit, &die))
     return built;
   Dwarf_Die inner = die; // contains the functions: the split unit, if there is one
-  Dwarf_Die split;
   uint8_t type = 0;
-  if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
+  std::optional<UnitAddresses> addresses;
+  bool has_files = true; // whether the functions' unit has a table of files
+  if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, nullptr, nullptr, nullptr, nullptr) == 0 &&
       type == DW_UT_skeleton) {
-    if (split.addr)
+    Dwarf_Die split{};
+    if (const SplitUnit *packaged = packaged_unit(die.cu)) {
+      inner = packaged->die;
+      addresses.emplace(die, split_sections_, packaged->rnglists);
+      has_files = packaged->file->has_section(".debug_line");
+    } else if (dwarf_cu_info(die.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr,
+                             nullptr) == 0 &&
+               split.addr) {
       inner = split;
-    else
+    } else {
       built->whole = false;
+    }
   }
   built->scanned = inner.cu;
   built->cpp = is_cpp(dwarf_srclang(&inner));
 
-  UnitScan scan = scan_unit(inner, code_);
+  UnitScan scan = scan_unit(inner, code_, addresses ? &*addresses : nullptr);
   built->scopes = std::move(scan.scopes);
   built->members = std::move(scan.members);
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
   if (inner.cu != die.cu) { // the skeleton has the compilation directory (DWARF 5, section 3.1.2)
     const char *folder = string_of(die, DW_AT_comp_dir);
-    lines_[inner.cu] =
-        std::make_unique<LineTable>(inner, nullptr, pool_, folder ? folder : std::string_view());
+    lines_[inner.cu] = has_files ? std::make_unique<LineTable>(inner, nullptr, pool_,
+                                                               folder ? folder : std::string_view())
+                                 : std::make_unique<LineTable>(die, &line_sections_, pool_);
   }
   LineTable &files = lines_of(inner.cu);
   const std::vector<AddressedLine> lines = lines_of(die.cu).rows(code_);

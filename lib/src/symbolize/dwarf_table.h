@@ -12,6 +12,7 @@
 #include <tally/strings.h>
 
 #include "symbolize/die_scan.h"
+#include "symbolize/dwp_file.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/line_table.h"
 #include "symbolize/tables.h"
@@ -40,10 +41,11 @@ struct BuiltUnit {
 
 class DwarfTable {
 public:
-  // Returns nullptr if the file contains no DWARF. `file` and `pool` must outlive the table.
+  // Returns nullptr if the file contains no DWARF. `file` and `pool` must outlive the table. Split
+  // units are sought in the first of `packages` that there is, then in .dwo files.
   static std::unique_ptr<DwarfTable> open(const ElfFile &file, const std::string &path,
                                           const std::vector<std::string> &debug_directories,
-                                          StringPool &pool);
+                                          std::vector<std::string> packages, StringPool &pool);
 
   // Returns which unit covers which addresses, from .debug_aranges (DWARF 5, section 6.1.2). The
   // ranges are sorted and disjoint.
@@ -63,6 +65,7 @@ private:
 
   DwarfTable(StringPool &pool) : pool_(pool) {}
   void find_alternate(const std::string &path, const std::vector<std::string> &directories);
+  const SplitUnit *packaged_unit(Dwarf_CU *skeleton);
   std::vector<ScanRange> arange_list();
   std::vector<UnitRange> unit_map(std::vector<ScanRange> ranges) const;
   LineTable &lines_of(Dwarf_CU *unit);
@@ -72,6 +75,9 @@ private:
   StringPool &pool_;
   CodeRanges code_;
   LineSections line_sections_;
+  SplitSections split_sections_;
+  std::vector<std::string> packages_;
+  std::unique_ptr<DwpFile> package_; // opened when the first split unit is needed
   std::unordered_map<Dwarf_CU *, std::unique_ptr<LineTable>> lines_;
   std::unique_ptr<ElfFile> alternate_file_;
   std::unique_ptr<Dwarf, EndDwarf> alternate_;

@@ -11,16 +11,6 @@ namespace tally::symbolize {
 
 namespace {
 
-std::string_view section_bytes(const ElfFile &file, std::initializer_list<const char *> names) {
-  for (const char *name : names) {
-    Elf_Scn *section = file.section(name);
-    Elf_Data *data = section ? elf_getdata(section, nullptr) : nullptr;
-    if (data && data->d_buf)
-      return {static_cast<const char *>(data->d_buf), data->d_size};
-  }
-  return {};
-}
-
 std::string_view string_at(std::string_view section, uint64_t offset) {
   if (offset >= section.size())
     return {};
