@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
+#include <fmt/format.h>
 
 namespace tally::symbolize {
 
@@ -34,19 +34,46 @@ const char *string_of(Dwarf_Die &die, unsigned name) {
   return dwarf_attr_integrate(&die, name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
 }
 
+// Returns the name of a section that libelf has not decompressed, or nullptr.
+const char *unknown_compression(const ElfFile &file) {
+  for (const char *name : {".debug_info", ".debug_abbrev", ".debug_line", ".debug_str"}) {
+    GElf_Shdr header;
+    if (Elf_Scn *found = file.section(name);
+        found && gelf_getshdr(found, &header) && (header.sh_flags & SHF_COMPRESSED))
+      return name;
+  }
+  return nullptr;
+}
+
 } // namespace
 
 std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::string &path,
                                              const std::vector<std::string> &debug_directories,
-                                             std::vector<std::string> packages, StringPool &pool) {
-  std::unique_ptr<DwarfTable> table(new DwarfTable(pool));
+                                             std::vector<std::string> packages, StringPool &pool,
+                                             Diagnostics &diagnostics) {
+  std::unique_ptr<DwarfTable> table(new DwarfTable(path, pool, diagnostics));
   table->dwarf_.reset(dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr));
+  if (const char *section = unknown_compression(file))
+    diagnostics.add(
+        Severity::note,
+        fmt::format("{} is compressed in a way that libelf does not support (zstd?), so "
+                    "functions may lack lines and inlined functions",
+                    section),
+        path);
   if (!table->dwarf_)
     return nullptr;
+  // libdw 0.188 takes DW_FORM_ref_sup4 and DW_FORM_strp_sup for references to the file itself, and
+  // so finds names of other functions.
+  if (file.has_section(".debug_sup")) {
+    table->has_functions_ = false;
+    diagnostics.add(Severity::note,
+                    "a supplementary file of DWARF 5 (.debug_sup) is not supported, so inlined "
+                    "functions are missing; dwz without --dwarf-5 makes one that is",
+                    path);
+  }
   table->code_ = file.code_ranges();
   table->line_sections_ = LineSections::of(file);
-  table->split_sections_ = SplitSections::of(file);
-  table->packages_ = std::move(packages);
+  table->split_units_.emplace(file, path, std::move(packages), diagnostics);
   table->find_alternate(path, debug_directories);
   return table;
 }
@@ -86,35 +113,24 @@ void DwarfTable::find_alternate(const std::string &path,
       return;
     }
   }
-}
-
-// Returns the unit of the package that belongs to a skeleton unit, or nullptr.
-const SplitUnit *DwarfTable::packaged_unit(Dwarf_CU *skeleton) {
-  for (const std::string &path : std::exchange(packages_, {})) {
-    if (!identify(path))
-      continue;
-    if (auto opened = DwpFile::open(path))
-      package_ = std::move(*opened);
-    break;
-  }
-  uint64_t id = 0;
-  if (!package_ ||
-      dwarf_cu_info(skeleton, nullptr, nullptr, nullptr, nullptr, &id, nullptr, nullptr) != 0)
-    return nullptr;
-  const auto unit = package_->unit(id);
-  return unit ? *unit : nullptr;
+  if (!dwarf_getalt(dwarf_.get()))
+    diagnostics_.add(Severity::note,
+                     fmt::format("its common debug information \"{}\" was not found, so functions "
+                                 "may lack names",
+                                 name),
+                     path_);
 }
 
 TextRef DwarfTable::intern(const char *text) { return text ? index_of(pool_.intern(text)) : 0; }
 
 LineTable &DwarfTable::lines_of(Dwarf_CU *unit) {
-  std::unique_ptr<LineTable> &table = lines_[unit];
+  std::shared_ptr<LineTable> &table = lines_[unit];
   if (!table) {
     Dwarf_Die die{};
     uint8_t type = 0;
     dwarf_cu_info(unit, nullptr, &type, &die, nullptr, nullptr, nullptr, nullptr);
     const bool here = dwarf_cu_getdwarf(unit) == dwarf_.get() && type != DW_UT_split_compile;
-    table = std::make_unique<LineTable>(die, here ? &line_sections_ : nullptr, pool_);
+    table = std::make_shared<LineTable>(die, here ? &line_sections_ : nullptr, pool_);
   }
   return *table;
 }
@@ -186,35 +202,28 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
     return built;
   Dwarf_Die inner = die; // contains the functions: the split unit, if there is one
   uint8_t type = 0;
-  std::optional<UnitAddresses> addresses;
-  bool has_files = true; // whether the functions' unit has a table of files
+  std::optional<SplitUnits::Found> split;
   if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, nullptr, nullptr, nullptr, nullptr) == 0 &&
       type == DW_UT_skeleton) {
-    Dwarf_Die split{};
-    if (const SplitUnit *packaged = packaged_unit(die.cu)) {
-      inner = packaged->die;
-      addresses.emplace(die, split_sections_, packaged->rnglists);
-      has_files = packaged->file->has_section(".debug_line");
-    } else if (dwarf_cu_info(die.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr,
-                             nullptr) == 0 &&
-               split.addr) {
-      inner = split;
-    } else {
-      built->whole = false;
-    }
+    split = split_units_->find(die);
+    built->whole = split.has_value();
+    if (split)
+      inner = split->die;
   }
   built->scanned = inner.cu;
   built->cpp = is_cpp(dwarf_srclang(&inner));
 
-  UnitScan scan = scan_unit(inner, code_, addresses ? &*addresses : nullptr);
+  UnitScan scan;
+  if (has_functions_)
+    scan = scan_unit(inner, code_, split && split->addresses ? &*split->addresses : nullptr);
   built->scopes = std::move(scan.scopes);
   built->members = std::move(scan.members);
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
-  if (inner.cu != die.cu) { // the skeleton has the compilation directory (DWARF 5, section 3.1.2)
-    const char *folder = string_of(die, DW_AT_comp_dir);
-    lines_[inner.cu] = has_files ? std::make_unique<LineTable>(inner, nullptr, pool_,
-                                                               folder ? folder : std::string_view())
-                                 : std::make_unique<LineTable>(die, &line_sections_, pool_);
+  // The skeleton's table of files is also that of the split unit (DWARF 5, section 3.1.3). If there
+  // is another one in .debug_line.dwo, it belongs to type units.
+  if (inner.cu != die.cu) {
+    lines_of(die.cu);
+    lines_[inner.cu] = lines_[die.cu];
   }
   LineTable &files = lines_of(inner.cu);
   const std::vector<AddressedLine> lines = lines_of(die.cu).rows(code_);

@@ -9,27 +9,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include <elfutils/libdw.h>
-
 #include <tally/result.h>
 
 #include "symbolize/dwp_index.h"
 #include "symbolize/elf_file.h"
+#include "symbolize/split_unit.h"
 
 namespace tally::symbolize {
-
-// One split unit: the parts of the package that belong to it, as an ELF file in memory. libdw reads
-// it as if it were a file of its own.
-struct SplitUnit {
-  struct EndDwarf {
-    void operator()(Dwarf *dwarf) const { dwarf_end(dwarf); }
-  };
-
-  std::unique_ptr<ElfFile> file;
-  std::unique_ptr<Dwarf, EndDwarf> dwarf;
-  Dwarf_Die die{};
-  std::string rnglists; // .debug_rnglists.dwo; empty if there is none
-};
 
 class DwpFile {
 public:
@@ -54,7 +40,6 @@ private:
       : file_(std::move(file)), path_(std::move(path)) {}
   SectionBytes find_section(const std::string &name) const;
   Result<std::string> bytes_of(PackagePart part, const DwpIndex::Row &row) const;
-  std::string unit_strings(std::string &offsets, bool is_version_5, bool is_64_bit);
   Result<std::unique_ptr<SplitUnit>> make_unit(uint64_t id, const DwpIndex::Row &row);
 
   ElfFile file_;

@@ -23,7 +23,6 @@ size_t part_of(uint32_t number, bool is_version_5) {
   switch (number) {
   case 1: // INFO
   case 3: // ABBREV
-  case 4: // LINE
   case 6: // STR_OFFSETS
     return number;
   case 8: // RNGLISTS; MACRO in version 2
@@ -36,8 +35,7 @@ size_t part_of(uint32_t number, bool is_version_5) {
 } // namespace
 
 uint64_t DwpIndex::number(uint64_t offset, unsigned bytes) const {
-  const auto *const start = reinterpret_cast<const unsigned char *>(section_.data());
-  DwarfCursor cursor(start, start + section_.size(), swap_);
+  DwarfCursor cursor = dwarf_cursor(section_, swap_);
   cursor.skip(offset);
   return cursor.sized(bytes);
 }

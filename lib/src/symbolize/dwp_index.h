@@ -13,7 +13,7 @@ namespace tally::symbolize {
 
 // The sections that a package's index refers to, by the numbers of DWARF 5, section 7.3.5.3.
 // Version 2, GNU's index for DWARF 4, uses some of these numbers for other sections.
-enum class PackagePart : uint8_t { info = 1, abbrev = 3, line = 4, str_offsets = 6, rnglists = 8 };
+enum class PackagePart : uint8_t { info = 1, abbrev = 3, str_offsets = 6, rnglists = 8 };
 
 // The bytes of one unit within a section of the package.
 struct Contribution {

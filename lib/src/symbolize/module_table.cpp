@@ -111,7 +111,7 @@ DwarfTable *ModuleTable::dwarf() {
   if (separate || files_.main_has_dwarf)
     opened_.dwarf =
         DwarfTable::open(file, separate ? files_.debug : files_.name, options_.debug_directories,
-                         files_.packages(options_.debug_directories), pool_);
+                         files_.packages(options_.debug_directories), pool_, opened_.diagnostics);
   opened_.main->spare_descriptors();
   if (opened_.debug)
     opened_.debug->spare_descriptors();
@@ -298,6 +298,11 @@ void ModuleTable::frames_once(uint64_t address, std::vector<SourceFrame> &out) {
   frame.file = file;
   frame.line = line;
   out.push_back(frame);
+}
+
+void ModuleTable::take_diagnostics(Diagnostics &diagnostics) {
+  diagnostics.append(opened_.diagnostics);
+  opened_.diagnostics.clear();
 }
 
 void ModuleTable::save() {

@@ -56,8 +56,7 @@ UnitAddresses::UnitAddresses(Dwarf_Die skeleton, const SplitSections &sections,
 }
 
 DwarfCursor UnitAddresses::cursor_at(std::string_view section, uint64_t offset) const {
-  const auto *const start = reinterpret_cast<const unsigned char *>(section.data());
-  DwarfCursor cursor(start, start + section.size(), swap_);
+  DwarfCursor cursor = dwarf_cursor(section, swap_);
   cursor.skip(offset);
   return cursor;
 }
