@@ -413,7 +413,7 @@ class Oracle(unittest.TestCase):
             self.skipTest(f"none of {tools} is installed")
         done = subprocess.run([tool, *parts, "-o", package], capture_output=True, timeout=60)
         if done.returncode:
-            self.skipTest(f"{tool} failed: {done.stderr[:200]}")
+            self.skipTest(f"{tool} failed: {done.stderr[:200]!r}")
         addresses = self.addresses(Elf(program))
         expected = ask_us(program, addresses)
         for part in parts:
@@ -439,6 +439,7 @@ class Oracle(unittest.TestCase):
                 input="".join(f"{a:#x}\n" for a in addresses),
                 capture_output=True,
                 text=True,
+                errors="replace",
                 check=True,
                 env=dict(os.environ, TALLY_CACHE_DIR="", **environment),
             )
@@ -460,8 +461,8 @@ class Oracle(unittest.TestCase):
                 bad = bytearray(good)
                 for _ in range(chance.choice((1, 5, 50))):
                     bad[start + chance.randrange(size)] = chance.choice((0, 255, 1))
-                with open(program + ".dwp", "wb") as file:
-                    file.write(bad if name else bad[: chance.randrange(len(bad))])
+                with open(program + ".dwp", "wb") as damaged:
+                    damaged.write(bad if name else bad[: chance.randrange(len(bad))])
                 self.assertLessEqual(len(ask({}).stderr.splitlines()), 2)
         os.remove(program + ".dwp")
 
