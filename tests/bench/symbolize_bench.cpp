@@ -30,9 +30,6 @@ int main(int argc, char **argv) {
   tally::Diagnostics diagnostics;
   const auto symbolizer = tally::make_symbolizer(options);
   const tally::ModuleId module = symbolizer->module(key, diagnostics);
-  for (const tally::Finding &finding : diagnostics.findings())
-    std::fprintf(stderr, "%s\n", finding.text().c_str());
-
   std::vector<tally::SourceFrame> frames;
   std::string text;
   auto put = [&](std::string_view words, std::string_view otherwise) {
@@ -53,5 +50,8 @@ int main(int argc, char **argv) {
     text += '\n';
   }
   std::fwrite(text.data(), 1, text.size(), stdout);
+  symbolizer->take_diagnostics(diagnostics);
+  for (const tally::Finding &finding : diagnostics.findings())
+    std::fprintf(stderr, "%s\n", finding.text().c_str());
   symbolizer->save_cache();
 }

@@ -120,10 +120,12 @@ class Elf:
         headers = [struct.unpack_from("<IIQQQQIIQQ", data, shoff + i * size) for i in range(count)]
         table = headers[names][4]
         self.sections = {}
+        self.offsets = {}
         self.symbols = collections.defaultdict(set)
         for header in headers:
             name = data[table + header[0] : data.index(b"\0", table + header[0])].decode()
             self.sections[name] = (header[3], header[5])
+            self.offsets[name] = (header[4], header[5])
             if header[1] == 2:  # SHT_SYMTAB
                 strings = headers[header[6]][4]
                 for at in range(header[4], header[4] + header[5], 24):
@@ -387,13 +389,89 @@ class Oracle(unittest.TestCase):
         self.variant("O0", ["-O0", "-g"])
 
     def test_split(self):
-        for compiler, version in (("g++", 4), ("g++", 5), ("clang++", 5)):
+        for compiler, version in (("g++", 4), ("g++", 5), ("clang++", 4), ("clang++", 5)):
             with self.subTest(compiler=compiler, version=version):
-                self.variant(
-                    f"split-{compiler}-{version}",
-                    ["-O2", "-g", "-gsplit-dwarf", f"-gdwarf-{version}", "-DREGEX"],
-                    compiler=compiler,
+                name = f"split-{compiler}-{version}"
+                program = self.build(
+                    name, ["-O2", "-g", "-gsplit-dwarf", f"-gdwarf-{version}"], compiler=compiler
                 )
+                self.check(program, what=name)
+                # The dwp of binutils 2.40 reads no DWARF 5. llvm-dwp does not end with GCC's
+                # main.dwo, which therefore stays a file of its own.
+                tools = ("llvm-dwp", "llvm-dwp-14") if version == 5 else ("dwp", "llvm-dwp")
+                left_out = "main" if compiler == "g++" and version == 5 else ""
+                self.package(program, tools, left_out)
+
+    def package(self, program, tools, left_out):
+        """Replaces .dwo files by a package, which must give the same frames."""
+        folder = os.path.dirname(program)
+        parts = [os.path.join(folder, f"{n}.dwo") for n in ("main", "other", "plain")]
+        parts = [part for part in parts if not left_out or left_out not in os.path.basename(part)]
+        package = program + ".dwp"
+        tool = next(filter(shutil.which, tools), None)
+        if not tool:
+            self.skipTest(f"none of {tools} is installed")
+        done = subprocess.run([tool, *parts, "-o", package], capture_output=True, timeout=60)
+        if done.returncode:
+            self.skipTest(f"{tool} failed: {done.stderr[:200]!r}")
+        addresses = self.addresses(Elf(program))
+        expected = ask_us(program, addresses)
+        for part in parts:
+            os.rename(part, part + ".hidden")
+        self.assertEqual(ask_us(program, addresses), expected)
+        # Elsewhere: beside the file that a symbolic link leads to, and in a debug directory.
+        link = os.path.join(self.folder, os.path.basename(folder) + "-link")
+        os.symlink(program, link)
+        self.assertEqual(ask_us(link, addresses[:50]), expected[:50])
+        os.mkdir(os.path.join(folder, "debug"))
+        elsewhere = os.path.join(folder, "debug", "program.dwp")
+        shutil.move(package, elsewhere)
+        options = ["--debug-dir=" + os.path.dirname(elsewhere)]
+        self.assertEqual(ask_us(program, addresses[:50], options=options), expected[:50])
+        self.check_damaged(program, elsewhere, addresses[:50], expected[:50])
+
+    def check_damaged(self, program, package, addresses, expected):
+        """Whatever a package contains, there are names of functions, and few diagnostics."""
+
+        def ask(environment):
+            return subprocess.run(
+                [BENCH, "--no-demangle", program],
+                input="".join(f"{a:#x}\n" for a in addresses),
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=True,
+                env=dict(os.environ, TALLY_CACHE_DIR="", **environment),
+            )
+
+        without = ask({})
+        self.assertEqual(without.stderr.count("was not found, nor a package"), 1, without.stderr)
+        self.assertEqual(len(without.stderr.splitlines()), 1)
+        self.assertEqual(
+            [block[-1][0] == "??" for block in blocks(without.stdout)],
+            [block[-1][0] == "??" for block in expected],
+        )
+        with open(package, "rb") as file:
+            good = file.read()
+        elf = Elf(package)
+        chance = random.Random(len(good))
+        for name in (".debug_cu_index", ".debug_info.dwo", ".debug_abbrev.dwo", ""):
+            start, size = elf.offsets[name] if name else (0, len(good))
+            for _ in range(4):
+                bad = bytearray(good)
+                for _ in range(chance.choice((1, 5, 50))):
+                    bad[start + chance.randrange(size)] = chance.choice((0, 255, 1))
+                with open(program + ".dwp", "wb") as damaged:
+                    damaged.write(bad if name else bad[: chance.randrange(len(bad))])
+                self.assertLessEqual(len(ask({}).stderr.splitlines()), 2)
+        os.remove(program + ".dwp")
+
+    def test_split_type_units(self):
+        # GCC writes each type unit into a section .debug_info.dwo of its own.
+        self.variant(
+            "split-types",
+            ["-O2", "-g", "-gsplit-dwarf", "-gdwarf-5", "-fdebug-types-section"],
+        )
 
     def test_without_debug_information(self):
         self.variant("bare", ["-O2"])
@@ -450,16 +528,19 @@ class Oracle(unittest.TestCase):
     def test_common_part(self):
         if not shutil.which("dwz"):
             self.skipTest("dwz is not installed")
-        first = self.build("dwz-a", ["-O2", "-g", "-gdwarf-4"])
-        second = self.build("dwz-b", ["-O2", "-g", "-gdwarf-4", "-fno-inline-small-functions"])
-        full = first + "-full"
-        shutil.copy(first, full)
-        done = subprocess.run(
-            ["dwz", "-m", first + ".dwz", first, second], capture_output=True, text=True
-        )
-        if done.returncode:
-            self.skipTest("dwz failed: " + done.stderr[:200])
-        self.check(first, full, "dwz")
+        for version in (4, 5):
+            with self.subTest(version=version):
+                flags = ["-O2", "-g", f"-gdwarf-{version}"]
+                first = self.build(f"dwz-a{version}", flags)
+                second = self.build(f"dwz-b{version}", [*flags, "-fno-inline-small-functions"])
+                full = first + "-full"
+                shutil.copy(first, full)
+                done = subprocess.run(
+                    ["dwz", "-m", first + ".dwz", first, second], capture_output=True, text=True
+                )
+                if done.returncode:
+                    self.skipTest("dwz failed: " + done.stderr[:200])
+                self.check(first, full, f"dwz {version}")
 
 
 if __name__ == "__main__":

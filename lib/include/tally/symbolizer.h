@@ -142,6 +142,10 @@ public:
 
   // Writes what was read to the cache on disk, if there is one. It may be called at any time.
   virtual void save_cache() = 0;
+
+  // Moves the diagnostics of look-ups to `diagnostics`: debug information in other files that
+  // frames() needed and did not find, or found damaged. There is one for each module and reason.
+  virtual void take_diagnostics(Diagnostics &diagnostics) { static_cast<void>(diagnostics); }
 };
 
 struct SymbolizerOptions {

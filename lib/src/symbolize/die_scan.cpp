@@ -10,7 +10,7 @@
 #include <dwarf.h>
 #include <gelf.h>
 
-#include "symbolize/dwarf_cursor.h"
+#include "symbolize/dwarf_forms.h"
 #include "symbolize/tables.h"
 
 namespace tally::symbolize {
@@ -47,12 +47,6 @@ Kind kind_of(unsigned tag) {
   }
 }
 
-struct AttributeSpec {
-  unsigned name;
-  unsigned form;
-  int64_t constant; // the value, for DW_FORM_implicit_const
-};
-
 struct Abbreviation {
   Kind kind = Kind::plain;
   bool known = false;
@@ -63,157 +57,10 @@ struct Abbreviation {
   bool has_sibling = false;
 };
 
-struct Sizes {
-  unsigned address;
-  unsigned offset;
-  unsigned version;
-};
-
-// Returns the size in bytes of a form with a fixed size, and -1 for others (DWARF 5, section
-// 7.5.6).
-int fixed_size(unsigned form, const Sizes &sizes) {
-  switch (form) {
-  case DW_FORM_flag_present:
-  case DW_FORM_implicit_const:
-    return 0;
-  case DW_FORM_data1:
-  case DW_FORM_ref1:
-  case DW_FORM_flag:
-  case DW_FORM_strx1:
-  case DW_FORM_addrx1:
-    return 1;
-  case DW_FORM_data2:
-  case DW_FORM_ref2:
-  case DW_FORM_strx2:
-  case DW_FORM_addrx2:
-    return 2;
-  case DW_FORM_strx3:
-  case DW_FORM_addrx3:
-    return 3;
-  case DW_FORM_data4:
-  case DW_FORM_ref4:
-  case DW_FORM_ref_sup4:
-  case DW_FORM_strx4:
-  case DW_FORM_addrx4:
-    return 4;
-  case DW_FORM_data8:
-  case DW_FORM_ref8:
-  case DW_FORM_ref_sig8:
-  case DW_FORM_ref_sup8:
-    return 8;
-  case DW_FORM_data16:
-    return 16;
-  case DW_FORM_addr:
-    return static_cast<int>(sizes.address);
-  case DW_FORM_ref_addr: // in DWARF 2, it has the size of an address
-    return static_cast<int>(sizes.version <= 2 ? sizes.address : sizes.offset);
-  case DW_FORM_strp:
-  case DW_FORM_line_strp:
-  case DW_FORM_sec_offset:
-  case DW_FORM_strp_sup:
-  case DW_FORM_GNU_ref_alt:
-  case DW_FORM_GNU_strp_alt:
-    return static_cast<int>(sizes.offset);
-  default:
-    return -1;
-  }
-}
-
-void skip_form(DwarfCursor &cursor, unsigned form, const Sizes &sizes, int depth = 0) {
-  if (const int size = fixed_size(form, sizes); size >= 0) {
-    cursor.skip(static_cast<uint64_t>(size));
-    return;
-  }
-  switch (form) {
-  case DW_FORM_udata:
-  case DW_FORM_sdata:
-  case DW_FORM_ref_udata:
-  case DW_FORM_strx:
-  case DW_FORM_addrx:
-  case DW_FORM_loclistx:
-  case DW_FORM_rnglistx:
-  case DW_FORM_GNU_addr_index:
-  case DW_FORM_GNU_str_index:
-    cursor.uleb();
-    return;
-  case DW_FORM_string:
-    cursor.string();
-    return;
-  case DW_FORM_block:
-  case DW_FORM_exprloc:
-    cursor.skip(cursor.uleb());
-    return;
-  case DW_FORM_block1:
-    cursor.skip(cursor.fixed<uint8_t>());
-    return;
-  case DW_FORM_block2:
-    cursor.skip(cursor.fixed<uint16_t>());
-    return;
-  case DW_FORM_block4:
-    cursor.skip(cursor.fixed<uint32_t>());
-    return;
-  case DW_FORM_indirect:
-    if (depth == 0) {
-      skip_form(cursor, static_cast<unsigned>(cursor.uleb()), sizes, 1);
-      return;
-    }
-    [[fallthrough]];
-  default: // unknown form: what follows it cannot be located
-    cursor.fail();
-  }
-}
-
-// Reads an unsigned constant. Returns false, without reading, if the form requires libdw.
-bool read_constant(DwarfCursor &cursor, const AttributeSpec &spec, uint64_t &value) {
-  switch (spec.form) {
-  case DW_FORM_data1:
-    value = cursor.fixed<uint8_t>();
-    return true;
-  case DW_FORM_data2:
-    value = cursor.fixed<uint16_t>();
-    return true;
-  case DW_FORM_data4:
-    value = cursor.fixed<uint32_t>();
-    return true;
-  case DW_FORM_data8:
-    value = cursor.fixed<uint64_t>();
-    return true;
-  case DW_FORM_udata:
-    value = cursor.uleb();
-    return true;
-  case DW_FORM_implicit_const:
-    value = static_cast<uint64_t>(spec.constant);
-    return true;
-  default:
-    return false;
-  }
-}
-
-bool read_reference(DwarfCursor &cursor, unsigned form, uint64_t &value) {
-  switch (form) {
-  case DW_FORM_ref1:
-    value = cursor.fixed<uint8_t>();
-    return true;
-  case DW_FORM_ref2:
-    value = cursor.fixed<uint16_t>();
-    return true;
-  case DW_FORM_ref4:
-    value = cursor.fixed<uint32_t>();
-    return true;
-  case DW_FORM_ref8:
-    value = cursor.fixed<uint64_t>();
-    return true;
-  case DW_FORM_ref_udata:
-    value = cursor.uleb();
-    return true;
-  default:
-    return false;
-  }
-}
-
 class Scanner {
 public:
-  Scanner(Dwarf_Die unit_die, const CodeRanges &code) : unit_die_(unit_die), code_(code) {}
+  Scanner(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses *addresses)
+      : unit_die_(unit_die), code_(code), addresses_(addresses) {}
 
   UnitScan run() {
     if (!find_bounds())
@@ -388,6 +235,8 @@ private:
     bool has_high = false;
     bool plain = true; // low and high were read without libdw
     bool has_ranges = false;
+    uint64_t ranges = 0;
+    bool ranges_by_number = false;
     bool far_origin = false;
     for (uint32_t i = 0; i < abbrev.count && cursor.good(); ++i) {
       const AttributeSpec &spec = specs_[abbrev.first + i];
@@ -397,6 +246,9 @@ private:
         has_low = true;
         if (spec.form == DW_FORM_addr) {
           low = cursor.sized(sizes_.address);
+          read = true;
+        } else if (addresses_ && read_address_number(cursor, spec.form, low)) {
+          low = addresses_->address(low).value_or(0); // no section contains code at 0
           read = true;
         } else {
           plain = false;
@@ -409,6 +261,9 @@ private:
         break;
       case DW_AT_ranges:
         has_ranges = true;
+        ranges_by_number = spec.form == DW_FORM_rnglistx;
+        if (addresses_)
+          read = read_list(cursor, spec, ranges);
         break;
       case DW_AT_abstract_origin:
         read = read_reference(cursor, spec.form, origin);
@@ -450,9 +305,23 @@ private:
         {function, inlined ? outer.node : no_index, narrow(call_file), narrow(call_line)});
     if (has_low && has_high && plain)
       add_range(low, high <= UINT64_MAX - low ? low + high : 0, node);
+    else if (has_ranges && addresses_)
+      addresses_->visit_ranges(ranges, ranges_by_number, range_budget_,
+                               [&](uint64_t from, uint64_t to) { add_range(from, to, node); });
     else if (has_code)
       add_ranges(own, node);
     return node;
+  }
+
+  // Reads the value of DW_AT_ranges.
+  bool read_list(DwarfCursor &cursor, const AttributeSpec &spec, uint64_t &value) const {
+    if (spec.form == DW_FORM_rnglistx)
+      value = cursor.uleb();
+    else if (spec.form == DW_FORM_sec_offset)
+      value = cursor.sized(sizes_.offset);
+    else
+      return read_constant(cursor, spec, value); // before DWARF 4
+    return true;
   }
 
   static DieRef far_function(DieRef own) {
@@ -486,7 +355,8 @@ private:
 
   Dwarf_Die unit_die_;
   const CodeRanges &code_;
-  Sizes sizes_{};
+  const UnitAddresses *addresses_;
+  FormSizes sizes_{};
   bool swap_ = false;
   const unsigned char *start_ = nullptr; // start of the unit's header
   const unsigned char *end_ = nullptr;
@@ -507,8 +377,8 @@ Dwarf_Die die_at(DieRef from) {
   return die;
 }
 
-UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code) {
-  return Scanner(unit_die, code).run();
+UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses *addresses) {
+  return Scanner(unit_die, code, addresses).run();
 }
 
 std::vector<ScanRange> flatten(std::vector<ScanRange> ranges) {

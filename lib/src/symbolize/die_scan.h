@@ -7,6 +7,7 @@
 #include <elfutils/libdw.h>
 
 #include "symbolize/elf_file.h"
+#include "symbolize/unit_addresses.h"
 
 namespace tally::symbolize {
 
@@ -49,8 +50,10 @@ struct UnitScan {
 };
 
 // Scans a unit. `unit_die` is the DIE of a compilation unit (of the split unit, if there is one).
-// Damaged data ends the scan; the results up to there are kept.
-UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code);
+// Damaged data ends the scan; the results up to there are kept. `addresses` are those of a split
+// unit that libdw has not found itself; otherwise nullptr.
+UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code,
+                   const UnitAddresses *addresses = nullptr);
 
 // Returns sorted, disjoint ranges; adjacent ranges with the same priority are merged.
 std::vector<ScanRange> flatten(std::vector<ScanRange> ranges);

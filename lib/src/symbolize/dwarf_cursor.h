@@ -116,4 +116,9 @@ private:
   bool good_ = true;
 };
 
+inline DwarfCursor dwarf_cursor(std::string_view bytes, bool swap) {
+  const auto *const start = reinterpret_cast<const unsigned char *>(bytes.data());
+  return {start, start + bytes.size(), swap};
+}
+
 } // namespace tally::symbolize

@@ -5,9 +5,11 @@
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
+#include <fmt/format.h>
 
 namespace tally::symbolize {
 
@@ -32,17 +34,46 @@ const char *string_of(Dwarf_Die &die, unsigned name) {
   return dwarf_attr_integrate(&die, name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
 }
 
+// Returns the name of a section that libelf has not decompressed, or nullptr.
+const char *unknown_compression(const ElfFile &file) {
+  for (const char *name : {".debug_info", ".debug_abbrev", ".debug_line", ".debug_str"}) {
+    GElf_Shdr header;
+    if (Elf_Scn *found = file.section(name);
+        found && gelf_getshdr(found, &header) && (header.sh_flags & SHF_COMPRESSED))
+      return name;
+  }
+  return nullptr;
+}
+
 } // namespace
 
 std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::string &path,
                                              const std::vector<std::string> &debug_directories,
-                                             StringPool &pool) {
-  std::unique_ptr<DwarfTable> table(new DwarfTable(pool));
+                                             std::vector<std::string> packages, StringPool &pool,
+                                             Diagnostics &diagnostics) {
+  std::unique_ptr<DwarfTable> table(new DwarfTable(path, pool, diagnostics));
   table->dwarf_.reset(dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr));
+  if (const char *section = unknown_compression(file))
+    diagnostics.add(
+        Severity::note,
+        fmt::format("{} is compressed in a way that libelf does not support (zstd?), so "
+                    "functions may lack lines and inlined functions",
+                    section),
+        path);
   if (!table->dwarf_)
     return nullptr;
+  // libdw 0.188 takes DW_FORM_ref_sup4 and DW_FORM_strp_sup for references to the file itself, and
+  // so finds names of other functions.
+  if (file.has_section(".debug_sup")) {
+    table->has_functions_ = false;
+    diagnostics.add(Severity::note,
+                    "a supplementary file of DWARF 5 (.debug_sup) is not supported, so inlined "
+                    "functions are missing; dwz without --dwarf-5 makes one that is",
+                    path);
+  }
   table->code_ = file.code_ranges();
   table->line_sections_ = LineSections::of(file);
+  table->split_units_.emplace(file, path, std::move(packages), diagnostics);
   table->find_alternate(path, debug_directories);
   return table;
 }
@@ -82,18 +113,24 @@ void DwarfTable::find_alternate(const std::string &path,
       return;
     }
   }
+  if (!dwarf_getalt(dwarf_.get()))
+    diagnostics_.add(Severity::note,
+                     fmt::format("its common debug information \"{}\" was not found, so functions "
+                                 "may lack names",
+                                 name),
+                     path_);
 }
 
 TextRef DwarfTable::intern(const char *text) { return text ? index_of(pool_.intern(text)) : 0; }
 
 LineTable &DwarfTable::lines_of(Dwarf_CU *unit) {
-  std::unique_ptr<LineTable> &table = lines_[unit];
+  std::shared_ptr<LineTable> &table = lines_[unit];
   if (!table) {
     Dwarf_Die die{};
     uint8_t type = 0;
     dwarf_cu_info(unit, nullptr, &type, &die, nullptr, nullptr, nullptr, nullptr);
     const bool here = dwarf_cu_getdwarf(unit) == dwarf_.get() && type != DW_UT_split_compile;
-    table = std::make_unique<LineTable>(die, here ? &line_sections_ : nullptr, pool_);
+    table = std::make_shared<LineTable>(die, here ? &line_sections_ : nullptr, pool_);
   }
   return *table;
 }
@@ -130,9 +167,9 @@ std::vector<UnitRange> DwarfTable::all_unit_ranges() {
   std::vector<ScanRange> ranges = arange_list();
   Dwarf_CU *unit = nullptr;
   Dwarf_Die die;
-  Dwarf_Die split;
   uint8_t type = 0;
-  while (dwarf_get_units(dwarf_.get(), unit, &unit, nullptr, &type, &die, &split) == 0) {
+  // Split units are not asked for, because libdw would open all their files.
+  while (dwarf_get_units(dwarf_.get(), unit, &unit, nullptr, &type, &die, nullptr) == 0) {
     if (type == DW_UT_type || type == DW_UT_split_type || !die.addr)
       continue;
     const uint64_t priority = ~uint64_t{dwarf_dieoffset(&die)};
@@ -164,26 +201,29 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   if (!dwarf_offdie(dwarf_.get(), unit, &die))
     return built;
   Dwarf_Die inner = die; // contains the functions: the split unit, if there is one
-  Dwarf_Die split;
   uint8_t type = 0;
-  if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
+  std::optional<SplitUnits::Found> split;
+  if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, nullptr, nullptr, nullptr, nullptr) == 0 &&
       type == DW_UT_skeleton) {
-    if (split.addr)
-      inner = split;
-    else
-      built->whole = false;
+    split = split_units_->find(die);
+    built->whole = split.has_value();
+    if (split)
+      inner = split->die;
   }
   built->scanned = inner.cu;
   built->cpp = is_cpp(dwarf_srclang(&inner));
 
-  UnitScan scan = scan_unit(inner, code_);
+  UnitScan scan;
+  if (has_functions_)
+    scan = scan_unit(inner, code_, split && split->addresses ? &*split->addresses : nullptr);
   built->scopes = std::move(scan.scopes);
   built->members = std::move(scan.members);
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
-  if (inner.cu != die.cu) { // the skeleton has the compilation directory (DWARF 5, section 3.1.2)
-    const char *folder = string_of(die, DW_AT_comp_dir);
-    lines_[inner.cu] =
-        std::make_unique<LineTable>(inner, nullptr, pool_, folder ? folder : std::string_view());
+  // The skeleton's table of files is also that of the split unit (DWARF 5, section 3.1.3). If there
+  // is another one in .debug_line.dwo, it belongs to type units.
+  if (inner.cu != die.cu) {
+    lines_of(die.cu);
+    lines_[inner.cu] = lines_[die.cu];
   }
   LineTable &files = lines_of(inner.cu);
   const std::vector<AddressedLine> lines = lines_of(die.cu).rows(code_);

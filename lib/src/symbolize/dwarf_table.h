@@ -3,17 +3,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <elfutils/libdw.h>
 
+#include <tally/diagnostics.h>
 #include <tally/strings.h>
 
 #include "symbolize/die_scan.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/line_table.h"
+#include "symbolize/split_units.h"
 #include "symbolize/tables.h"
 
 namespace tally::symbolize {
@@ -40,10 +44,13 @@ struct BuiltUnit {
 
 class DwarfTable {
 public:
-  // Returns nullptr if the file contains no DWARF. `file` and `pool` must outlive the table.
+  // Returns nullptr if the file contains no DWARF. `file`, `pool` and `diagnostics` must outlive
+  // the table. Split units are sought in the first of `packages` that there is, then in .dwo files.
+  // What is missing or damaged is reported in `diagnostics`, then and later.
   static std::unique_ptr<DwarfTable> open(const ElfFile &file, const std::string &path,
                                           const std::vector<std::string> &debug_directories,
-                                          StringPool &pool);
+                                          std::vector<std::string> packages, StringPool &pool,
+                                          Diagnostics &diagnostics);
 
   // Returns which unit covers which addresses, from .debug_aranges (DWARF 5, section 6.1.2). The
   // ranges are sorted and disjoint.
@@ -61,7 +68,8 @@ private:
     void operator()(Dwarf *dwarf) const { dwarf_end(dwarf); }
   };
 
-  DwarfTable(StringPool &pool) : pool_(pool) {}
+  DwarfTable(std::string path, StringPool &pool, Diagnostics &diagnostics)
+      : pool_(pool), path_(std::move(path)), diagnostics_(diagnostics) {}
   void find_alternate(const std::string &path, const std::vector<std::string> &directories);
   std::vector<ScanRange> arange_list();
   std::vector<UnitRange> unit_map(std::vector<ScanRange> ranges) const;
@@ -70,9 +78,13 @@ private:
   std::string qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name);
 
   StringPool &pool_;
+  std::string path_;
+  Diagnostics &diagnostics_;
+  bool has_functions_ = true; // otherwise only lines are used
   CodeRanges code_;
   LineSections line_sections_;
-  std::unordered_map<Dwarf_CU *, std::unique_ptr<LineTable>> lines_;
+  std::optional<SplitUnits> split_units_;
+  std::unordered_map<Dwarf_CU *, std::shared_ptr<LineTable>> lines_;
   std::unique_ptr<ElfFile> alternate_file_;
   std::unique_ptr<Dwarf, EndDwarf> alternate_;
   std::unique_ptr<Dwarf, EndDwarf> dwarf_;

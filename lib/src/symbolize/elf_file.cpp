@@ -384,6 +384,16 @@ std::optional<uint32_t> file_crc32(const std::string &path) {
   }
 }
 
+std::string_view section_bytes(const ElfFile &file, std::initializer_list<const char *> names) {
+  for (const char *name : names) {
+    Elf_Scn *section = file.section(name);
+    Elf_Data *data = section ? elf_getdata(section, nullptr) : nullptr;
+    if (data && data->d_buf)
+      return {static_cast<const char *>(data->d_buf), data->d_size};
+  }
+  return {};
+}
+
 std::string to_hex(const void *bytes, size_t size) {
   std::string text;
   for (size_t i = 0; i < size; ++i)

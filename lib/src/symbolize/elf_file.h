@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -136,6 +137,10 @@ private:
 
 // Returns the CRC32 (as .gnu_debuglink uses it) of a whole file, or nothing if it cannot be read.
 std::optional<uint32_t> file_crc32(const std::string &path);
+
+// Returns the content of the first of these sections that there is. libdw decompresses a section of
+// debug information when it opens the file.
+std::string_view section_bytes(const ElfFile &file, std::initializer_list<const char *> names);
 
 std::string to_hex(const void *bytes, size_t size);
 

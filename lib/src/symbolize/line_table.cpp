@@ -11,16 +11,6 @@ namespace tally::symbolize {
 
 namespace {
 
-std::string_view section_bytes(const ElfFile &file, std::initializer_list<const char *> names) {
-  for (const char *name : names) {
-    Elf_Scn *section = file.section(name);
-    Elf_Data *data = section ? elf_getdata(section, nullptr) : nullptr;
-    if (data && data->d_buf)
-      return {static_cast<const char *>(data->d_buf), data->d_size};
-  }
-  return {};
-}
-
 std::string_view string_at(std::string_view section, uint64_t offset) {
   if (offset >= section.size())
     return {};
@@ -71,9 +61,8 @@ LineSections LineSections::of(const ElfFile &file) {
   return sections;
 }
 
-LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool,
-                     std::string_view folder)
-    : pool_(pool), unit_die_(unit_die), compilation_folder_(folder) {
+LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool)
+    : pool_(pool), unit_die_(unit_die) {
   if (!unit_die_.addr) {
     own_ = true; // without a unit there are no files and no rows
     return;
@@ -81,8 +70,7 @@ LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPoo
   own_ = sections && read_header(unit_die_, *sections);
   if (own_)
     return;
-  if (sections)
-    compilation_folder_ = {}; // libdw itself joins the paths with the compilation directory
+  compilation_folder_ = {}; // libdw itself joins the paths with the compilation directory
   Dwarf_Half version = 0;
   dwarf_cu_info(unit_die_.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
   header_.version = version;
@@ -100,7 +88,9 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
   if (dwarf_formudata(&attribute, &offset) != 0 || offset >= sections.line.size())
     return false;
   if (dwarf_attr_integrate(&unit_die, DW_AT_comp_dir, &attribute)) {
-    if (const char *folder = dwarf_formstring(&attribute))
+    // libdw 0.188 would take a string of a supplementary file from this one.
+    const bool is_elsewhere = dwarf_whatform(&attribute) == DW_FORM_strp_sup;
+    if (const char *folder = is_elsewhere ? nullptr : dwarf_formstring(&attribute))
       compilation_folder_ = folder;
   }
   uint8_t address_size = 0;

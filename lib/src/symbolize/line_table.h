@@ -38,10 +38,8 @@ class LineTable {
 public:
   // Reads the table of a unit. libdw reads it if `sections` is nullptr (the table is in another
   // file) or the header contains something that is not supported here; this takes longer, and the
-  // result also contains rows of code that the linker dropped. `folder` is the compilation
-  // directory, if the unit itself does not contain it (a split unit).
-  LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool,
-            std::string_view folder = {});
+  // result also contains rows of code that the linker dropped.
+  LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool);
 
   // Returns the path of a file, by the number that DIEs and rows use: absolute, or joined with the
   // compilation directory; empty if there is none.

@@ -1,5 +1,6 @@
 #include "symbolize/module_file.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <climits>
 #include <cstdio>
@@ -188,6 +189,27 @@ std::optional<ElfFile> ModuleFiles::open_main() const {
 }
 
 std::optional<ElfFile> ModuleFiles::open_debug() const { return open_as(debug, debug_identity); }
+
+// The places are those of GDB, beside the program and in the debug directories, and beside the
+// debug file.
+std::vector<std::string>
+ModuleFiles::packages(const std::vector<std::string> &debug_directories) const {
+  constexpr std::string_view debug_suffix = ".debug";
+  std::vector<std::string> paths;
+  const auto add = [&](const std::string &of) {
+    if (!of.empty() && std::find(paths.begin(), paths.end(), of + ".dwp") == paths.end())
+      paths.push_back(of + ".dwp");
+  };
+  add(name);
+  add(real_path(name));
+  add(main);
+  add(debug);
+  if (debug.ends_with(debug_suffix))
+    add(debug.substr(0, debug.size() - debug_suffix.size()));
+  for (const std::string &directory : debug_directories)
+    add(directory + "/" + name.substr(name.rfind('/') + 1));
+  return paths;
+}
 
 std::optional<uint64_t> ModuleFiles::link_address(uint64_t file_offset) const {
   // Whole pages are mapped. If a segment begins inside a page (LLVM's linker creates such

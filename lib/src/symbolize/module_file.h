@@ -27,6 +27,8 @@ struct ModuleFiles {
   // Return nothing if the file is gone, or was replaced after it was found.
   std::optional<ElfFile> open_main() const;
   std::optional<ElfFile> open_debug() const;
+  // Returns the paths where a DWARF package (.dwp) of this module may be, the best one first.
+  std::vector<std::string> packages(const std::vector<std::string> &debug_directories) const;
   // Implements the function of Symbolizer that has the same name.
   std::optional<uint64_t> link_address(uint64_t file_offset) const;
 };

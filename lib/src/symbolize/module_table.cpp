@@ -109,8 +109,9 @@ DwarfTable *ModuleTable::dwarf() {
   const bool separate = opened_.debug && !files_.main_has_dwarf && !opened_.debug->is_image();
   const ElfFile &file = separate ? *opened_.debug : *opened_.main;
   if (separate || files_.main_has_dwarf)
-    opened_.dwarf = DwarfTable::open(file, separate ? files_.debug : files_.name,
-                                     options_.debug_directories, pool_);
+    opened_.dwarf =
+        DwarfTable::open(file, separate ? files_.debug : files_.name, options_.debug_directories,
+                         files_.packages(options_.debug_directories), pool_, opened_.diagnostics);
   opened_.main->spare_descriptors();
   if (opened_.debug)
     opened_.debug->spare_descriptors();
@@ -297,6 +298,11 @@ void ModuleTable::frames_once(uint64_t address, std::vector<SourceFrame> &out) {
   frame.file = file;
   frame.line = line;
   out.push_back(frame);
+}
+
+void ModuleTable::take_diagnostics(Diagnostics &diagnostics) {
+  diagnostics.append(opened_.diagnostics);
+  opened_.diagnostics.clear();
 }
 
 void ModuleTable::save() {

@@ -36,6 +36,7 @@ public:
   std::vector<uint64_t> addresses_of(std::string_view symbol);
   Result<std::vector<Instruction>> instructions(InstructionRange range, DisassemblyFlavor flavor);
   void save();
+  void take_diagnostics(Diagnostics &diagnostics);
 
 private:
   // A unit in use: either built in this process, or from the cache.
@@ -68,6 +69,7 @@ private:
     std::unique_ptr<ElfFile> debug;
     std::optional<UnwindStarts> unwind_starts;
     bool dwarf_tried = false;
+    Diagnostics diagnostics; // precedes `dwarf`, which refers to it
     std::unique_ptr<DwarfTable> dwarf;
   };
   // Which units have code at which addresses.

@@ -142,6 +142,11 @@ public:
     }
   }
 
+  void take_diagnostics(Diagnostics &diagnostics) override {
+    for (const auto &module : modules_)
+      module->take_diagnostics(diagnostics);
+  }
+
 private:
   // The numbers of code that a JIT compiler made follow those of all files.
   static constexpr uint32_t first_jit = 1U << 31;

@@ -80,6 +80,8 @@ bool Symbolization::step(std::chrono::milliseconds budget) {
     if (std::chrono::steady_clock::now() >= deadline)
       break;
   }
+  if (next_ == order_.size())
+    symbolizer_.take_diagnostics(diagnostics_);
   return next_ == order_.size();
 }
 

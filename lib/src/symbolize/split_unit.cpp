@@ -1,0 +1,179 @@
+#include "symbolize/split_unit.h"
+
+#include <bit>
+#include <unordered_map>
+#include <utility>
+
+#include <dwarf.h>
+#include <gelf.h>
+
+#include "symbolize/dwarf_cursor.h"
+
+namespace tally::symbolize {
+
+namespace {
+
+// Writes an ELF file that contains nothing but sections.
+class ElfImage {
+public:
+  ElfImage(int elf_class, bool is_big_endian, uint16_t machine)
+      : wide_(elf_class == ELFCLASS64), big_(is_big_endian), machine_(machine) {
+    add("", {}, SHT_NULL);
+  }
+
+  void add(std::string_view name, std::string_view content, uint32_t type = SHT_PROGBITS) {
+    sections_.push_back({names_.size(), content, type});
+    names_ += name;
+    names_ += '\0';
+  }
+
+  std::vector<char> finish() {
+    add(".shstrtab", {}, SHT_STRTAB);
+    sections_.back().content = names_;
+    const size_t header = wide_ ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+    size_t total = header;
+    for (const Part &part : sections_)
+      total = aligned(total) + part.content.size();
+    const size_t table = aligned(total);
+    image_.reserve(table + sections_.size() * sizeof(Elf64_Shdr));
+
+    const char ident[EI_NIDENT] = {ELFMAG0,
+                                   ELFMAG1,
+                                   ELFMAG2,
+                                   ELFMAG3,
+                                   static_cast<char>(wide_ ? ELFCLASS64 : ELFCLASS32),
+                                   static_cast<char>(big_ ? ELFDATA2MSB : ELFDATA2LSB),
+                                   EV_CURRENT};
+    image_.assign(ident, ident + sizeof ident);
+    put(ET_REL, 2);
+    put(machine_, 2);
+    put(EV_CURRENT, 4);
+    put_word(0); // entry
+    put_word(0); // program headers
+    put_word(table);
+    put(0, 4); // flags
+    put(header, 2);
+    put(0, 2);
+    put(0, 2);
+    put(wide_ ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), 2);
+    put(sections_.size(), 2);
+    put(sections_.size() - 1, 2); // the names are in the last section
+    for (Part &part : sections_) {
+      image_.resize(aligned(image_.size()));
+      part.offset = image_.size();
+      image_.insert(image_.end(), part.content.begin(), part.content.end());
+    }
+    image_.resize(table);
+    for (const Part &part : sections_) {
+      put(part.name, 4);
+      put(part.type, 4);
+      put_word(0); // flags
+      put_word(0); // address
+      put_word(part.offset);
+      put_word(part.content.size());
+      put(0, 4);   // link
+      put(0, 4);   // info
+      put_word(1); // alignment
+      put_word(0); // size of entries
+    }
+    return std::move(image_);
+  }
+
+private:
+  struct Part {
+    size_t name;
+    std::string_view content;
+    uint32_t type;
+    size_t offset = 0;
+  };
+
+  static size_t aligned(size_t size) { return (size + 7) & ~size_t{7}; }
+  void put_word(uint64_t value) { put(value, wide_ ? 8 : 4); }
+  void put(uint64_t value, unsigned bytes) {
+    for (unsigned i = 0; i < bytes; ++i)
+      image_.push_back(static_cast<char>(value >> 8 * (big_ ? bytes - 1 - i : i)));
+  }
+
+  bool wide_;
+  bool big_;
+  uint16_t machine_;
+  std::string names_;
+  std::vector<Part> sections_;
+  std::vector<char> image_;
+};
+
+// Copies the strings that a unit uses, and replaces the offsets of these strings. All units share
+// .debug_str.dwo, which may be as large as all their other sections together.
+std::string unit_strings(std::string &offsets, std::string_view all, bool is_version_5,
+                         bool is_64_bit, bool swap) {
+  std::string strings(1, '\0'); // an offset without a string leads to the empty one
+  std::unordered_map<uint64_t, uint64_t> copied;
+  DwarfCursor cursor = dwarf_cursor(offsets, swap);
+  unsigned offset_size = is_64_bit ? 8 : 4;
+  if (is_version_5) { // a header (DWARF 5, section 7.26)
+    const bool wide = cursor.fixed<uint32_t>() == UINT32_MAX;
+    offset_size = wide ? 8 : 4;
+    cursor.skip(wide ? 12 : 4);
+  }
+  // Offsets into the middle of long strings may stand for more text than the section has.
+  const size_t most = all.size();
+  while (cursor.good() && cursor.left() >= offset_size) {
+    auto *const place = const_cast<unsigned char *>(cursor.at());
+    const uint64_t offset = cursor.sized(offset_size);
+    auto [known, is_new] = copied.try_emplace(offset, 0);
+    if (is_new && offset < all.size()) {
+      const std::string_view rest = all.substr(offset);
+      const size_t length = rest.find('\0');
+      if (length != std::string_view::npos && length <= most && strings.size() <= most - length) {
+        known->second = strings.size();
+        strings.append(rest.substr(0, length + 1));
+      }
+    }
+    for (unsigned i = 0; i < offset_size; ++i) {
+      const bool big = swap == (std::endian::native == std::endian::little);
+      place[i] = static_cast<unsigned char>(known->second >> 8 * (big ? offset_size - 1 - i : i));
+    }
+  }
+  return strings;
+}
+
+} // namespace
+
+Result<std::unique_ptr<SplitUnit>> make_split_unit(const ElfFile &like, const std::string &path,
+                                                   uint64_t id, SplitParts parts) {
+  auto unit = std::make_unique<SplitUnit>();
+  const bool swap = swaps_bytes(like.elf());
+  DwarfCursor header = dwarf_cursor(parts.info, swap);
+  const bool is_64_bit = header.fixed<uint32_t>() == UINT32_MAX;
+  if (is_64_bit)
+    header.skip(8);
+  const bool is_version_5 = header.fixed<uint16_t>() >= 5;
+  const std::string strings =
+      unit_strings(parts.str_offsets, parts.all_strings, is_version_5, is_64_bit, swap);
+
+  ElfImage image(gelf_getclass(like.elf()), like.is_big_endian(), like.machine());
+  image.add(".debug_info", parts.info);
+  image.add(".debug_abbrev", parts.abbrev);
+  image.add(".debug_str_offsets", parts.str_offsets);
+  image.add(".debug_str", strings);
+  TALLY_TRY(file, ElfFile::of_image(image.finish(), path));
+  unit->rnglists = std::move(parts.rnglists);
+  unit->file = std::make_unique<ElfFile>(std::move(file));
+  unit->dwarf.reset(dwarf_begin_elf(unit->file->elf(), DWARF_C_READ, nullptr));
+  Dwarf_CU *each = nullptr;
+  Dwarf_Die die{};
+  uint8_t type = 0;
+  while (unit->dwarf &&
+         dwarf_get_units(unit->dwarf.get(), each, &each, nullptr, &type, &die, nullptr) == 0) {
+    uint64_t own_id = 0;
+    if (type == DW_UT_split_compile && die.addr &&
+        dwarf_cu_info(each, nullptr, nullptr, nullptr, nullptr, &own_id, nullptr, nullptr) == 0 &&
+        own_id == id) {
+      unit->die = die;
+      return unit;
+    }
+  }
+  return nullptr;
+}
+
+} // namespace tally::symbolize
