@@ -27,6 +27,9 @@ public:
   // Returns whether the debugger can be asked for names now.
   using CanAsk = std::function<bool()>;
 
+  // Sets whether debug files are fetched from debuginfod, and returns whether that is a change,
+  // after which other names may be found.
+  bool set_debuginfod(bool on);
   // Forgets the tables of files, the debugger's answers and the diagnostics, because files may be
   // rebuilt between two runs.
   void begin_run();
@@ -37,7 +40,10 @@ public:
   bool is_active() const { return job_ != nullptr; }
   // Continues after the front end's answer. is_active() must hold.
   Result<Reply> answer(std::span<const std::string> answers);
+  // Uses the debug files that are here, because nobody sees the progress.
+  void skip_fetching();
   void give_up() { job_.reset(); }
+  // Until the next run, no further debug files are fetched.
   void cancel();
 
   // Returns whether the debugger has already reported a name for the address.
@@ -56,7 +62,8 @@ private:
   std::unique_ptr<Symbolizer> symbolizer_;
   Diagnostics diagnostics_;
   std::unique_ptr<Symbolization> job_; // null if no look-up is active
-  bool asked_ = false;                 // whether this look-up has asked the debugger
+  bool debuginfod_ = false;
+  bool asked_ = false; // whether this look-up has asked the debugger
   CanAsk can_ask_;
   Then then_;
   std::map<uint64_t, std::string> answers_; // the debugger's, by address of this process

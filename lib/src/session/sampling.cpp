@@ -179,6 +179,7 @@ Result<void> Sampling::finish_requests(Reply reply) {
   bool unanswered = false;
   while (reply.request.kind != RequestKind::none) {
     unanswered |= reply.request.kind == RequestKind::symbols;
+    names_.skip_fetching();
     TALLY_TRY(next, answer(no_answers));
     reply = std::move(next);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -38,10 +39,22 @@ struct BuiltUnit {
   UnitTables tables() const { return {base, ranges, lines, nodes, functions}; }
 };
 
+// The common part that dwz extracted from several files, as .gnu_debugaltlink names it.
+struct AlternateLink {
+  std::string name;
+  std::string build_id; // lower-case hex
+};
+std::optional<AlternateLink> alternate_link(const ElfFile &file);
+// Searches the directory of `path`, which is the file with the link, then the debug directories.
+std::optional<ElfFile> open_alternate(const AlternateLink &link, const std::string &path,
+                                      const std::vector<std::string> &debug_directories);
+
 class DwarfTable {
 public:
   // Returns nullptr if the file contains no DWARF. `file` and `pool` must outlive the table.
+  // `alternate` is the path of the file of .gnu_debugaltlink; if it is empty, it is sought.
   static std::unique_ptr<DwarfTable> open(const ElfFile &file, const std::string &path,
+                                          const std::string &alternate,
                                           const std::vector<std::string> &debug_directories,
                                           StringPool &pool);
 
@@ -62,7 +75,7 @@ private:
   };
 
   DwarfTable(StringPool &pool) : pool_(pool) {}
-  void find_alternate(const std::string &path, const std::vector<std::string> &directories);
+  void use_alternate(std::optional<ElfFile> file);
   std::vector<ScanRange> arange_list();
   std::vector<UnitRange> unit_map(std::vector<ScanRange> ranges) const;
   LineTable &lines_of(Dwarf_CU *unit);
