@@ -110,7 +110,11 @@ class DebuginfodTest(GdbCase):
                 send(handler, content)
 
         server = DebugServer(self, answer)
-        environment = {"DEBUGINFOD_URLS": "", "DEBUGINFOD_CACHE_PATH": folder.name + "/cache"}
+        environment = {
+            "DEBUGINFOD_URLS": "",
+            "DEBUGINFOD_CACHE_PATH": folder.name + "/cache",
+            "DEBUGINFOD_TIMEOUT": "0",  # only Ctrl-C ends what hangs
+        }
         with GdbTerminal(stripped, ["0.3"], environment=environment) as gdb:
             gdb.command("set debuginfod enabled off")
             gdb.command(f"python os.environ['DEBUGINFOD_URLS'] = '{server.url}'")

@@ -42,7 +42,6 @@ public:
   Result<Reply> answer(std::span<const std::string> answers);
   // Uses the debug files that are here, because nobody sees the progress.
   void skip_fetching();
-  void give_up() { job_.reset(); }
   // Until the next run, no further debug files are fetched.
   void cancel();
 

@@ -202,7 +202,7 @@ Result<Reply> Sampling::answer(std::span<const std::string> answers) {
 }
 
 void Sampling::give_up() {
-  names_.give_up();
+  names_.cancel();
   if (std::exchange(tick_asks_, {}).empty())
     return;
   clock_.done();
