@@ -15,7 +15,10 @@ _MEANINGS = {
     "profile": "The value that `profile start` uses if its own option is not given.",
     "coverage": "The `coverage` commands use this value.",
 }
-_AT_ONCE = {"stop-times": "The next stop uses the new value."}  # not options of `profile start`
+_AT_ONCE = {  # not options of `profile start`
+    "stop-times": "The next stop uses the new value.",
+    "debuginfod": "The next look-up of names uses the new value.",
+}
 
 
 class _Setting(gdb.Parameter):

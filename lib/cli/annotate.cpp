@@ -10,26 +10,25 @@ namespace tally::cli {
 namespace {
 
 Result<void> show_instructions(const ParsedCommand &given, const Profile &profile,
-                               const SourcePaths &sources) {
+                               Symbolizer &symbolizer, const SourcePaths &sources) {
   const std::string &what = given.arguments[1];
   const TableOptions options = table_options(given);
-  const auto symbolizer = make_symbolizer();
   const auto make = [&](const auto &each) -> Result<Disassembly> {
     Diagnostics findings;
     std::string function;
     const auto code_of = [&](const std::string &name) {
       function = name;
-      return function_code(each, name, *symbolizer, findings);
+      return function_code(each, name, symbolizer, findings);
     };
-    TALLY_TRY(code, by_any_name(each, what, *symbolizer, 0, code_of));
+    TALLY_TRY(code, by_any_name(each, what, symbolizer, 0, code_of));
     TALLY_CHECK(check_code_size(code, what));
     const auto flavor = given.value("disassembly-flavor") == "intel" ? DisassemblyFlavor::intel
                                                                      : DisassemblyFlavor::att;
-    if (auto done = disassemble(code, *symbolizer, flavor); !done) {
+    if (auto done = disassemble(code, symbolizer, flavor); !done) {
       show(findings); // they say why a file is not available
       return fail(std::move(done.error()));
     }
-    return disassembly(each, code, function, *symbolizer);
+    return disassembly(each, code, function, symbolizer);
   };
   TALLY_TRY(all, about(given.arguments[0], std::visit(make, profile)));
   return write_file("-", options.json ? to_json(all, options.limit)
@@ -55,12 +54,13 @@ Result<void> annotate_command(const ParsedCommand &given, Outcome &) {
     how.sources.replaced.emplace_back(map.substr(0, equals), map.substr(equals + 1));
   }
   const TableOptions options = table_options(given);
-  TALLY_TRY(profile, read_for_table(file, input_options(given), {given.filter()}));
+  // Its debug files are those that were fetched for the profile.
+  const InputOptions input = input_options(given);
+  TALLY_TRY(profile, read_for_table(file, input, {given.filter()}));
   if (given.has("asm"))
-    return show_instructions(given, profile, how.sources);
-  const auto symbolizer = make_symbolizer();
+    return show_instructions(given, profile, *input.symbolizer, how.sources);
   const auto make = [&](const auto &each) {
-    return by_any_name(each, what, *symbolizer, 0,
+    return by_any_name(each, what, *input.symbolizer, 0,
                        [&](const std::string &name) { return annotate(each, name, how); });
   };
   TALLY_TRY(annotation, about(file, std::visit(make, profile)));

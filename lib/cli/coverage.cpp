@@ -338,7 +338,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   }
   std::optional<Result<CollectedCoverage>> result;
   {
-    Progress progress("counters");
+    Progress progress("reading counters");
     how.progress = [&](size_t done, size_t all) { progress.items(done, all); };
     result = collect_coverage(how, findings);
   }

@@ -35,7 +35,7 @@ Result<std::string> json_of(const std::string &file, const ParsedCommand &given,
 } // namespace
 
 Result<void> gcov_command(const ParsedCommand &given, Outcome &outcome) {
-  Progress progress("counters");
+  Progress progress("reading counters");
   const bool to_terminal = ::isatty(STDOUT_FILENO) == 1; // a bar would disturb the output
   size_t done = 0;
   for (const std::string &file : given.arguments) {

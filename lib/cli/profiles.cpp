@@ -1,6 +1,7 @@
 #include "profiles.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "session/session.h"
 #include "support/duration.h"
 #include "support/number.h"
+#include "support/path.h"
 
 namespace tally::cli {
 
@@ -47,7 +49,15 @@ InputOptions input_options(const ParsedCommand &given) {
   out.objects = given.values("object");
   if (given.has("max-unpacked"))
     out.max_unpacked_bytes = given.number("max-unpacked");
+  out.symbolizer = symbolizer_for(given);
   return out;
+}
+
+std::unique_ptr<Symbolizer> symbolizer_for(const ParsedCommand &given) {
+  const char *const servers = std::getenv("DEBUGINFOD_URLS");
+  SymbolizerOptions options;
+  options.debuginfod = servers && *servers && !given.has("no-debuginfod");
+  return make_symbolizer(std::move(options));
 }
 
 OutputOptions output_options(const ParsedCommand &given) {
@@ -78,11 +88,82 @@ TextOptions TableOptions::text() const {
   return {.limit = limit, .width = terminal_width(), .style = terminal_style()};
 }
 
+namespace {
+
+// Takes Ctrl-C while it exists, without a handler: the signal stays blocked.
+class BlockedInterrupt {
+public:
+  BlockedInterrupt() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~BlockedInterrupt() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedInterrupt(const BlockedInterrupt &) = delete;
+  bool take() const {
+    const timespec now{};
+    return ::sigtimedwait(&set_, nullptr, &now) == SIGINT;
+  }
+
+private:
+  sigset_t set_{}, before_{};
+};
+
+// Shows the progress of naming in place of what is shown.
+class NamingProgress {
+public:
+  explicit NamingProgress(std::optional<Progress> &shown) : shown_(shown) {}
+
+  Naming naming(Symbolizer *symbolizer) {
+    return {.looked_up =
+                [this](uint64_t done, uint64_t all) {
+                  interrupt_.reset();
+                  show("reading names");
+                  shown_->items(done, all);
+                },
+            .fetched = [this](const FetchProgress *now) { return may_fetch(now); },
+            .symbolizer = symbolizer};
+  }
+
+private:
+  void show(std::string what) {
+    if (what == what_)
+      return;
+    shown_.reset(); // clears the old line first
+    shown_.emplace(what);
+    what_ = std::move(what);
+  }
+
+  bool may_fetch(const FetchProgress *now) {
+    if (!interrupt_)
+      interrupt_.emplace();
+    if (!now)
+      return true;
+    if (interrupt_->take()) {
+      shown_.reset();
+      what_.clear();
+      interrupt_.reset();
+      say("tally: interrupted: no further debug files are fetched");
+      return false;
+    }
+    show(fmt::format("fetching debug information of {} (file {} of {}; Ctrl-C stops fetching)",
+                     base_name(now->module), now->done + 1, now->all));
+    shown_->bytes(now->received, now->size);
+    return true;
+  }
+
+  std::optional<Progress> &shown_;
+  std::string what_;
+  std::optional<BlockedInterrupt> interrupt_; // while debug files are fetched
+};
+
+} // namespace
+
 Result<StackProfile> name_shown(StackProfile raw, Symbolization::Processes processes,
-                                Diagnostics &findings) {
-  Progress progress("names");
-  return name_all(std::move(raw), processes, findings,
-                  [&](uint64_t done, uint64_t all) { progress.items(done, all); });
+                                Symbolizer &symbolizer, Diagnostics &findings) {
+  std::optional<Progress> shown;
+  NamingProgress progress(shown);
+  return name_all(std::move(raw), processes, findings, progress.naming(&symbolizer));
 }
 
 Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
@@ -92,18 +173,12 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
     TALLY_TRY(named, format_by_name(options.from));
     from = named;
   }
-  std::optional<Progress> progress(std::in_place, path);
-  bool naming = false;
+  std::optional<Progress> progress(std::in_place, "reading " + path);
+  NamingProgress naming(progress);
   ReadOptions reading;
   reading.max_unpacked_bytes = options.max_unpacked_bytes;
   reading.progress = [&](uint64_t position, uint64_t size) { progress->bytes(position, size); };
-  return read_named_file(path, findings, from, reading, [&](uint64_t done, uint64_t all) {
-    if (!std::exchange(naming, true)) {
-      progress.reset(); // clears the old line first
-      progress.emplace("names");
-    }
-    progress->items(done, all);
-  });
+  return read_named_file(path, findings, from, reading, naming.naming(options.symbolizer.get()));
 }
 
 Result<ProgramNames> program_names(const InputOptions &options) {

@@ -22,8 +22,13 @@ struct InputOptions {
   std::string program;              // the program that the addresses of a gmon.out belong to
   std::vector<std::string> objects; // which have the names of counters without names
   uint64_t max_unpacked_bytes = ReadOptions().max_unpacked_bytes;
+  // Of all files that the command reads. Null for one of each file, which fetches no debug files.
+  std::shared_ptr<Symbolizer> symbolizer{};
 };
 InputOptions input_options(const ParsedCommand &given);
+// Returns a symbolizer that fetches debug files where DEBUGINFOD_URLS is set, unless
+// --no-debuginfod is given.
+std::unique_ptr<Symbolizer> symbolizer_for(const ParsedCommand &given);
 
 // Returns the time to record in output, in seconds since 1970: SOURCE_DATE_EPOCH if that is set,
 // for reproducible builds (https://reproducible-builds.org/specs/source-date-epoch/), otherwise
@@ -52,9 +57,9 @@ Result<ProgramNames> program_names(const InputOptions &options);
 // Reads a profile. Shows a progress bar on a terminal if this takes longer than a second.
 Result<NamedProfile> read_input(const std::string &path, const InputOptions &options,
                                 Diagnostics &findings);
-// Calls name_all() and shows a progress bar.
+// Calls name_all() and shows a progress bar. Ctrl-C ends the transfer of debug files.
 Result<StackProfile> name_shown(StackProfile raw, Symbolization::Processes processes,
-                                Diagnostics &findings);
+                                Symbolizer &symbolizer, Diagnostics &findings);
 // Reads a profile, or a notes or counters file, and shows a progress bar.
 Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
                           Diagnostics &findings);

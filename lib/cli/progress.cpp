@@ -26,7 +26,7 @@ bool Progress::is_due() {
 
 void Progress::draw(const std::string &text) {
   shown_ = true;
-  fmt::print(stderr, "\r\x1b[Ktally: reading {}: {}", what_, text);
+  fmt::print(stderr, "\r\x1b[Ktally: {}: {}", what_, text);
 }
 
 void Progress::bytes(uint64_t position, uint64_t size) {

@@ -11,7 +11,7 @@ namespace tally::cli {
 // second; if standard error is not a terminal, nothing is shown.
 class Progress {
 public:
-  explicit Progress(std::string what);
+  explicit Progress(std::string what); // "reading names"
   ~Progress();
   Progress(const Progress &) = delete;
 

@@ -524,7 +524,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
                 fmt::format("{}; no samples: {}", end, why_none(status, facts, events, used_ns)),
                 ours ? given.arguments[0] : fmt::format("process {}", pid));
   Diagnostics of_names;
-  auto named = name_shown(std::move(raw), Symbolization::Processes::here, of_names);
+  auto named =
+      name_shown(std::move(raw), Symbolization::Processes::here, *symbolizer_for(given), of_names);
   show(of_names);
   TALLY_TRY(profile, std::move(named));
   TALLY_TRY(written, write_profile(profile, *format));

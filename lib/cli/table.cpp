@@ -31,6 +31,10 @@ constexpr OptionSpec format_or_time_option{.name = "from",
                                                "the format, if the content does not imply it;\n"
                                                "or a time: only what was counted after it (1.2s)",
                                            .check = check_format_or_time};
+constexpr OptionSpec debuginfod_option{.name = "no-debuginfod",
+                                       .summary =
+                                           "fetch no debug files for stripped code, even if\n"
+                                           "DEBUGINFOD_URLS names servers"};
 constexpr std::array<OptionSpec, 2> reading_specs{{
     {.name = "program",
      .values = "FILE",
@@ -42,9 +46,12 @@ constexpr std::array<OptionSpec, 2> reading_specs{{
      .least = 1,
      .most = INT64_MAX},
 }};
-constexpr auto input_specs = joined(std::array{help_option, format_option}, reading_specs);
+// Without names, which some commands do not look at.
+constexpr auto nameless_input_specs = joined(std::array{help_option, format_option}, reading_specs);
+constexpr auto input_specs = joined(nameless_input_specs, std::array{debuginfod_option});
 constexpr auto table_input_specs =
-    joined(std::array{help_option, format_or_time_option, to_time_option}, reading_specs);
+    joined(std::array{help_option, format_or_time_option, to_time_option}, reading_specs,
+           std::array{debuginfod_option});
 
 constexpr OptionSpec gcovr_version_option{.name = "gcovr-version",
                                           .values = "VERSION",
@@ -199,9 +206,9 @@ constexpr auto convert_specs =
            filter_specs);
 constexpr auto merge_specs =
     joined(input_specs, output_specs, std::array<OptionSpec, 1>{{names_object_option}});
-constexpr auto rewrite_specs = joined(input_specs, output_specs);
+constexpr auto rewrite_specs = joined(nameless_input_specs, output_specs);
 
-constexpr std::array<OptionSpec, 13> record_specs{{
+constexpr std::array<OptionSpec, 14> record_specs{{
     help_option,
     {.name = "o",
      .values = "FILE",
@@ -238,6 +245,7 @@ constexpr std::array<OptionSpec, 13> record_specs{{
      .letter = 'p',
      .least = 1,
      .most = INT32_MAX},
+    debuginfod_option,
 }};
 constexpr std::array<ArgumentSpec, 1> record_arguments{
     {{"PROGRAM", "the program and its arguments"}}};
@@ -458,8 +466,9 @@ constexpr CommandSpec commands[] = {
      coverage_arguments, report_formats},
     {"gcov", "FILE...", gcov_specs, "print the JSON that the compiler's gcov would print", "",
      "tally gcov -b build/*.gcda", gcov_arguments},
-    {"validate", "FILE...", input_specs, "print what is wrong with files; status 1 on an error", "",
-     "tally validate callgrind.out.*", validate_arguments},
+    {"validate", "FILE...", nameless_input_specs,
+     "print what is wrong with files; status 1 on an error", "", "tally validate callgrind.out.*",
+     validate_arguments},
     {"rewrite", "IN", rewrite_specs, "rewrite a profile in its own format, in a fixed order", "",
      "tally rewrite callgrind.out.4711 -o sorted.callgrind", in_argument},
     {"zero", "[PATH...]", zero_specs, "reset coverage counters to 0", "", "tally zero build",

@@ -9,8 +9,8 @@ namespace tally::cli {
 Result<void> tree_command(const ParsedCommand &given, Outcome &) {
   const std::string &file = given.arguments[0];
   const TableOptions options = table_options(given);
-  TALLY_TRY(profile,
-            read_for_table(file, input_options(given), {given.filter(), given.has("kernel")}));
+  const InputOptions input = input_options(given);
+  TALLY_TRY(profile, read_for_table(file, input, {given.filter(), given.has("kernel")}));
   TreeOptions shown;
   shown.function = given.argument(1);
   shown.callers = given.has("callers");
@@ -21,9 +21,8 @@ Result<void> tree_command(const ParsedCommand &given, Outcome &) {
     TALLY_TRY(by, by_of(given.value("by")));
     shown.by = by;
   }
-  const auto symbolizer = make_symbolizer();
   const auto make = [&](const auto &each) {
-    return by_any_name(each, shown.function, *symbolizer, 0, [&](const std::string &name) {
+    return by_any_name(each, shown.function, *input.symbolizer, 0, [&](const std::string &name) {
       TreeOptions how = shown;
       how.function = name;
       return call_tree(each, how);

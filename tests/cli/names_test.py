@@ -3,13 +3,19 @@ from __future__ import annotations
 
 import glob
 import os
+import shutil
+import signal
 import subprocess
 import sys
-from typing import Any
+import tempfile
+import threading
+import unittest.mock
+from typing import Any, Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.debug_server import DebugServer, send, start_debuginfod
 from support.profiles import ProfileCase
-from support.programs import program
+from support.programs import command_line, program
 from support.skips import need_perf, need_tools, run_unittests
 
 LIBRARY = """\
@@ -103,6 +109,265 @@ class StrippedTest(NamesCase):
             self.skipTest("Tally was built without liblzma")
         self.assertGreater(rows["exported"]["self"][0], 20)
         self.assertGreater(rows["hidden"]["self"][0], 20)
+
+
+PROGRAM = """\
+#include <time.h>
+void work(void);
+static inline __attribute__((always_inline)) void inlined(volatile long *p) {
+  for (int i = 0; i < 1000; i++) *p -= i;
+}
+static __attribute__((noinline)) void own(volatile long *p) { inlined(p); }
+int main(void) {
+  volatile long p = 0;
+  struct timespec t;
+  do {
+    for (int i = 0; i < 100; i++) own(&p);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  } while (t.tv_nsec < 50000000);
+  work();
+}
+"""
+
+
+class DebuginfodTest(ProfileCase):
+    """A stripped program and its stripped library. Their debug files are in the folder `debug`,
+    where no debug link leads to."""
+
+    built: str  # the directory of all tests
+    ids: dict[str, str]  # by file, that of the most samples first
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        need_tools("gcc", "objcopy", "strip", "perf", "readelf")
+        built = tempfile.TemporaryDirectory(prefix="debuginfod-")
+        cls.addClassCleanup(built.cleanup)
+        cls.built = built.name
+        os.mkdir(os.path.join(cls.built, "debug"))
+        for name, text in ("libx.so", LIBRARY), ("main", PROGRAM):
+            with open(os.path.join(cls.built, name + ".c"), "w", encoding="utf-8") as file:
+                file.write(text)
+        compiler = ["gcc", "-g", "-O1", "-Wl,--build-id"]
+        cls.run_tool(*compiler, "-shared", "-fPIC", "libx.so.c", "-o", "libx.so")
+        cls.run_tool(*compiler, "main.c", "-L.", "-lx", "-Wl,-rpath," + cls.built, "-o", "main")
+        cls.ids = {}
+        for name in "libx.so", "main":
+            debug = f"debug/{name}.debug"
+            cls.run_tool("objcopy", "--only-keep-debug", name, debug)
+            cls.run_tool("strip", name)
+            cls.run_tool("objcopy", f"--add-gnu-debuglink={debug}", name)
+            cls.ids[name] = cls.build_id(name)
+        record = ["perf", "record", "-q", "-e", "cpu-clock:u", "-o", "perf.data"]
+        done = subprocess.run(
+            [*record, os.path.join(cls.built, "main")],
+            cwd=cls.built,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise unittest.SkipTest(f"perf record: {done.stderr.strip()[:200]}")
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.cache = self.path("cache")
+        self.folder = self.built
+        self.files = {}
+        for name, build_id in self.ids.items():
+            with open(self.path(f"debug/{name}.debug"), "rb") as content:
+                self.files[build_id] = content.read()
+        settings = {"DEBUGINFOD_CACHE_PATH": self.cache, "TALLY_CACHE_DIR": ""}
+        patch = unittest.mock.patch.dict(os.environ, {**settings, "DEBUGINFOD_URLS": ""})
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.unnamed = self.shown("report")
+        self.assertNotIn("hidden", self.unnamed)
+
+    @classmethod
+    def run_tool(cls, *words: str) -> str:
+        done = subprocess.run(
+            words, cwd=cls.built, check=True, timeout=60, stdout=subprocess.PIPE, text=True
+        )
+        return done.stdout
+
+    @classmethod
+    def build_id(cls, file: str) -> str:
+        return cls.run_tool("readelf", "-n", file).split("Build ID: ")[1].split()[0]
+
+    def install(self, folder: str) -> None:
+        """Puts debug files where the debug links lead to, and asks no server any more."""
+        os.environ["DEBUGINFOD_URLS"] = ""
+        shutil.copytree(folder, self.path(".debug"))
+        self.addCleanup(shutil.rmtree, self.path(".debug"))
+
+    def shown(self, command: str, *words: str) -> str:
+        return self.tally(command, self.path("perf.data"), *words).stdout
+
+    def serve(self, answer: Callable) -> DebugServer:
+        server = DebugServer(self, answer)
+        os.environ["DEBUGINFOD_URLS"] = server.url
+        return server
+
+    def warnings(self, **environment: str) -> list[str]:
+        """Returns the warnings of a report that shows the names of the stripped files."""
+        with unittest.mock.patch.dict(os.environ, environment):
+            done = self.tally("report", self.path("perf.data"))
+        if "libdebuginfod" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.stdout, self.unnamed)
+        return done.stderr.splitlines()
+
+    def answer(self, handler: Any, build_id: str) -> None:
+        if build_id in self.files:
+            send(handler, self.files[build_id])
+        else:
+            handler.send_error(404)
+
+    def need_client(self) -> None:
+        """Skips the test if Tally was built without libdebuginfod."""
+        server = self.serve(lambda handler, _: handler.send_error(404))
+        self.shown("report")
+        if not server.asked:
+            self.skipTest("Tally was built without libdebuginfod")
+        shutil.rmtree(self.cache)  # it remembers what is missing
+
+    def test_tables_are_those_of_installed_debug_files(self) -> None:
+        need_tools("debuginfod")
+        self.need_client()
+        os.environ["DEBUGINFOD_URLS"] = start_debuginfod(self, self.path("debug"), self.ids["main"])
+        commands = [
+            ["report"],
+            ["report", "--by", "line"],
+            ["tree"],
+            ["annotate", "hidden"],
+            ["annotate", "hidden", "--asm"],
+        ]
+        fetched = [self.shown(*each) for each in commands]
+        self.assertEqual(self.shown("report", "--no-debuginfod"), self.unnamed)
+        self.install(self.path("debug"))
+        self.assertEqual(fetched, [self.shown(*each) for each in commands])
+        for name in "hidden", "own", "inlined":
+            self.assertIn(name, fetched[0])
+
+    def test_hot_modules_are_asked_for_first_and_once(self) -> None:
+        self.need_client()
+        server = self.serve(self.answer)
+        table = self.shown("report")
+        self.assertIn("hidden", table)
+        self.assertEqual(server.asked[:2], [self.ids["libx.so"], self.ids["main"]])
+        self.assertEqual(len(server.asked), len(set(server.asked)))
+        server.asked.clear()
+        self.assertEqual(self.shown("report"), table)
+        self.assertEqual(server.asked, [])
+
+    def test_common_part_of_debug_files(self) -> None:
+        need_tools("dwz")
+        self.need_client()
+        with tempfile.TemporaryDirectory() as folder:
+            parts = {name: os.path.join(folder, f"{name}.debug") for name in self.ids}
+            for name, part in parts.items():
+                shutil.copy(self.path(f"debug/{name}.debug"), part)
+            common = os.path.join(folder, "common")
+            self.run_tool("dwz", "-m", common, "-M", "common", *parts.values())
+            for name, build_id in self.ids.items():
+                with open(parts[name], "rb") as file:
+                    self.files[build_id] = file.read()
+            self.serve(self.answer)
+            partial = self.tally("report", self.path("perf.data"))
+            self.assertIn("some names are missing", partial.stderr)
+            shutil.rmtree(self.cache)
+            with open(common, "rb") as file:
+                self.files[self.build_id(common)] = file.read()
+            done = self.tally("report", self.path("perf.data"), "--by", "line")
+            self.assertEqual(done.stderr, "")
+            self.install(folder)
+            self.assertEqual(self.shown("report", "--by", "line"), done.stdout)
+
+    def test_answers_that_are_refused(self) -> None:
+        self.need_client()
+
+        def fault(answer: Callable, expected: str, **environment: str) -> None:
+            def answer_one(handler: Any, build_id: str) -> None:
+                if build_id in self.files:
+                    answer(handler, self.files[build_id][:1000])
+                else:
+                    handler.send_error(404)
+
+            with self.subTest(expected):
+                server = self.serve(answer_one)
+                found = self.warnings(**environment)
+                for name, line in zip(self.ids, found):
+                    self.assertTrue(line.startswith(f"{self.path(name)}: warning: "), line)
+                    self.assertIn(expected, line)
+                self.assertEqual(len(found), 2)
+                # The next run asks again.
+                before = len(server.asked)
+                self.assertEqual(self.warnings(**environment), found)
+                self.assertGreater(len(server.asked), before)
+
+        def long_file(length: int) -> Callable:
+            """Returns an answer that goes on until the client leaves."""
+
+            def answer(handler: Any, begin: bytes) -> None:
+                send(handler, begin, length)
+                handler.rfile.read()
+
+            return answer
+
+        limit = "DEBUGINFOD_MAXSIZE"
+        fault(lambda handler, _: send(handler, b"<html>"), "of another file, which is not used")
+        fault(send, "sent a damaged file, which is not used")
+        fault(lambda handler, begin: send(handler, begin, 1000000), "broke off the transfer")
+        fault(long_file(3 << 30), "more than 2147483648 bytes")
+        fault(long_file(1000000), "more than 999999 bytes", **{limit: "999999"})
+        fault(long_file(1 << 50), "256 MiB would stay free", **{limit: str(1 << 60)})
+
+    def test_file_of_another_program(self) -> None:
+        self.need_client()
+        names = dict(zip(self.ids.values(), reversed(list(self.ids.values()))))
+        self.serve(
+            lambda handler, build_id: send(handler, self.files[names[build_id]])
+            if build_id in names
+            else handler.send_error(404)
+        )
+        found = self.warnings()
+        self.assertEqual([each.split(": ")[0] for each in found], list(map(self.path, self.ids)))
+        for each in found:
+            self.assertIn("of another file, which is not used", each)
+
+    def test_server_that_hangs_or_is_not_there(self) -> None:
+        self.need_client()
+        server = self.serve(lambda *_: server.ended.wait())
+        found = self.warnings(DEBUGINFOD_TIMEOUT="1")
+        self.assertIn("less than 100 KiB in 1 s, so it is not asked again", "".join(found))
+        self.assertEqual((len(found), server.asked), (1, [self.ids["libx.so"]]))
+        found = self.warnings(DEBUGINFOD_URLS="http://127.0.0.1:1")
+        self.assertIn("(Connection refused), so it is not asked again", "".join(found))
+        self.assertEqual(len(found), 1)
+
+    def test_interrupt_ends_fetching_and_not_the_report(self) -> None:
+        self.need_client()
+        asked = threading.Event()
+
+        def answer(*_: object) -> None:
+            asked.set()
+            server.ended.wait()
+
+        server = self.serve(answer)
+        with subprocess.Popen(
+            [command_line(), "report", self.path("perf.data")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as report:
+            self.assertTrue(asked.wait(30))
+            report.send_signal(signal.SIGINT)
+            out, errors = report.communicate(timeout=30)
+        self.assertEqual((report.returncode, out), (0, self.unnamed))
+        self.assertEqual(errors, "tally: interrupted: no further debug files are fetched\n")
+        self.serve(self.answer)
+        self.assertIn("hidden", self.shown("report"))  # the miss is not remembered
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ COMMANDS = [
     "list",
 ]
 START_OPTIONS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
-SETTINGS = {**START_OPTIONS, "stop-times": "off"}
+SETTINGS = {**START_OPTIONS, "stop-times": "off", "debuginfod": "off"}
 
 
 class HelpTest(GdbCase):
@@ -116,6 +116,7 @@ class SettingsTest(GdbCase):
                 "profile clock is cpu.",
                 "profile stacks is none.",
                 "profile stop-times is off.",
+                "profile debuginfod is off.",
                 "",
             ],
         )

@@ -200,6 +200,7 @@ class LoadedTest(GdbCase):
                 "clock": "cpu",
                 "stacks": "dwarf",
                 "stop-times": "off",
+                "debuginfod": "off",
             },
         )
         for _, refused in (records[0], *records[4:8]):

@@ -1,15 +1,19 @@
 """Tests GDB with a user at a terminal: Ctrl-C, keys, pages, a program in the background."""
+import http.server
 import os
 import re
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(__file__))
 from scenario import GdbCase, Status, read_status
+from support.debug_server import DebugServer, send
 from support.gdb_driver import GdbTerminal
 from support.programs import program
-from support.skips import run_unittests
+from support.skips import need_tools, run_unittests
 from support.tables import parse_report
 
 
@@ -71,6 +75,78 @@ class InterruptTest(GdbCase):
         finally:
             process.kill()
             process.wait()
+
+
+class DebuginfodTest(GdbCase):
+    def state_of(self, pid: int) -> tuple:
+        """Returns the signals that GDB handles, its number of threads, and its descriptors, except
+        for files, which are those with names of functions."""
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            fields = dict(line.split(":\t", 1) for line in file)
+        caught = {name: fields[name] for name in ("SigCgt", "SigIgn", "SigBlk")}
+        opened = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
+        return (
+            caught,
+            len(os.listdir(f"/proc/{pid}/task")),
+            sorted(each for each in opened if not each.startswith("/")),
+        )
+
+    def test_names_of_stripped_code(self) -> None:
+        """A server that hangs does not block GDB, and one that answers leaves nothing behind."""
+        need_tools("strip")
+        folder = tempfile.TemporaryDirectory(prefix="debuginfod-")
+        self.addCleanup(folder.cleanup)
+        stripped = os.path.join(folder.name, "spin")
+        subprocess.run(["strip", "-o", stripped, program("spin7030")], check=True, timeout=60)
+        with open(program("spin7030"), "rb") as file:
+            content = file.read()
+        asked, hangs = threading.Event(), True
+
+        def answer(handler: http.server.BaseHTTPRequestHandler, _: str) -> None:
+            asked.set()
+            if hangs:
+                server.ended.wait()
+            else:
+                send(handler, content)
+
+        server = DebugServer(self, answer)
+        environment = {
+            "DEBUGINFOD_URLS": "",
+            "DEBUGINFOD_CACHE_PATH": folder.name + "/cache",
+            "DEBUGINFOD_TIMEOUT": "0",  # only Ctrl-C ends what hangs
+        }
+        with GdbTerminal(stripped, ["0.3"], environment=environment) as gdb:
+            gdb.command("set debuginfod enabled off")
+            gdb.command(f"python os.environ['DEBUGINFOD_URLS'] = '{server.url}'")
+            gdb.command("profile start")
+            gdb.command("catch syscall exit_group")
+            gdb.command("run")
+            self.assertNotIn("seventy", gdb.command("profile report"))
+            self.assertEqual(server.asked, [])
+            before = self.state_of(gdb.process.pid)
+
+            gdb.command("set profile debuginfod on")
+            gdb.send("profile report")
+            if not asked.wait(5):
+                self.assertIn("built without libdebuginfod", gdb.expect_prompt())
+                self.skipTest("Tally was built without libdebuginfod")
+            gdb.interrupt()
+            self.assertIn("Quit", gdb.expect_prompt())
+            # The next command does not ask again.
+            self.assertNotIn("seventy", gdb.command("profile report"))
+            self.assertEqual(len(server.asked), 1)
+
+            hangs = False
+            gdb.command("set profile debuginfod off")
+            gdb.command("profile report")
+            gdb.command("set profile debuginfod on")
+            report = parse_report(gdb.command("profile report"))
+            self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=20)
+            gdb.command("echo")
+            self.assertEqual(self.state_of(gdb.process.pid), before)
+            gdb.send("quit")
+            self.assertEqual(gdb.wait(), 0, gdb.transcript)
+            self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
 
 
 class BackgroundTest(GdbCase):

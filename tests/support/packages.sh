@@ -5,11 +5,12 @@
 
 tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev libfmt-dev
   libexpected-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libpcre2-dev
-  libpugixml-dev libprotozero-dev libcapstone-dev liblzma-dev"
+  libpugixml-dev libprotozero-dev libcapstone-dev liblzma-dev
+  libdebuginfod-dev"
 # For gdb/try.sh.
 tally_try_packages="gdb xz-utils"
 # For all tests and benchmarks: tools to compare with, and a second compiler.
-tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev valgrind gdbserver linux-perf
+tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev debuginfod valgrind gdbserver linux-perf
   python3 binutils clang git llvm libclang-rt-dev elfutils dwz procps zstd libxml2-utils lcov gcovr
   strace lldb-14 liblldb-14-dev mypy black clang-format-14
   clang-tidy-14 shellcheck universal-ctags abigail-tools man-db groff-base mandoc zsh fish graphviz"

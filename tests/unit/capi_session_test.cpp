@@ -42,8 +42,8 @@ TEST(CTables, ListCommandsAndSettings) {
   EXPECT_EQ(texts(table, 0).front(), "start");
   tally_table_free(table);
   ASSERT_EQ(tally_settings(&table), nullptr);
-  EXPECT_EQ(texts(table, 0),
-            (std::vector<std::string>{"backend", "frequency", "clock", "stacks", "stop-times"}));
+  EXPECT_EQ(texts(table, 0), (std::vector<std::string>{"backend", "frequency", "clock", "stacks",
+                                                       "stop-times", "debuginfod"}));
   EXPECT_EQ(texts(table, 1)[1], "HZ");
   EXPECT_EQ(texts(table, 2)[1], "1000");
   tally_table_free(table);

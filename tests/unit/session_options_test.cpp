@@ -178,7 +178,7 @@ TEST(Complete, OffersWordsThatMayFollow) {
   EXPECT_EQ(complete_words("start --event page-faults,cy"), Texts{"page-faults,cycles"});
   EXPECT_EQ(complete_words("dump x --format f"), (Texts{"firefox", "flamegraph", "folded"}));
   EXPECT_EQ(complete_words("config "),
-            (Texts{"backend", "clock", "frequency", "stacks", "stop-times"}));
+            (Texts{"backend", "clock", "debuginfod", "frequency", "stacks", "stop-times"}));
   EXPECT_EQ(complete_words("config stacks f"), Texts{"fp"});
   EXPECT_EQ(complete_words("config frequency "), Texts{});
   EXPECT_EQ(complete_words("config stacks fp "), Texts{});

@@ -84,7 +84,7 @@ TEST(Session, ChecksAndKeepsSettings) {
       refusal(session, "config speed 1").starts_with("profile config: there is no setting"));
   EXPECT_EQ(session.set("speed", "1").error().text(),
             "profile config: there is no setting 'speed' (there are: backend, frequency, clock, "
-            "stacks, stop-times)");
+            "stacks, stop-times, debuginfod)");
   EXPECT_EQ(session.set("clock", "sun").error().text(),
             "clock: expected one of cpu, wall, found 'sun'");
   EXPECT_EQ(session.setting("stacks"), "none");

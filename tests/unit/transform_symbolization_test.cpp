@@ -37,6 +37,20 @@ public:
   std::string_view build_id(ModuleId) override { return "abcd"; }
   void save_cache() override {}
 
+  void begin_fetching(std::span<const ModuleId> modules, Diagnostics &) override {
+    wanted.assign(modules.begin(), modules.end());
+    ++begun;
+  }
+  std::optional<FetchProgress> continue_fetching(std::chrono::milliseconds,
+                                                 Diagnostics &) override {
+    return files_to_come == 0
+               ? std::nullopt
+               : std::optional(FetchProgress{"/bin/known", 0, 0, 0, files_to_come--});
+  }
+  std::vector<ModuleId> wanted;
+  int begun = 0;
+  size_t files_to_come = 0;
+
 private:
   std::string name_;
 };
@@ -91,6 +105,44 @@ protected:
   Diagnostics diagnostics;
   std::vector<uint64_t> unnamed;
 };
+
+TEST_F(SymbolizationTest, DebugFilesOfTheHottestModulesAreFetchedFirst) {
+  sample(known, 0x10010);
+  for (int i = 0; i < 3; ++i)
+    sample(gone, 0x30010);
+  named();
+  EXPECT_EQ(symbolizer.wanted, (std::vector{ModuleId{0}, ModuleId{1}}));
+  EXPECT_EQ(symbolizer.begun, 1);
+}
+
+TEST_F(SymbolizationTest, NamesAreLookedUpWhenTheDebugFilesAreThere) {
+  sample(known, 0x10010);
+  symbolizer.files_to_come = 2;
+  auto raw = builder.finish();
+  ASSERT_TRUE(raw);
+  Symbolization job(std::move(*raw), symbolizer, diagnostics);
+  EXPECT_FALSE(job.step(std::chrono::milliseconds(0)));
+  ASSERT_TRUE(job.fetching());
+  EXPECT_EQ(job.fetching()->all, 2);
+  EXPECT_EQ(job.done(), 0);
+  EXPECT_FALSE(job.step(std::chrono::milliseconds(0)));
+  EXPECT_TRUE(job.step(std::chrono::milliseconds(0)));
+  EXPECT_FALSE(job.fetching());
+}
+
+TEST_F(SymbolizationTest, FetchingCanBeSkipped) {
+  sample(known, 0x10010);
+  symbolizer.files_to_come = 1000;
+  auto raw = builder.finish();
+  ASSERT_TRUE(raw);
+  Symbolization job(std::move(*raw), symbolizer, diagnostics);
+  EXPECT_FALSE(job.step(std::chrono::milliseconds(0)));
+  job.skip_fetching();
+  EXPECT_TRUE(job.step(std::chrono::milliseconds(0)));
+  const auto profile = job.finish();
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(names(*profile).front(), "hot");
+}
 
 TEST_F(SymbolizationTest, NamesEverySample) {
   sample(known, 0x10010);         // link 0x410, inlined

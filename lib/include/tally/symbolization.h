@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -25,9 +26,15 @@ public:
   Symbolization(StackProfile profile, Symbolizer &symbolizer, Diagnostics &diagnostics,
                 Processes processes = Processes::here);
 
-  // Looks up locations until about `budget` has passed or all are looked up. Returns true after the
-  // last location.
+  // Fetches debug files, see Symbolizer::begin_fetching(), those of the modules with most samples
+  // first, and then looks up locations, until about `budget` has passed or all are looked up.
+  // Returns true after the last location.
   bool step(std::chrono::milliseconds budget);
+  // Returns the progress of the debug files, or nothing if none are being fetched.
+  const std::optional<FetchProgress> &fetching() const { return fetching_; }
+  // Looks up names with the debug files that are here. stop_fetching() of the symbolizer also ends
+  // the transfer.
+  void skip_fetching() { fetching_.reset(); }
   size_t done() const { return next_; }          // the locations looked up so far
   size_t total() const { return order_.size(); } // all locations
 
@@ -56,6 +63,7 @@ private:
     uint32_t first = 0, last = 0;
   };
   void find_modules();
+  std::vector<ModuleId> modules_by_samples() const;
   void look_up(LocationId id);
   bool may_be_asked(LocationId id) const;
   bool add_line_after_symbol(LocationId id, uint64_t link_address);
@@ -67,7 +75,8 @@ private:
   Processes processes_;
   std::vector<LocationId> order_; // by mapping, then address, so that a module is read once
   size_t next_ = 0;
-  std::vector<ModuleId> modules_;                        // by MappingId
+  std::vector<ModuleId> modules_; // by MappingId
+  std::optional<FetchProgress> fetching_;
   std::vector<SourceLine> lines_;                        // in order of look-up
   Column<LocationId, Range> found_;                      // half-open, into lines_
   std::vector<std::pair<uint64_t, LocationId>> unnamed_; // by address; filled by set_names()

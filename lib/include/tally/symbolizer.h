@@ -2,6 +2,7 @@
 // and DWARF.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -62,6 +63,14 @@ enum class DisassemblyFlavor : uint8_t { att, intel };
 struct Instruction {
   uint64_t address = 0;
   std::string text; // "callq 0x1139 <seventy>"
+};
+
+// How far the debug files that come from debuginfod are.
+struct FetchProgress {
+  std::string module;       // the path of the module whose file is fetched now
+  uint64_t received = 0;    // bytes of this file
+  uint64_t size = 0;        // of this file; 0 if unknown
+  size_t done = 0, all = 0; // files
 };
 
 class TALLY_API Symbolizer {
@@ -146,6 +155,23 @@ public:
   // Moves the diagnostics of look-ups to `diagnostics`: debug information in other files that
   // frames() needed and did not find, or found damaged. There is one for each module and reason.
   virtual void take_diagnostics(Diagnostics &diagnostics) { static_cast<void>(diagnostics); }
+
+  // Begins to fetch debug files from debuginfod, in this order, in a thread of its own. Leaves out
+  // the modules that have DWARF here, those without a build ID, and those that were asked for
+  // before. Does nothing unless SymbolizerOptions::debuginfod is set.
+  virtual void begin_fetching(std::span<const ModuleId> modules, Diagnostics &diagnostics) {
+    static_cast<void>(modules), static_cast<void>(diagnostics);
+  }
+  // Waits until a file came or about `budget` has passed, and uses the files that came. Returns
+  // nothing if no further file will come.
+  virtual std::optional<FetchProgress> continue_fetching(std::chrono::milliseconds budget,
+                                                         Diagnostics &diagnostics) {
+    static_cast<void>(budget), static_cast<void>(diagnostics);
+    return {};
+  }
+  // Returns at once. The files that have not come are never fetched by this symbolizer. The thread
+  // ends about a second later; the destructor waits for it.
+  virtual void stop_fetching() {}
 };
 
 struct SymbolizerOptions {
@@ -154,6 +180,8 @@ struct SymbolizerOptions {
   // Whether to use the cache in $TALLY_CACHE_DIR, otherwise $XDG_CACHE_HOME/tally, otherwise
   // ~/.cache/tally. An empty TALLY_CACHE_DIR also turns the cache off.
   bool use_cache = true;
+  // Whether begin_fetching() asks the debuginfod servers that DEBUGINFOD_URLS names.
+  bool debuginfod = false;
 };
 
 // Returns a symbolizer that uses elfutils. It reads a file on first use, one compilation unit at a

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "support/path.h"
+
 namespace tally {
 
 namespace {
@@ -15,17 +17,34 @@ constexpr std::chrono::milliseconds slice{100};
 // Limits the wait: a debugger answers this many in a few seconds.
 constexpr size_t most_asked_addresses = 2000;
 
+std::string fetching_text(const FetchProgress &now) {
+  const auto in_mb = [](uint64_t bytes) { return static_cast<double>(bytes) * 1e-6; };
+  std::string text = fmt::format("fetching debug information of {}: {:.1f}", base_name(now.module),
+                                 in_mb(now.received));
+  if (now.size != 0)
+    text += fmt::format(" of {:.1f}", in_mb(now.size));
+  return fmt::format("{} MB (file {} of {})", text, now.done + 1, now.all);
+}
+
 } // namespace
 
+bool NameLookup::set_debuginfod(bool on) {
+  if (on == debuginfod_ || job_)
+    return false;
+  debuginfod_ = on;
+  symbolizer_.reset();
+  return true;
+}
+
 void NameLookup::begin_run() {
-  symbolizer_ = make_symbolizer();
+  symbolizer_.reset();
   diagnostics_.clear();
   answers_.clear();
 }
 
 Symbolizer &NameLookup::symbolizer() {
   if (!symbolizer_)
-    symbolizer_ = make_symbolizer();
+    symbolizer_ = make_symbolizer({.debuginfod = debuginfod_});
   return *symbolizer_;
 }
 
@@ -41,10 +60,11 @@ Result<Reply> NameLookup::begin(StackProfile profile, int32_t pid, CanAsk can_as
 Result<Reply> NameLookup::pump() {
   if (!job_->step(slice)) {
     Reply reply;
-    reply.request = {
-        RequestKind::progress,
-        fmt::format("looking up names: {} of {} addresses", job_->done(), job_->total()),
-        {}};
+    reply.request = {RequestKind::progress,
+                     job_->fetching() ? fetching_text(*job_->fetching())
+                                      : fmt::format("looking up names: {} of {} addresses",
+                                                    job_->done(), job_->total()),
+                     {}};
     return reply;
   }
   if (!asked_ && !answers_.empty())
@@ -81,7 +101,14 @@ Result<Reply> NameLookup::answer(std::span<const std::string> answers) {
   return pump();
 }
 
+void NameLookup::skip_fetching() {
+  if (job_)
+    job_->skip_fetching();
+}
+
 void NameLookup::cancel() {
+  if (job_ && job_->fetching())
+    symbolizer_->stop_fetching();
   job_.reset();
   then_ = nullptr;
 }

@@ -28,6 +28,9 @@ public:
   // Returns whether the debugger can be asked for names now.
   using CanAsk = std::function<bool()>;
 
+  // Sets whether debug files are fetched from debuginfod, and returns whether that is a change,
+  // after which other names may be found.
+  bool set_debuginfod(bool on);
   // Forgets the tables of files, the debugger's answers and the diagnostics, because files may be
   // rebuilt between two runs.
   void begin_run();
@@ -38,7 +41,9 @@ public:
   bool is_active() const { return job_ != nullptr; }
   // Continues after the front end's answer. is_active() must hold.
   Result<Reply> answer(std::span<const std::string> answers);
-  void give_up() { job_.reset(); }
+  // Uses the debug files that are here, because nobody sees the progress.
+  void skip_fetching();
+  // Until the next run, no further debug files are fetched.
   void cancel();
 
   // Returns whether the debugger has already reported a name for the address of process `pid`.
@@ -58,7 +63,8 @@ private:
   Diagnostics diagnostics_;
   std::unique_ptr<Symbolization> job_; // null if no look-up is active
   int32_t pid_ = 0;                    // the process of the newest look-up
-  bool asked_ = false;                 // whether this look-up has asked the debugger
+  bool debuginfod_ = false;
+  bool asked_ = false; // whether this look-up has asked the debugger
   CanAsk can_ask_;
   Then then_;
   std::map<std::pair<int32_t, uint64_t>, std::string> answers_; // by process and address

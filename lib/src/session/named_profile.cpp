@@ -16,26 +16,42 @@
 
 namespace tally {
 
+using namespace std::chrono_literals;
+
 Result<StackProfile> name_all(StackProfile raw, Symbolization::Processes processes,
-                              Diagnostics &diagnostics, const NamingProgress &progress) {
-  const auto symbolizer = make_symbolizer();
-  Symbolization names(std::move(raw), *symbolizer, diagnostics, processes);
-  while (!names.step(std::chrono::milliseconds(500)))
-    if (progress)
-      progress(names.done(), names.total());
-  symbolizer->save_cache();
+                              Diagnostics &diagnostics, const Naming &naming) {
+  const auto own = naming.symbolizer ? nullptr : make_symbolizer();
+  Symbolizer &symbolizer = naming.symbolizer ? *naming.symbolizer : *own;
+  Symbolization names(std::move(raw), symbolizer, diagnostics, processes);
+  // While files are fetched, Ctrl-C is looked for between the steps.
+  std::chrono::milliseconds budget = 100ms;
+  if (naming.fetched && !naming.fetched(nullptr))
+    symbolizer.stop_fetching();
+  while (!names.step(budget)) {
+    if (const auto &fetching = names.fetching()) {
+      if (naming.fetched && !naming.fetched(&*fetching)) {
+        symbolizer.stop_fetching();
+        names.skip_fetching();
+      }
+      continue;
+    }
+    budget = 500ms;
+    if (naming.looked_up)
+      naming.looked_up(names.done(), names.total());
+  }
+  symbolizer.save_cache();
   return names.finish();
 }
 
 Result<ReadFile> read_named_file(const std::string &path, Diagnostics &diagnostics,
                                  const Format *from, const ReadOptions &options,
-                                 const NamingProgress &progress) {
+                                 const Naming &naming) {
   const auto unwinder = make_unwinder();
   TALLY_TRY(file, read_file(path, diagnostics, from, options, unwinder.get()));
   if (file.format->read_addresses) {
     auto &profile = std::get<Profile>(file.content);
     TALLY_TRY(named, name_all(std::move(std::get<StackProfile>(profile)),
-                              Symbolization::Processes::gone, diagnostics, progress));
+                              Symbolization::Processes::gone, diagnostics, naming));
     profile = std::move(named);
   }
   return file;

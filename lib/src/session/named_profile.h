@@ -15,19 +15,27 @@
 
 namespace tally {
 
-// Called about twice a second, with the number of addresses that have been looked up, and the
-// number of all addresses.
-using NamingProgress = std::function<void(uint64_t done, uint64_t all)>;
+// How the addresses of a profile get names.
+struct Naming {
+  // Called about twice a second, with the number of addresses that have been looked up, and the
+  // number of all addresses.
+  std::function<void(uint64_t done, uint64_t all)> looked_up{};
+  // Called several times a second while debug files are fetched, and before, with null. Returns
+  // whether to go on. If not, the names are those of the files that are here.
+  std::function<bool(const FetchProgress *)> fetched{};
+  // Knows the modules afterwards. Null stands for one that fetches no debug files.
+  Symbolizer *symbolizer = nullptr;
+};
 
 // Returns the profile with names: runs a Symbolization to its end and saves the symbol cache.
 Result<StackProfile> name_all(StackProfile raw, Symbolization::Processes processes,
-                              Diagnostics &diagnostics, const NamingProgress &progress = nullptr);
+                              Diagnostics &diagnostics, const Naming &naming = {});
 
 // Reads a file as read_file() does. A profile from Format::read_addresses() is also unwound and
 // named.
 Result<ReadFile> read_named_file(const std::string &path, Diagnostics &diagnostics,
                                  const Format *from = nullptr, const ReadOptions &options = {},
-                                 const NamingProgress &progress = nullptr);
+                                 const Naming &naming = {});
 
 // The names of one program's functions, with the symbolizer that finds them.
 class ProgramNames {

@@ -77,6 +77,7 @@ ProfileGroup::ProfileGroup(Front &shared_front)
 
 Result<Reply> ProfileGroup::event(const DebugEvent &event) {
   const std::optional<RunTimes> run = run_timer.event(event);
+  apply_debuginfod();
   Result<Reply> reply = follow(event);
   if (reply && run && settings.value("stop-times") == "on")
     reply->text += text_of(*run) + '\n';
@@ -166,6 +167,11 @@ Result<Reply> ProfileGroup::process_ended(const DebugEvent &event) {
   return ended;
 }
 
+void ProfileGroup::apply_debuginfod() {
+  if (names.set_debuginfod(settings.value("debuginfod") == "on") && sampling.is_active())
+    profiles.drop_named();
+}
+
 Result<Reply> ProfileGroup::cancel() {
   names.cancel();
   return fail(ErrorCode::cancelled, "interrupted; what was collected is kept");
@@ -220,6 +226,7 @@ std::vector<std::string> ProfileGroup::words_of(std::string_view kind) const {
 }
 
 Result<Reply> ProfileGroup::with_names(Sampling::Then then) {
+  apply_debuginfod();
   if (sampling.has_profile())
     return sampling.with_names(std::move(then));
   return fail(ErrorCode::no_data,

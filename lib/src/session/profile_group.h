@@ -72,6 +72,7 @@ public:
 private:
   Result<Reply> follow(const DebugEvent &event);
   Result<Reply> process_ended(const DebugEvent &event);
+  void apply_debuginfod(); // the setting, to later look-ups of names
 };
 
 } // namespace tally

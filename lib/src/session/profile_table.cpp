@@ -25,9 +25,12 @@ constexpr std::array<OptionSpec, 4> options_of_start{{
 
 constexpr auto settings = joined(
     options_of_start,
-    std::array<OptionSpec, 1>{{{"stop-times", "on|off", "off",
+    std::array<OptionSpec, 2>{{{"stop-times", "on|off", "off",
                                 "whether each stop shows how long the program ran before it, and\n"
-                                "its CPU time: [11.3 ms, 10.1 ms CPU]"}}});
+                                "its CPU time: [11.3 ms, 10.1 ms CPU]"},
+                               {"debuginfod", "on|off", "off",
+                                "whether debug files of stripped code are fetched from the\n"
+                                "servers that DEBUGINFOD_URLS names"}}});
 
 constexpr auto all_options_of_start = joined(
     options_of_start,
@@ -241,7 +244,7 @@ constexpr CommandSpec commands[] = {
     {"config",
      "[NAME [VALUE]]",
      {},
-     "show or set the defaults of `profile start`, and `stop-times`",
+     "show or set the defaults of `profile start`, and what is shown",
      "Without an argument, shows each setting with its value and meaning. With a name,\n"
      "shows that setting. With a name and a value, changes it.",
      "profile config frequency 4000",

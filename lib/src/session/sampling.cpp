@@ -315,6 +315,7 @@ Result<void> Sampling::finish_requests(Reply reply) {
   bool unanswered = false;
   while (reply.request.kind != RequestKind::none) {
     unanswered |= reply.request.kind == RequestKind::symbols;
+    names_.skip_fetching();
     TALLY_TRY(next, answer(no_answers));
     reply = std::move(next);
   }
@@ -337,7 +338,7 @@ Result<Reply> Sampling::answer(std::span<const std::string> answers) {
 }
 
 void Sampling::give_up() {
-  names_.give_up();
+  names_.cancel();
   if (std::exchange(tick_asks_, {}).empty())
     return;
   clock_.done();

@@ -47,7 +47,46 @@ const char *unknown_compression(const ElfFile &file) {
 
 } // namespace
 
+static std::optional<AlternateLink> link_of(Dwarf *dwarf) {
+  const char *name = nullptr;
+  const void *id = nullptr;
+  const ssize_t id_size = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id);
+  if (id_size <= 0 || !name)
+    return std::nullopt;
+  return AlternateLink{name, to_hex(id, static_cast<size_t>(id_size))};
+}
+
+std::optional<AlternateLink> alternate_link(const ElfFile &file) {
+  const std::unique_ptr<Dwarf, int (*)(Dwarf *)> dwarf(
+      dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr), dwarf_end);
+  return dwarf ? link_of(dwarf.get()) : std::nullopt;
+}
+
+std::optional<ElfFile> open_alternate(const AlternateLink &link, const std::string &path,
+                                      const std::vector<std::string> &debug_directories) {
+  const auto &[name, hex] = link;
+  std::vector<std::string> candidates;
+  if (name.starts_with('/'))
+    candidates.push_back(name);
+  else if (auto slash = path.rfind('/'); slash != std::string::npos)
+    candidates.push_back(path.substr(0, slash + 1) + name);
+  for (const std::string &directory : debug_directories) {
+    if (hex.size() > 2)
+      candidates.push_back(directory + "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2) +
+                           ".debug");
+    if (const size_t dwz = name.find("/.dwz/"); dwz != std::string::npos)
+      candidates.push_back(directory + name.substr(dwz));
+  }
+  for (const std::string &candidate : candidates) {
+    auto file = ElfFile::open(candidate);
+    if (file && file->build_id() == hex)
+      return std::move(*file);
+  }
+  return std::nullopt;
+}
+
 std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::string &path,
+                                             const std::string &alternate,
                                              const std::vector<std::string> &debug_directories,
                                              std::vector<std::string> packages, StringPool &pool,
                                              Diagnostics &diagnostics) {
@@ -74,37 +113,18 @@ std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::str
   table->code_ = file.code_ranges();
   table->line_sections_ = LineSections::of(file);
   table->split_units_.emplace(file, path, std::move(packages), diagnostics);
-  table->find_alternate(path, debug_directories);
+  if (!alternate.empty()) {
+    auto known = ElfFile::open(alternate);
+    table->use_alternate(alternate, known ? std::optional(std::move(*known)) : std::nullopt);
+  } else if (const auto link = link_of(table->dwarf_.get())) {
+    table->use_alternate(link->name, open_alternate(*link, path, debug_directories));
+  }
   return table;
 }
 
-// Finds the common part that dwz extracted from several files (.gnu_debugaltlink). Searches the
-// file's own directory first, then the configured directories, and only then the places where libdw
-// searches.
-void DwarfTable::find_alternate(const std::string &path,
-                                const std::vector<std::string> &directories) {
-  const char *name = nullptr;
-  const void *id = nullptr;
-  const ssize_t id_size = dwelf_dwarf_gnu_debugaltlink(dwarf_.get(), &name, &id);
-  if (id_size <= 0 || !name)
-    return;
-  const std::string hex = to_hex(id, static_cast<size_t>(id_size));
-  std::vector<std::string> candidates;
-  if (name[0] == '/')
-    candidates.push_back(name);
-  else if (auto slash = path.rfind('/'); slash != std::string::npos)
-    candidates.push_back(path.substr(0, slash + 1) + name);
-  for (const std::string &directory : directories) {
-    if (hex.size() > 2)
-      candidates.push_back(directory + "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2) +
-                           ".debug");
-    if (const char *dwz = std::strstr(name, "/.dwz/"))
-      candidates.push_back(directory + dwz);
-  }
-  for (const std::string &candidate : candidates) {
-    auto file = ElfFile::open(candidate);
-    if (!file || file->build_id() != hex)
-      continue;
+// Without a file, libdw's own search applies.
+void DwarfTable::use_alternate(const std::string &name, std::optional<ElfFile> file) {
+  if (file) {
     alternate_file_ = std::make_unique<ElfFile>(std::move(*file));
     alternate_.reset(dwarf_begin_elf(alternate_file_->elf(), DWARF_C_READ, nullptr));
     if (alternate_) {

@@ -42,12 +42,24 @@ struct BuiltUnit {
   UnitTables tables() const { return {base, ranges, lines, nodes, functions}; }
 };
 
+// The common part that dwz extracted from several files, as .gnu_debugaltlink names it.
+struct AlternateLink {
+  std::string name;
+  std::string build_id; // lower-case hex
+};
+std::optional<AlternateLink> alternate_link(const ElfFile &file);
+// Searches the directory of `path`, which is the file with the link, then the debug directories.
+std::optional<ElfFile> open_alternate(const AlternateLink &link, const std::string &path,
+                                      const std::vector<std::string> &debug_directories);
+
 class DwarfTable {
 public:
   // Returns nullptr if the file contains no DWARF. `file`, `pool` and `diagnostics` must outlive
-  // the table. Split units are sought in the first of `packages` that there is, then in .dwo files.
+  // the table. `alternate` is the path of the file of .gnu_debugaltlink; if it is empty, it is
+  // sought. Split units are sought in the first of `packages` that there is, then in .dwo files.
   // What is missing or damaged is reported in `diagnostics`, then and later.
   static std::unique_ptr<DwarfTable> open(const ElfFile &file, const std::string &path,
+                                          const std::string &alternate,
                                           const std::vector<std::string> &debug_directories,
                                           std::vector<std::string> packages, StringPool &pool,
                                           Diagnostics &diagnostics);
@@ -70,7 +82,7 @@ private:
 
   DwarfTable(std::string path, StringPool &pool, Diagnostics &diagnostics)
       : pool_(pool), path_(std::move(path)), diagnostics_(diagnostics) {}
-  void find_alternate(const std::string &path, const std::vector<std::string> &directories);
+  void use_alternate(const std::string &name, std::optional<ElfFile> file);
   std::vector<ScanRange> arange_list();
   std::vector<UnitRange> unit_map(std::vector<ScanRange> ranges) const;
   LineTable &lines_of(Dwarf_CU *unit);

@@ -158,7 +158,8 @@ private:
       diagnostics_.add(Severity::warning, "is not the debug file of " + files_.name, path);
       return false;
     }
-    if (!file->has_dwarf() && !file->has_section(".symtab"))
+    files_.debug_has_dwarf = file->has_dwarf();
+    if (!files_.debug_has_dwarf && !file->has_section(".symtab"))
       return false;
     files_.debug = path;
     files_.debug_identity = file->identity();

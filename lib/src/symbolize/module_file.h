@@ -20,6 +20,10 @@ struct ModuleFiles {
   std::string name;  // the same file without the path through /proc
   std::string debug; // the separate debug file; empty if there is none
   FileIdentity debug_identity;
+  bool debug_has_dwarf = false;
+  std::string alternate; // the file of .gnu_debugaltlink if it was fetched; otherwise it is sought
+  // The file of .gnu_debugaltlink is missing, but a later attempt may fetch it.
+  bool lacks_alternate = false;
   std::string build_id;
   std::vector<Segment> code;
   bool main_has_dwarf = false;
@@ -29,6 +33,10 @@ struct ModuleFiles {
   std::optional<ElfFile> open_debug() const;
   // Returns the paths where a DWARF package (.dwp) of this module may be, the best one first.
   std::vector<std::string> packages(const std::vector<std::string> &debug_directories) const;
+  // Returns whether a server may have more debug information than there is here.
+  bool lacks_debug_file() const {
+    return !main.empty() && !build_id.empty() && !main_has_dwarf && !debug_has_dwarf;
+  }
   // Implements the function of Symbolizer that has the same name.
   std::optional<uint64_t> link_address(uint64_t file_offset) const;
 };

@@ -40,7 +40,7 @@ void ModuleTable::open_cache() {
   if (std::exchange(cache_looked_for_, true))
     return;
   const std::string folder = options_.use_cache ? cache_directory() : std::string();
-  if (folder.empty() || files_.build_id.empty() || files_.vdso)
+  if (folder.empty() || files_.build_id.empty() || files_.vdso || files_.lacks_alternate)
     return;
   cache_ = Cache::open(cache_path(folder, files_.build_id), source());
   if (!cache_)
@@ -63,6 +63,25 @@ void ModuleTable::drop_cache() {
     symbols_ = {};
   dirty_ = true;
   dropped_.push_back(std::move(cache_));
+}
+
+void ModuleTable::use_debug_file(const FetchResult &fetched) {
+  const auto file = ElfFile::open(fetched.path);
+  if (!file)
+    return;
+  files_.debug = fetched.path;
+  files_.debug_identity = file->identity();
+  files_.debug_has_dwarf = file->has_dwarf();
+  files_.alternate = fetched.alternate;
+  files_.lacks_alternate = !fetched.whole;
+  if (cache_)
+    dropped_.push_back(std::move(cache_));
+  cache_looked_for_ = dirty_ = false;
+  demangled_ = 0;
+  units_.clear();
+  unit_ranges_ = {};
+  symbols_ = {};
+  opened_ = {};
 }
 
 bool ModuleTable::open_files() {
@@ -109,9 +128,9 @@ DwarfTable *ModuleTable::dwarf() {
   const bool separate = opened_.debug && !files_.main_has_dwarf && !opened_.debug->is_image();
   const ElfFile &file = separate ? *opened_.debug : *opened_.main;
   if (separate || files_.main_has_dwarf)
-    opened_.dwarf =
-        DwarfTable::open(file, separate ? files_.debug : files_.name, options_.debug_directories,
-                         files_.packages(options_.debug_directories), pool_, opened_.diagnostics);
+    opened_.dwarf = DwarfTable::open(
+        file, separate ? files_.debug : files_.name, files_.alternate, options_.debug_directories,
+        files_.packages(options_.debug_directories), pool_, opened_.diagnostics);
   opened_.main->spare_descriptors();
   if (opened_.debug)
     opened_.debug->spare_descriptors();
@@ -308,6 +327,8 @@ void ModuleTable::take_diagnostics(Diagnostics &diagnostics) {
 void ModuleTable::save() {
   if (!cache_looked_for_ || files_.build_id.empty() || files_.vdso ||
       (!dirty_ && demangled_ < demangled_worth_writing))
+    return;
+  if (files_.lacks_alternate) // so names are missing
     return;
   // If a file could not be opened, the tables are incomplete and must not be cached.
   if (opened_.tried && (!opened_.main || (!files_.debug.empty() && !opened_.debug)))

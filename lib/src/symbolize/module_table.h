@@ -12,6 +12,7 @@
 #include <tally/symbolizer.h>
 
 #include "symbolize/cache.h"
+#include "symbolize/debuginfod.h"
 #include "symbolize/dwarf_table.h"
 #include "symbolize/module_file.h"
 #include "symbolize/unwind/starts.h"
@@ -35,6 +36,10 @@ public:
   std::vector<InstructionRange> code_of(uint64_t address, size_t frame);
   std::vector<uint64_t> addresses_of(std::string_view symbol);
   Result<std::vector<Instruction>> instructions(InstructionRange range, DisassemblyFlavor flavor);
+  bool lacks_debug_file() const { return files_.lacks_debug_file(); }
+  const std::string &name() const { return files_.name; }
+  // Uses a debug file that was fetched. Earlier answers stay valid.
+  void use_debug_file(const FetchResult &fetched);
   void save();
   void take_diagnostics(Diagnostics &diagnostics);
 

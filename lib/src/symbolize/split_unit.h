@@ -17,7 +17,7 @@ namespace tally::symbolize {
 
 struct SplitUnit {
   struct EndDwarf {
-    void operator()(Dwarf *dwarf) const { dwarf_end(dwarf); }
+    void operator()(Dwarf *ended) const { dwarf_end(ended); }
   };
 
   std::unique_ptr<ElfFile> file;

@@ -9,6 +9,7 @@
 #include "model/jit_code.h"
 #include "support/demangle.h"
 #include "symbolize/jit_table.h"
+#include "symbolize/module_fetch.h"
 #include "symbolize/module_table.h"
 
 namespace tally {
@@ -147,6 +148,24 @@ public:
       module->take_diagnostics(diagnostics);
   }
 
+  void begin_fetching(std::span<const ModuleId> modules, Diagnostics &diagnostics) override {
+    if (!options_.debuginfod)
+      return;
+    if (!fetch_)
+      fetch_ = std::make_unique<ModuleFetch>(options_.debug_directories);
+    fetch_->begin(modules, modules_, diagnostics);
+  }
+
+  std::optional<FetchProgress> continue_fetching(std::chrono::milliseconds budget,
+                                                 Diagnostics &diagnostics) override {
+    return fetch_ ? fetch_->wait(budget, modules_, diagnostics) : std::nullopt;
+  }
+
+  void stop_fetching() override {
+    if (fetch_)
+      fetch_->stop();
+  }
+
 private:
   // The numbers of code that a JIT compiler made follow those of all files.
   static constexpr uint32_t first_jit = 1U << 31;
@@ -188,6 +207,7 @@ private:
   std::map<Key, ModuleId> ids_;
   std::vector<std::unique_ptr<JitTable>> jits_;
   std::map<std::pair<int, std::string>, size_t> jit_ids_; // by pid and path
+  std::unique_ptr<ModuleFetch> fetch_;                    // null if nothing was to be fetched
 };
 
 } // namespace

@@ -1,6 +1,8 @@
 #include <tally/symbolization.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -69,10 +71,60 @@ void Symbolization::find_modules() {
   }
 }
 
+// Returns the modules whose code has no names yet, those that most samples were taken in first. Of
+// modules with equal numbers, those with more addresses in the stacks come first.
+std::vector<ModuleId> Symbolization::modules_by_samples() const {
+  const StackProfile &p = builder_.so_far();
+  struct Need {
+    uint64_t samples = 0, addresses = 0;
+    ModuleId module{};
+  };
+  std::map<ModuleId, Need> needs;
+  const auto need_of = [&](LocationId id) -> Need * {
+    const Location at = p.location(id);
+    if (at.mapping == none<MappingId> || !at.lines.empty())
+      return nullptr;
+    const ModuleId module = modules_[index_of(at.mapping)];
+    Need &need = needs[module];
+    need.module = module;
+    return &need;
+  };
+  for (const LocationId id : order_)
+    if (Need *const need = need_of(id))
+      ++need->addresses;
+  for (size_t row = 0; row < p.sample_count(); ++row) {
+    const Sample sample = p.sample(row);
+    if (sample.stack == none<StackId> || sample.values.empty())
+      continue;
+    if (Need *const need = need_of(p.stack_location(sample.stack)))
+      need->samples += static_cast<uint64_t>(std::max<int64_t>(sample.values[0], 0));
+  }
+  std::vector<Need> sorted;
+  for (const auto &[module, need] : needs)
+    sorted.push_back(need);
+  std::ranges::stable_sort(sorted, std::greater(), [](const Need &need) {
+    return std::pair(need.samples, need.addresses);
+  });
+  std::vector<ModuleId> modules;
+  for (const Need &need : sorted)
+    modules.push_back(need.module);
+  return modules;
+}
+
 bool Symbolization::step(std::chrono::milliseconds budget) {
   const auto deadline = std::chrono::steady_clock::now() + budget;
-  if (modules_.empty())
+  if (modules_.empty()) {
     find_modules();
+    symbolizer_.begin_fetching(modules_by_samples(), diagnostics_);
+    fetching_.emplace();
+  }
+  while (fetching_) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    fetching_ = symbolizer_.continue_fetching(std::max(left, left.zero()), diagnostics_);
+    if (fetching_ && std::chrono::steady_clock::now() >= deadline)
+      return false;
+  }
   while (next_ < order_.size()) {
     const size_t stop = std::min(next_ + batch, order_.size());
     for (; next_ < stop; ++next_)
