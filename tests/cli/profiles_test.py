@@ -305,7 +305,7 @@ class Tables(ProfilesCase):
             "diff s.folded a.callgrind",
             1,
             "a.callgrind: counts Ir, but s.folded counts "
-            "ticks; --event NAME selects one that both have",
+            "ticks: they cannot be compared; --event NAME selects one that both have",
         )
         self.refused("diff a.callgrind", 2, "diff: expected AFTER")
 
