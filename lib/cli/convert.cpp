@@ -22,7 +22,9 @@ Result<void> convert_command(const ParsedCommand &given, Outcome &) {
     TALLY_TRY(selected, select_from(std::move(*profile), {wanted}, given.arguments[0]));
     converted = std::move(selected);
   }
-  return write_output(converted, *to, output, input);
+  // A sum of several files has no name but that of the output.
+  return about(given.arguments.size() == 1 ? given.arguments[0] : output.path,
+               write_output(converted, *to, output, input));
 }
 
 } // namespace tally::cli

@@ -34,6 +34,7 @@
 #include "collect/agent.h"
 #include "collect/perf_sampler.h"
 #include "collect/sampled_events.h"
+#include "formats/dot/draw.h"
 #include "live_table.h"
 #include "profiles.h"
 #include "report/value_text.h"
@@ -204,7 +205,8 @@ uint64_t ns_of(const timeval &time) {
 
 // Waits until the program ends or the user interrupts the recording. Returns what ended it. Calls
 // `each_second` about once a second, unless it is empty.
-// Sets `used_ns` to the CPU time of our own program and of the processes that it waited for.
+// Sets `used_ns` to the CPU time of our own program and of the processes that it waited for. The
+// time of another's program stays 0, which means unknown: no samples are then said to be missing.
 std::string wait_for(pid_t pid, bool ours, const EndSignals &signals,
                      const std::function<void()> &each_second, uint64_t &used_ns) {
   using Clock = std::chrono::steady_clock;
@@ -351,7 +353,7 @@ std::string why_none(const SamplerStatus &status, const AgentFacts &facts,
   const bool alone = status.processes == 0;
   if (!events.empty())
     return fmt::format("the kernel counted {}{}", counts_text(events, status.counted),
-                       alone ? " (of processes that it forks none)" : "");
+                       alone ? " (processes that it forks are not counted)" : "");
   return fmt::format("the program{} used hardly any CPU time{}, or the frequency is too low for it",
                      alone ? " itself" : "",
                      alone ? " (processes that it forks are not sampled)" : "");
@@ -436,8 +438,10 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
     return output.empty() ? default_file_name(*format, std::to_string(process)) : output;
   };
   TALLY_CHECK(check_output(path_for(pid)));
-  if (output.ends_with(".png") && path_of_program("dot").empty())
-    return fail(ErrorCode::invalid_argument, "is drawn by Graphviz, which is not installed",
+  if (dot::is_drawn(*format, output) && path_of_program("dot").empty())
+    return fail(ErrorCode::invalid_argument,
+                "is drawn by Graphviz, which is not installed: install Graphviz, or write a .dot "
+                "file",
                 output);
   if (given.has("parts") && (!format->write_costs || !format->holds_lines || output == "-"))
     return fail(ErrorCode::invalid_argument,
@@ -459,7 +463,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   TALLY_TRY(events, sampled_events(given, sampling.waits));
   sampling.events = events;
   if (given.has("children") && given.has("no-children"))
-    return fail(ErrorCode::invalid_argument, "excludes --children", "--no-children");
+    return fail(ErrorCode::invalid_argument, "give one of --children and --no-children", "record");
   sampling.children = !given.has("no-children");
   sampling.stacks = *stack_mode_by_name(given.value("stacks"));
   if (sampling.stacks == StackMode::dwarf)

@@ -138,7 +138,7 @@ typedef struct tally_report_options {
   uint32_t size;
   uint32_t flags;     /* tally_report_flag */
   const char *by;     /* what makes a row: function (the default), line, object (or module),
-                         namespace, directory, thread or part */
+                         namespace, directory, process, thread or part */
   const char *sort;   /* self (the default) or inclusive: the cost to sort by, highest first */
   const char *event;  /* the event, which may be a derived one; by default the first */
   const char *thread; /* only the samples of this thread: its name or its thread ID */
@@ -187,8 +187,10 @@ TALLY_API tally_error *tally_profile_diagnostics(const tally_profile *profile, t
 TALLY_API tally_error *tally_profile_events(const tally_profile *profile, tally_table **table);
 /* Returns the rows of the flat table. Columns: name (also of a namespace or directory; "" for
  * functions outside of any namespace), file, object (texts; "" if unknown), line (0 if unknown), id
- * (a thread ID, or the number of a part), self, inclusive. Fails with TALLY_ERROR_INVALID_INPUT if
- * a value of a selected sample is negative. */
+ * (a thread ID; the process ID of the first process of this name; or the number of a part. An ID
+ * that a reader made up, because the file has text in its place, is negative: convert it to
+ * int64_t), self, inclusive. Fails with TALLY_ERROR_INVALID_INPUT if a value of a selected sample
+ * is negative. */
 TALLY_API tally_error *tally_profile_report(const tally_profile *profile,
                                             const tally_report_options *options,
                                             tally_table **table);

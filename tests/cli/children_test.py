@@ -111,7 +111,7 @@ print("cpu", used.ru_utime + used.ru_stime)
         self.assertIn("parent_spin", names)
         self.assertNotIn("child_spin", names)
         both = self.tally("record", "--children", "--no-children", "--", "true", status=2)
-        self.assertIn("--no-children: excludes --children", both.stderr)
+        self.assertIn("give one of --children and --no-children", both.stderr)
 
 
 if __name__ == "__main__":

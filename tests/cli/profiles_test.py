@@ -305,7 +305,7 @@ class Tables(ProfilesCase):
             "diff s.folded a.callgrind",
             1,
             "a.callgrind: counts Ir, but s.folded counts "
-            "ticks; --event NAME selects one that both have",
+            "ticks: they cannot be compared; --event NAME selects one that both have",
         )
         self.refused("diff a.callgrind", 2, "diff: expected AFTER")
 
@@ -403,7 +403,7 @@ class Written(ProfilesCase):
         self.refused(
             "convert a.callgrind -o out.folded",
             1,
-            "the format folded holds stacks, and "
+            "a.callgrind: the format folded holds stacks, and "
             "this profile has only calls: an inclusive call is not a stack",
         )
         self.put("zero.callgrind", "events: Ir\nfl=a\nfn=f\ncfn=g\ncalls=0 1\n1 2\n")
@@ -473,7 +473,7 @@ class PprofFiles(ProfilesCase):
         self.refused(
             "convert a.callgrind -o x.pb.gz",
             1,
-            "the format pprof holds stacks, and "
+            "a.callgrind: the format pprof holds stacks, and "
             "this profile has only calls: an inclusive call is not a stack",
         )
         with open(self.path("cut.pb.gz"), "wb") as out:

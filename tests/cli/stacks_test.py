@@ -409,6 +409,13 @@ class Differences(StacksCase):
     def test_patterns(self) -> None:
         text = self.diff("a.folded", "b.folded", "d.folded", "--focus", "new|old", "--hide", "main")
         self.assertEqual(text, "new 0 30\nold;next 20 0\n")
+        only_after = self.diff("a.folded", "b.folded", "d.folded", "--focus", "new")
+        self.assertEqual(only_after, "main;new 0 30\n")
+        pair = self.path("a.folded"), self.path("b.folded")
+        done = self.tally("diff", *pair, "--focus", "^old$", "--json")
+        self.assertEqual(json.loads(done.stdout)["totals"], {"before": 20, "after": 0})
+        done = self.tally("diff", *pair, "--focus", "nowhere", status=4)
+        self.assertIn(f"'nowhere', neither in {pair[0]} nor in {pair[1]}", done.stderr)
 
     def test_refusals(self) -> None:
         self.tally("convert", self.path("a.folded"), "-o", self.path("a.callgrind"))
@@ -424,9 +431,11 @@ class Differences(StacksCase):
         for words, status, text in (
             ((a, b, "-o", "d.txt"), 2, "d.txt: a difference is written as a flame graph or"),
             ((a, b, "-o", "-"), 2, "-: a difference is written as a flame graph or"),
+            ((a, b, "-o", "d.png"), 2, "d.png: a difference is written as a flame graph or"),
+            ((a, "missing", "-o", "d.cpuprofile"), 2, "d.cpuprofile: a difference is written as"),
             ((a, b, "-o", "x.svg", "--json"), 2, "--json: is for the table, in place of which -o"),
             ((self.path("a.callgrind"), b, "-o", "x.svg"), 1, "a.callgrind: needs stacks"),
-            ((a, self.path("d.folded"), "-o", "x.svg"), 1, "counts ticks, but"),
+            ((a, self.path("d.folded"), "-o", "x.svg"), 1, "d.folded: counts before, but"),
         ):
             done = self.tally("diff", *words, status=status)
             self.assertIn(text, done.stderr, words)

@@ -1,8 +1,9 @@
 // Reads arbitrary bytes as profile.proto. They are read or rejected with an offset. What was read
-// is written such that it reads back as the same.
+// is written such that it reads back as the same. Reports of simpleperf are read, too.
 #include <string_view>
 
 #include "formats/pprof/pprof.h"
+#include "formats/simpleperf/simpleperf.h"
 #include "require.h"
 
 using namespace tally;
@@ -10,6 +11,12 @@ using namespace tally;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   Diagnostics diagnostics;
+  if (simpleperf::probe(bytes)) { // its messages are of the same kind
+    const auto report = simpleperf::read(*ByteSource::of(bytes, "input"), diagnostics);
+    require(report ||
+            (report.error().code != ErrorCode::internal && report.error().where.offset <= size));
+    return 0;
+  }
   static_cast<void>(pprof::probe(bytes.substr(0, 4096)));
   const auto read = [&](std::string_view text) {
     return pprof::read(*ByteSource::of(text, "input", {.piece_bytes = 64}), diagnostics);

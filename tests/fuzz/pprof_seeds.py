@@ -46,6 +46,34 @@ def heap() -> Pprof:
     return pprof.sample([2], [1, 64], {"bytes": 64}).sample([1], [2, -64], {"key": "value"})
 
 
+def simpleperf() -> dict[str, bytes]:
+    """Returns reports of Android's simpleperf, whose records are messages, too."""
+
+    def record(number: int, content: bytes) -> bytes:
+        data = field(number, content)
+        return len(data).to_bytes(4, "little") + data
+
+    head = b"SIMPLEPERF\1\0"
+    meta = record(5, message((1, "cpu-clock"), (1, "page-faults"), (2, "com.example")))
+    chain = message((1, 0x1000), (2, 0), (3, 1)), message((1, 0x2000), (2, 1), (3, -1))
+    samples = b"".join(
+        record(
+            1, message((1, at), (2, 8), *((3, each) for each in chain), (4, 250_000), (5, event))
+        )
+        for at, event in ((5_000, 0), (4_000, 1))
+    )
+    files = record(3, message((1, 0), (2, "/lib/libc.so"), (3, "main"), (3, "work"), (4, "_m")))
+    files += record(3, message((1, 1), (2, "[kernel.kallsyms]")))
+    rest = record(4, message((1, 8), (2, 7), (3, "worker"))) + record(6, message((1, 1)))
+    rest += record(2, message((1, 3), (2, 1)))
+    whole = head + meta + samples + files + rest
+    return {
+        "simpleperf": whole + bytes(4),
+        "simpleperf_cut": whole,
+        "simpleperf_no_files": head + meta + samples + bytes(4),
+    }
+
+
 def seeds() -> dict[str, bytes]:
     one = plain().sample([2, 1], [5])
     many = {"plain": one, "cpu": cpu(), "ours": ours(), "heap": heap()}
@@ -106,6 +134,7 @@ def seeds() -> dict[str, bytes]:
     out["length_of_32_bits_and_more"] = one.bytes() + b"\x12\x80\x80\x80\x80\x10"
     out["group"] = one.bytes() + b"\x0b"
     out["field_0"] = one.bytes() + b"\0"
+    out |= simpleperf()
     out["no_types"] = Pprof().sample([], []).bytes()
     out["no_samples"] = plain().bytes()
     return out

@@ -11,6 +11,7 @@
 
 #include "formats/cpuprofile/cpuprofile.h"
 #include "formats/cpuprofile/file_url.h"
+#include "formats/stack_depth.h"
 #include "timed_profile.h"
 
 namespace tally::formats_cpuprofile_test {
@@ -298,6 +299,36 @@ TEST(CpuProfile, SaysWhereTheInputIsWrong) {
                 .error()
                 .message.find("a node without an id"),
             std::string::npos);
+}
+
+TEST(CpuProfile, LimitsTheDepthOfStacks) {
+  const auto nested = [](size_t depth) {
+    std::string nodes;
+    for (size_t id = 1; id <= depth; ++id)
+      nodes += (id == 1 ? "" : ",") + std::string(R"({"id":)") + std::to_string(id) +
+               R"(,"callFrame":{"functionName":"f"},"parent":)" +
+               (id == 1 ? "null" : std::to_string(id - 1)) + "}";
+    const std::string leaf = std::to_string(depth);
+    return R"({"nodes":[)" + nodes + R"(],"samples":[)" + leaf + "," + leaf +
+           R"(],"timeDeltas":[0,1]})";
+  };
+  EXPECT_TRUE(parsed(nested(most_frames)));
+  const auto deeper = parsed(nested(most_frames + 1));
+  ASSERT_FALSE(deeper);
+  EXPECT_EQ(deeper.error().code, ErrorCode::limit);
+  EXPECT_EQ(deeper.error().where.kind, Position::Kind::offset);
+}
+
+// The difference of two times fits, too.
+TEST(CpuProfile, RefusesTimesWhoseDifferenceOverflows) {
+  constexpr std::string_view least = "-4611686018427387.904", most = "4611686018427387.904";
+  for (const auto &[first, second] : {std::pair(least, most), std::pair(most, least)}) {
+    const auto read =
+        parsed(R"({"head":{"functionName":"f","id":1},"samples":[1,1],"timestamps":[)" +
+               std::string(first) + "," + std::string(second) + "]}");
+    ASSERT_FALSE(read);
+    EXPECT_NE(read.error().message.find("does not fit"), std::string::npos);
+  }
 }
 
 // The form before 2017, which the profilers for Node.js still write: nodes contain their callees,

@@ -1,11 +1,17 @@
 // Tests the graph that Graphviz draws: its numbers are those of the call graph.
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include <tally/formats.h>
 
 #include "formats/callgrind/read.h"
 #include "formats/dot/dot.h"
+#include "formats/dot/draw.h"
 #include "formats/folded/folded.h"
+#include "temporary.h"
 
 namespace tally::formats_dot_test {
 namespace {
@@ -41,7 +47,7 @@ TEST(Dot, HasSharesOfFunctionsAndCalls) {
   // Samples do not count calls.
   EXPECT_NE(out.bytes.find("[label=\"60.0%\", penwidth=3.50, weight=61];"), std::string::npos);
   EXPECT_NE(out.bytes.find("[label=\"50.0%\", penwidth=3.00, weight=51];"), std::string::npos);
-  EXPECT_EQ(out.lost, (std::vector<std::string>{"1 functions below 0.5% of the total", "lines"}));
+  EXPECT_EQ(out.lost, (std::vector<std::string>{"1 function below 0.5% of the total", "lines"}));
 }
 
 TEST(Dot, DrawsCyclesWithoutShares) {
@@ -69,6 +75,35 @@ TEST(Dot, EscapesNames) {
   EXPECT_NE(out.bytes.find("tooltip=\"a\\\"]\""), std::string::npos) << out.bytes;
   EXPECT_NE(out.bytes.find("tooltip=\"b\\\\\""), std::string::npos) << out.bytes;
   EXPECT_NE(out.bytes.find("tooltip=\"x??\""), std::string::npos) << out.bytes;
+}
+
+// A program that ignores SIGCHLD, as it may have inherited it, cannot learn how its children ended.
+TEST(Dot, JudgesAPictureByItsBytesIfTheStatusIsUnknown) {
+  const TemporaryFolder folder;
+  const std::string path = std::getenv("PATH");
+  const auto drawn_by = [&](const std::string &script) {
+    const std::string dot = folder.put("dot", "#!/bin/sh\n" + script + "\n");
+    std::filesystem::permissions(dot, std::filesystem::perms::owner_all);
+    return dot::png_of("digraph {}");
+  };
+  ::setenv("PATH", (folder / "" + ":" + path).c_str(), 1);
+  const std::string picture = R"(cat > /dev/null; printf '\211PNG\r\n\032\nrest')";
+  for (const auto handler : {SIG_DFL, SIG_IGN}) {
+    std::signal(SIGCHLD, handler);
+    const auto good = drawn_by(picture);
+    EXPECT_TRUE(good && good->ends_with("\nrest")) << (good ? *good : good.error().text());
+    EXPECT_EQ(drawn_by("exit 0").error().code, ErrorCode::unsupported);
+    EXPECT_EQ(drawn_by("echo no picture").error().code, ErrorCode::unsupported);
+  }
+  std::signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(drawn_by(picture + "; exit 3").error().code, ErrorCode::unsupported);
+  ::setenv("PATH", path.c_str(), 1);
+}
+
+TEST(Dot, DrawsOnlyItsOwnFormat) {
+  EXPECT_TRUE(dot::is_drawn(**format_by_name("dot"), "a.png"));
+  EXPECT_FALSE(dot::is_drawn(**format_by_name("dot"), "a.dot"));
+  EXPECT_FALSE(dot::is_drawn(**format_by_name("folded"), "a.png"));
 }
 
 } // namespace

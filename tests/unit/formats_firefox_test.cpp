@@ -10,6 +10,7 @@
 #include <tally/formats.h>
 
 #include "formats/firefox/firefox.h"
+#include "formats/stack_depth.h"
 #include "temporary.h"
 #include "timed_profile.h"
 
@@ -294,6 +295,35 @@ TEST(Firefox, ReadsOldVersions) {
   const auto profile = parsed(file.dump());
   ASSERT_TRUE(profile) << profile.error().text();
   EXPECT_EQ(shown_totals(*profile), shown_totals(*parsed(foreign)));
+}
+
+TEST(Firefox, KeepsTheNamesOfProcesses) {
+  Json file = Json::parse(foreign);
+  const auto process_of = [](const StackProfile &profile) {
+    return std::string(profile.strings[profile.threads()[ThreadId{0}].process]);
+  };
+  EXPECT_EQ(process_of(*parsed(foreign)), "");
+  EXPECT_EQ(process_of(read_back(*parsed(foreign))), ""); // and not that of the program
+  file["threads"][0]["processName"] = "Web Content";
+  const StackProfile profile = *parsed(file.dump());
+  EXPECT_EQ(process_of(profile), "Web Content");
+  EXPECT_EQ(process_of(read_back(profile)), "Web Content");
+}
+
+TEST(Firefox, LimitsTheDepthOfStacks) {
+  Json file = Json::parse(foreign);
+  Json &table = file["threads"][0]["stackTable"];
+  for (size_t row = 2; row < most_frames; ++row) {
+    table["frame"].push_back(1);
+    table["prefix"].push_back(row - 1);
+  }
+  EXPECT_TRUE(parsed(file.dump()));
+  table["frame"].push_back(1);
+  table["prefix"].push_back(most_frames - 1);
+  const auto deeper = parsed(file.dump());
+  ASSERT_FALSE(deeper);
+  EXPECT_EQ(deeper.error().code, ErrorCode::limit);
+  EXPECT_EQ(deeper.error().where.kind, Position::Kind::offset);
 }
 
 TEST(Firefox, SaysWhichVersionItCannotRead) {

@@ -43,6 +43,17 @@ std::string written(const StackProfile &profile) {
   return out->bytes;
 }
 
+// Stacks that share frames have each of them in each line.
+TEST(Folded, LimitsTheBytesThatItWrites) {
+  const StackProfile profile = stacks("aaaa;bbbb 1\naaaa;cccc 2\naaaa;cccc 3\n");
+  EXPECT_TRUE(folded::write_at_most(18, profile));
+  for (const uint64_t too_few : {17, 8}) {
+    const auto out = folded::write_at_most(too_few, profile);
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().code, ErrorCode::limit);
+  }
+}
+
 TEST(Folded, ReadsBackWhatItWrites) {
   Random random(71);
   for (int round = 0; round < rounds(2000); ++round) {

@@ -209,6 +209,8 @@ TEST(Gperftools, RefusesWrongHeapProfiles) {
            {"heap_v2/1\n@ 1\n t*: 1: 2\n", "x:3:10: expected counts"},
            {"heap_v2/1\n@ 1\n t: 1: 2\n", "x:3:4: expected the counts of a thread"},
            {"heap_v2/1\n@ y\n", "x:2:3: expected an address"},
+           {head + "1: 2 [3:  -4] @ 0x1\n", "x:2:11: a count is negative"},
+           {"heap_v2/1\n@ 1\n t*: -1: 2 [0: 0]\n", "x:3:6: a count is negative"},
        }) {
     const auto read = parsed(text);
     ASSERT_FALSE(read) << text;

@@ -13,6 +13,7 @@
 #include <tally/version.h>
 
 #include "formats/speedscope/speedscope.h"
+#include "formats/stack_depth.h"
 #include "timed_profile.h"
 
 namespace tally::formats_speedscope_test {
@@ -379,6 +380,55 @@ TEST(Speedscope, ReadsEventsWithTheirTimes) {
   ASSERT_TRUE(counts);
   EXPECT_TRUE(counts->times().empty());
   EXPECT_EQ(counts->totals(), std::vector<int64_t>{3});
+}
+
+TEST(Speedscope, KeepsTheNamesOfProcesses) {
+  Made made;
+  make(made, "count");
+  for (const auto &[pid, process] : {std::pair(7, "make"), std::pair(8, "cc1"), std::pair(9, "")}) {
+    const ThreadId thread = made.builder.add_thread(pid, pid, "main");
+    made.builder.set_process(thread, process);
+    made.builder.add_sample(made.stack, thread, none<PartId>, pid);
+  }
+  const auto out = speedscope::write(*made.builder.finish(), {});
+  ASSERT_TRUE(out);
+  const auto again = parsed(out->bytes);
+  ASSERT_TRUE(again) << again.error().text();
+  std::map<int32_t, std::string> processes;
+  for (const Thread &thread : again->threads())
+    processes[thread.pid] = again->strings[thread.process];
+  EXPECT_EQ(processes, (std::map<int32_t, std::string>{{7, "make"}, {8, "cc1"}, {9, ""}}));
+}
+
+TEST(Speedscope, LimitsTheDepthOfEvents) {
+  const auto nested = [](size_t depth) {
+    std::string events;
+    for (size_t i = 0; i < depth; ++i)
+      events += std::string(i > 0 ? "," : "") + R"({"type":"O","frame":0,"at":1})";
+    return evented(events);
+  };
+  EXPECT_TRUE(parsed(nested(most_frames)));
+  const auto deeper = parsed(nested(most_frames + 1));
+  ASSERT_FALSE(deeper);
+  EXPECT_EQ(deeper.error().code, ErrorCode::limit);
+  EXPECT_EQ(deeper.error().where.kind, Position::Kind::offset);
+}
+
+// Many deep stacks, which cost little as events, would fill any memory as lists of frames.
+TEST(Speedscope, LimitsTheFramesThatItWrites) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  const SourceLine at{builder.add_function({builder.intern("f"), {}, {}, {}, 0}), {}, 0};
+  const LocationId location = builder.add_location(none<MappingId>, 0, std::span(&at, 1));
+  StackId stack = none<StackId>;
+  for (size_t depth = 1; depth <= most_frames; ++depth) {
+    stack = builder.push(stack, location);
+    if (depth > most_frames / 2)
+      builder.add_sample(stack, none<ThreadId>, none<PartId>, 1);
+  }
+  const auto out = speedscope::write(*builder.finish(), {});
+  ASSERT_FALSE(out);
+  EXPECT_EQ(out.error().code, ErrorCode::limit);
 }
 
 TEST(Speedscope, ReadsFramesThatAreNotClosed) {

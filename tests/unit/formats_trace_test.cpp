@@ -1,4 +1,5 @@
 // Trace events of Chrome, which formats/cpuprofile/ reads.
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -9,6 +10,7 @@
 #include <tally/formats.h>
 
 #include "formats/cpuprofile/cpuprofile.h"
+#include "formats/stack_depth.h"
 #include "timed_profile.h"
 
 namespace tally::formats_trace_test {
@@ -102,6 +104,38 @@ TEST(Trace, HasTimesAndNames) {
   EXPECT_EQ(profile->times()[1].amount, 1'000);
 }
 
+TEST(Trace, ReplacesTidsByNumbersThatTheFileDoesNotUse) {
+  const auto profile = parsed(R"([
+    {"ph": "X", "name": "a", "pid": 1, "tid": "x", "ts": 0, "dur": 2},
+    {"ph": "X", "name": "a", "pid": 1, "tid": "y", "ts": 0, "dur": 2},
+    {"ph": "X", "name": "a", "pid": 1, "tid": -1, "ts": 0, "dur": 2},
+    {"ph": "X", "name": "a", "pid": 1, "tid": -3, "ts": 0, "dur": 2}])");
+  ASSERT_TRUE(profile) << profile.error().text();
+  std::vector<std::pair<int32_t, std::string>> threads;
+  for (const Thread &thread : profile->threads())
+    threads.emplace_back(thread.tid, profile->strings[thread.name]);
+  std::ranges::sort(threads);
+  EXPECT_EQ(threads, (std::vector<std::pair<int32_t, std::string>>{
+                         {-4, "y"}, {-3, ""}, {-2, "x"}, {-1, ""}}));
+}
+
+TEST(Trace, LimitsTheDepthOfStacks) {
+  const auto nested = [](size_t depth) {
+    std::string out = "[";
+    for (size_t i = 1; i < depth; ++i)
+      out += R"({"ph":"B","name":"f","pid":1,"tid":2,"ts":)" + std::to_string(i) + "},";
+    // Events without an end last until that of the last one, which is the innermost.
+    out += R"({"ph":"X","name":"f","pid":1,"tid":2,"ts":1000000,"dur":1})";
+    return out;
+  };
+  EXPECT_TRUE(parsed(nested(most_frames)));
+  const auto deeper = parsed(nested(most_frames + 1));
+  ASSERT_FALSE(deeper);
+  EXPECT_EQ(deeper.error().code, ErrorCode::limit);
+  EXPECT_EQ(deeper.error().source, "x");
+  EXPECT_EQ(deeper.error().where.kind, Position::Kind::offset);
+}
+
 // The end of a list may be missing.
 TEST(Trace, ReadsListsWithoutAnEnd) {
   const std::string whole = events({{'X', "a", 0, 5}, {'X', "b", 8, 5}});
@@ -178,6 +212,13 @@ TEST(Trace, RefusesWhatMakesNoSense) {
     ASSERT_FALSE(read) << text;
     EXPECT_NE(read.error().text().find(message), std::string::npos) << read.error().text();
   }
+}
+
+TEST(Trace, SaysWhereTheListIsEmpty) {
+  const auto read = parsed(R"({"traceEvents":[]})");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::no_data);
+  EXPECT_EQ(read.error().where, Position::at_offset(15));
 }
 
 // Each format of JSON has its own beginning.

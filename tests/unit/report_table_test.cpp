@@ -11,6 +11,7 @@
 #include "report/groups.h"
 #include "report/render.h"
 #include "report/value_text.h"
+#include "support/text.h"
 
 namespace tally::report_table_test {
 namespace {
@@ -373,6 +374,18 @@ TEST(Text, ShowsOneValueWithItsUnit) {
   EXPECT_NE(text.find("1  98.06%  15.2 ms   98.06%  15.2 ms  sleep"), std::string::npos) << text;
 }
 
+TEST(ValueText, CountsInSingularAndPlural) {
+  const std::vector<std::pair<std::string_view, std::string_view>> words{
+      {"ticks", "tick"},         {"times", "time"},        {"files", "file"},
+      {"functions", "function"}, {"processes", "process"}, {"passes", "pass"},
+      {"branches", "branch"},    {"stretches", "stretch"}, {"cycles", "cycles"},
+      {"Misses", "Misses"}};
+  for (const auto &[plural, singular] : words) {
+    EXPECT_EQ(counted(1, plural), "1 " + std::string(singular));
+    EXPECT_EQ(counted(2, plural), "2 " + std::string(plural));
+  }
+}
+
 TEST(ValueText, HasThreeDigits) {
   for (const auto &[ns, text] : {std::pair<uint64_t, std::string_view>{0, "0"},
                                  {999, "999 ns"},
@@ -429,6 +442,8 @@ TEST(Groups, TellTheOutermostScope) {
       {"_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..fmt..Debug$GT$::fmt::h0123456789abcdef",
        "alloc"},
       {"_$LT$T$u20$as$u20$prog..A$GT$::fmt::h0123456789abcdef", "prog"},
+      {"_$LT$$u5b$T$u3b$$u20$4$u5d$$u20$as$u20$prog..A$GT$::fmt::h0123456789abcdef", "prog"},
+      {"_$LT$$BP$mut$u20$prog..A$u20$as$u20$core..fmt..Debug$GT$::fmt", "prog"},
       {"<", ""},
       {"<>", ""},
       {"::f", ""},
@@ -530,6 +545,22 @@ TEST(Diff, ComparesByNameIfOneSideHasOnlyNames) {
   twins.rows[1].name = twins.rows[0].name;
   EXPECT_EQ(diff_tables(twins, twins).rows.size(), 2u);
   EXPECT_EQ(diff_tables(FlatTable{By::function, {"ticks"}, {0}, {}}, twins).rows.size(), 2u);
+}
+
+TEST(FlatTable, ShowsIdsThatReadersMadeUp) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  for (const int32_t tid : {-2, 7})
+    builder.add_sample(none<StackId>, builder.add_thread(-3, tid, "t"), none<PartId>, 1);
+  const StackProfile profile = std::move(*builder.finish());
+  const auto threads = flat_table(profile, By::thread),
+             processes = flat_table(profile, By::process);
+  ASSERT_TRUE(threads && processes);
+  const std::string text = to_text(*threads, {});
+  EXPECT_LT(text.find(" -2 t\n"), text.find(" 7 t\n")) << text; // in the order of the ids
+  EXPECT_NE(to_json(*threads, 0).find(R"({"tid":-2,"name":"t")"), std::string::npos);
+  EXPECT_NE(to_text(*processes, {}).find(" -3\n"), std::string::npos);
+  EXPECT_NE(to_json(*processes, 0).find(R"("pid":-3,)"), std::string::npos);
 }
 
 TEST(FlatTable, AddsUpManyProcessesOfOneName) {

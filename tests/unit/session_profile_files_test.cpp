@@ -1,5 +1,6 @@
 // Tests what `tally convert`, `tally report` and the C interface do with whole files.
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -7,7 +8,10 @@
 #include <tally/formats.h>
 
 #include "random_profile.h"
+#include "session/difference_file.h"
 #include "session/profile_files.h"
+#include "temporary.h"
+#include "transform/difference.h"
 
 namespace tally::session_profile_files_test {
 namespace {
@@ -90,6 +94,78 @@ TEST(SelectFrom, LeavesAProfileThatItMayNotChange) {
   }
   EXPECT_GT(succeeded, 100u);
   EXPECT_GT(failed, 100u);
+}
+
+Side folded_side(std::string_view text, const std::string &name) {
+  Diagnostics diagnostics;
+  const Format &format = **format_by_name("folded");
+  return side_of(*format.read(*ByteSource::of(text, name), diagnostics), name);
+}
+
+TEST(Compare, ShowsWhatOnlyOneSideHas) {
+  const auto compared = [](const SampleFilter &wanted) -> Result<DiffTable> {
+    TALLY_TRY(before, select_side(folded_side("main;f 5\nmain;g 5\n", "a"), wanted));
+    TALLY_TRY(after, select_side(folded_side("main;f 5\nmain;h 4\n", "b"), wanted));
+    return changes_of({std::move(before), std::move(after)}, By::function, SortBy::self);
+  };
+  for (const auto &[pattern, before, after] :
+       {std::tuple("^g$", 5u, 0u), std::tuple("^h$", 0u, 4u), std::tuple("^f$", 5u, 5u)}) {
+    const auto changes = compared({.focus = pattern});
+    ASSERT_TRUE(changes) << changes.error().text();
+    EXPECT_EQ(changes->before_total, before);
+    EXPECT_EQ(changes->after_total, after);
+    ASSERT_EQ(changes->rows.size(), 1u);
+  }
+  const auto neither = compared({.focus = "^x$"});
+  ASSERT_FALSE(neither);
+  EXPECT_EQ(neither.error().code, ErrorCode::no_data);
+  EXPECT_TRUE(neither.error().text().ends_with("'^x$', neither in a nor in b"))
+      << neither.error().text();
+  EXPECT_EQ(compared({.focus = "("}).error().code, ErrorCode::invalid_argument);
+}
+
+TEST(Compare, NamesTheSideWithoutStacks) {
+  CostProfileBuilder costs;
+  costs.add_event("ticks");
+  const auto side = select_side(side_of(*costs.finish(), "b.callgrind"), {.focus = "f"});
+  ASSERT_FALSE(side);
+  EXPECT_TRUE(side.error().text().starts_with("b.callgrind: --focus needs stacks"))
+      << side.error().text();
+}
+
+// Every format that `diff -o` accepts keeps both values.
+TEST(Compare, WritesFormatsThatHoldBothSides) {
+  ParsedCommand command;
+  const Comparison both{folded_side("main;f 5\nmain;g 4\n", "a"), folded_side("main;f 3\n", "b")};
+  const TemporaryFolder folder;
+  size_t accepted = 0;
+  for (const Format &format : formats()) {
+    if (!format.writes_profiles())
+      continue;
+    const std::string path = folder / default_file_name(format, "d");
+    const auto known = difference_format(command, path);
+    if (!known) {
+      EXPECT_EQ(known.error().code, ErrorCode::invalid_argument) << format.name;
+      continue;
+    }
+    ++accepted;
+    ASSERT_EQ(*known, &format);
+    const auto written = write_difference(both, format, path);
+    ASSERT_TRUE(written) << written.error().text();
+    if (!format.read)
+      continue;
+    Diagnostics diagnostics;
+    const auto again = read_file(path, diagnostics);
+    ASSERT_TRUE(again) << again.error().text();
+    const auto &stacks = std::get<StackProfile>(std::get<Profile>(again->content));
+    const std::vector<int64_t> totals = stacks.totals();
+    ASSERT_EQ(totals.size(), 2u) << format.name;
+    EXPECT_EQ(totals, (std::vector<int64_t>{9, 3})) << format.name;
+    EXPECT_EQ(differing_event(stacks), "ticks") << format.name;
+  }
+  EXPECT_GE(accepted, 4u);
+  for (const std::string name : {"d.png", "d.dot", "d.cpuprofile", "d.callgrind", "d", "-"})
+    EXPECT_FALSE(difference_format(command, name)) << name;
 }
 
 } // namespace

@@ -83,6 +83,22 @@ TEST(Difference, MatchesFunctionsAsFarAsBothProfilesKnowThem) {
   EXPECT_EQ(main.line, 7u);
 }
 
+// A side without functions, as patterns may leave it, does not decide what tells names apart.
+TEST(Difference, KeepsFilesBesideASideWithoutSamples) {
+  StackProfileBuilder empty;
+  empty.add_value_type("ticks", "count");
+  StackProfileBuilder after;
+  after.add_value_type("ticks", "count");
+  for (const std::string_view file : {"a.c", "b.c"}) {
+    const SourceLine at{
+        after.add_function({after.intern("f"), {}, after.intern(file), {}, 0}), {}, 0};
+    after.add_sample(
+        after.push(none<StackId>, after.add_location(none<MappingId>, 0, std::span(&at, 1))),
+        none<ThreadId>, none<PartId>, 1);
+  }
+  EXPECT_EQ(difference(*empty.finish(), *after.finish())->sample_count(), 2u);
+}
+
 TEST(Difference, NamesItsValues) {
   const auto event_of = [](std::string_view event) {
     const StackProfile profile = one_stack("a.c", "", 1, 1, event);

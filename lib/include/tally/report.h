@@ -30,7 +30,8 @@ struct FlatRow {
   // In a table by line, the line; in a table by function, the line of its declaration; 0 if
   // unknown.
   uint32_t line = 0;
-  // By thread, the tid; by part, the part's number; by process, the pid of the first.
+  // By thread, the tid; by part, the part's number; by process, the pid of the first. A negative
+  // tid or pid is converted to this type, as static_cast does it.
   uint64_t id = 0;
   uint64_t processes = 0;                // by process, how many have this name
   std::vector<uint64_t> self, inclusive; // one for each event
@@ -113,9 +114,9 @@ struct TextOptions {
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
 // Returns the first `limit` rows, or all if it is 0, as JSON. By function it is {"events":[…],
 // "totals":[…],"functions":[{"name","file","object","self":[…],"inclusive":[…],"calls":N}]}. For
-// the other values of By, "lines", "objects", "threads", "parts", "namespaces" or "directories"
-// replaces "functions", and the elements have the keys of that kind of row. Bytes that are not
-// UTF-8 become U+FFFD.
+// the other values of By, "lines", "objects", "processes", "threads", "parts", "namespaces" or
+// "directories" replaces "functions", and the elements have the keys of that kind of row. Bytes
+// that are not UTF-8 become U+FFFD.
 TALLY_API std::string to_json(const FlatTable &table, uint32_t limit = 0);
 
 // What changed from one table to another of the same kind. The costs are also in percent of each

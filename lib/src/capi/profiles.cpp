@@ -324,7 +324,8 @@ tally_error *tally_convert(const char *const *paths, size_t count,
           program = std::move(known);
         }
         writing.how.names = program.get();
-        TALLY_TRY(written, write_content(content, *writing.format, writing.how));
+        TALLY_TRY(written, about(count == 1 ? names.front() : writing.path,
+                                 write_content(content, *writing.format, writing.how)));
         TwoTables out{table_of(found), lost_table(written)};
         TALLY_CHECK(write_file(writing.path, *writing.format, written));
         return out;

@@ -8,7 +8,6 @@
 #include <tally/merge.h>
 #include <tally/pc_costs.h>
 
-#include "formats/dot/dot.h"
 #include "formats/dot/draw.h"
 #include "support/gzip.h"
 #include "transform/coverage_costs.h"
@@ -233,7 +232,7 @@ Result<Written> write_content(const Content &content, const Format &format,
 }
 
 Result<void> write_file(const std::string &path, const Format &format, const Written &written) {
-  if (format.write_costs == dot::write && path.ends_with(".png")) {
+  if (dot::is_drawn(format, path)) {
     auto picture = dot::png_of(written.bytes);
     if (!picture) {
       picture.error().source = path;

@@ -30,6 +30,7 @@
 #include "formats/perf_script/perf_script.h"
 #ifdef TALLY_WITH_PPROF
 #include "formats/pprof/pprof.h"
+#include "formats/simpleperf/simpleperf.h"
 #endif
 #include "formats/speedscope/speedscope.h"
 #include "support/path.h"
@@ -156,6 +157,14 @@ std::span<const Format> formats() {
        .probe = pprof::probe,
        .read = pprof::read,
        .write_stacks = pprof::write},
+#endif
+#ifdef TALLY_WITH_PPROF
+      {.name = "simpleperf",
+       .summary = "samples of Android, as simpleperf report-sample --protobuf writes them",
+       .file_names = {},
+       .default_name = "*.simpleperf.trace",
+       .probe = simpleperf::probe,
+       .read = simpleperf::read},
 #endif
 #ifdef TALLY_WITH_XML
       {.name = "sonarqube",

@@ -10,19 +10,15 @@
 #include "report/groups.h"
 #include "report/render.h"
 #include "support/text.h"
+#include "transform/difference.h"
 
 namespace tally {
 
 namespace {
 
-// Returns whether all rows that the two tables would match by `what` have it in both.
-bool both_know(const FlatTable &a, const FlatTable &b, std::string FlatRow::*what) {
-  const auto knows = [&](const FlatTable &table) {
-    return table.rows.empty() || std::ranges::any_of(table.rows, [&](const FlatRow &row) {
-             return !(row.*what).empty();
-           });
-  };
-  return knows(a) && knows(b);
+bool tables_know(const FlatTable &before, const FlatTable &after, std::string FlatRow::*what) {
+  return both_know(before.rows, after.rows,
+                   [&](const FlatRow &row) { return !(row.*what).empty(); });
 }
 
 } // namespace
@@ -37,8 +33,8 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after, SortBy co
   // Functions match without the line of their declaration, because an edit moves it. If one profile
   // has no files, or no objects (because its format does not hold them), rows match without these.
   // Rows that are objects are never matched without them.
-  const bool with_file = both_know(before, after, &FlatRow::file);
-  const bool with_object = diff.by == By::object || both_know(before, after, &FlatRow::object);
+  const bool with_file = tables_know(before, after, &FlatRow::file);
+  const bool with_object = diff.by == By::object || tables_know(before, after, &FlatRow::object);
   std::map<std::tuple<std::string, std::string, std::string, uint32_t>, DiffRow> rows;
   const auto row_of = [&](const FlatRow &from) -> DiffRow & {
     const uint32_t line = diff.by == By::line ? from.line : 0;

@@ -227,10 +227,11 @@ void finish_rows(FlatTable &table, SortBy sort) {
     const auto &first_b = sort == SortBy::self ? b.self : b.inclusive;
     const auto &then_a = sort == SortBy::self ? a.inclusive : a.self;
     const auto &then_b = sort == SortBy::self ? b.inclusive : b.self;
+    const int64_t id_a = signed_id(a), id_b = signed_id(b);
     if (has_columns && first_a != first_b)
       return first_b < first_a;
-    return std::tie(first_b[0], then_b[0], a.name, a.file, a.object, a.line, a.id) <
-           std::tie(first_a[0], then_a[0], b.name, b.file, b.object, b.line, b.id);
+    return std::tie(first_b[0], then_b[0], a.name, a.file, a.object, a.line, id_a) <
+           std::tie(first_a[0], then_a[0], b.name, b.file, b.object, b.line, id_b);
   });
 }
 

@@ -1,7 +1,6 @@
 #include "report/groups.h"
 
-#include <array>
-#include <utility>
+#include "support/rust_text.h"
 
 namespace tally {
 
@@ -42,36 +41,6 @@ std::string crate_of_implementation(std::string_view function) {
   const std::string_view of_type = first_of_path(function.substr(1));
   return std::string(
       of_type.empty() && trait != function.npos ? first_of_path(function.substr(trait)) : of_type);
-}
-
-// Returns a name of Rust's first mangling, "_$LT$alloc..vec..Vec$LT$T$GT$$GT$::f", as source has
-// it.
-std::string without_escapes(std::string_view function) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> escapes{{{"_$LT$", "<"},
-                                                                                   {"$LT$", "<"},
-                                                                                   {"$GT$", ">"},
-                                                                                   {"$RF$", "&"},
-                                                                                   {"$BP$", "*"},
-                                                                                   {"$LP$", "("},
-                                                                                   {"$RP$", ")"},
-                                                                                   {"$C$", ","},
-                                                                                   {"$u20$", " "},
-                                                                                   {"$u5b$", "["},
-                                                                                   {"..", "::"}}};
-  std::string out;
-  while (!function.empty()) {
-    size_t length = 1;
-    std::string_view meant = function.substr(0, 1);
-    for (const auto &[escape, text] : escapes)
-      if (function.starts_with(escape)) {
-        length = escape.size();
-        meant = text;
-        break;
-      }
-    out += meant;
-    function.remove_prefix(length);
-  }
-  return out;
 }
 
 std::string package_of(std::string_view function) {
@@ -122,8 +91,11 @@ std::string namespace_of(std::string_view function, std::string_view file) {
     return package_of(function);
   if (function.starts_with('<'))
     return crate_of_implementation(function);
-  if (function.starts_with("_$LT$"))
-    return crate_of_implementation(without_escapes(function));
+  if (function.starts_with("_$LT$")) { // of Rust's first mangling
+    std::string path;
+    put_old_rust(function, path);
+    return crate_of_implementation(path);
+  }
   if (function.starts_with('[')) // "[kernel]", "[unknown]"
     return {};
   const std::string name = qualified_name(function);

@@ -13,6 +13,7 @@
 
 #include "report/disassembly.h"
 #include "report/heat_map.h"
+#include "report/rows.h"
 #include "report/timeline.h"
 
 namespace tally {
@@ -57,13 +58,13 @@ std::string to_json(const FlatTable &table, uint32_t limit) {
       out = {{"object", row.object}};
       break;
     case By::thread:
-      out = {{"tid", row.id}, {"name", row.name}};
+      out = {{"tid", signed_id(row)}, {"name", row.name}};
       break;
     case By::part:
       out = {{"part", row.id}, {"trigger", row.name}};
       break;
     case By::process:
-      out = {{"pid", row.id}, {"name", row.name}, {"processes", row.processes}};
+      out = {{"pid", signed_id(row)}, {"name", row.name}, {"processes", row.processes}};
       break;
     case By::name_space:
       out = {{"namespace", row.name}};

@@ -1,6 +1,8 @@
 // Declarations that the sources of flat tables share.
 #pragma once
 
+#include <cstdint>
+
 #include <tally/report.h>
 
 namespace tally {
@@ -8,6 +10,10 @@ namespace tally {
 // Returns whether the text of the table has a column for each event.
 bool has_value_columns(const FlatTable &table);
 inline constexpr size_t most_value_columns = 6;
+
+// Returns the id of a thread or process as the profile has it. Those that a reader makes up, in
+// place of ones that are not numbers, are negative.
+inline int64_t signed_id(const FlatRow &row) { return static_cast<int64_t>(row.id); }
 
 // Gives each row a value for each event, and sorts the rows.
 void finish_rows(FlatTable &table, SortBy sort);

@@ -1,25 +1,47 @@
-// Writes what changed between two profiles to a file: `diff -o FILE`.
+// The two sides of `diff`: selects what is compared, and shows or writes what changed.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <tally/formats.h>
+#include <tally/report.h>
+#include <tally/sample_filter.h>
+
+#include "session/command_line.h"
 
 namespace tally {
 
-// A profile to compare. `name` is for errors.
-struct Compared {
-  const StackProfile *stacks = nullptr; // null for a profile of costs
-  std::string name;
+// A profile to compare. One of the two pointers is null.
+struct Side {
+  std::shared_ptr<const StackProfile> stacks;
+  std::shared_ptr<const CostProfile> costs;
+  std::string name; // of the file, for errors
+  // Why there are no samples, if the patterns leave none. The other side may have some, which then
+  // are what changed.
+  std::optional<Error> none_left{};
 };
+Side side_of(Profile profile, std::string name);
+// Returns the side with the samples that are selected. Errors name the side.
+Result<Side> select_side(Side whole, const SampleFilter &wanted);
 
-struct DifferenceFile {
-  const Format *format = nullptr;
-  Written written;
+// Both sides. `remedy` is for the error that they count different events.
+struct Comparison {
+  Side before, after;
+  std::string_view remedy{};
 };
-// Writes difference() to `path`, in the format that the name implies, and returns what it wrote.
-// Compares the first value of the profiles, which must be the same event.
-Result<DifferenceFile> write_difference(const Compared &before, const Compared &after,
-                                        const std::string &path, const WriteOptions &options = {});
+// Compares the first value of the profiles, which must be the same event. Fails with no_data if the
+// patterns leave no sample of either.
+Result<DiffTable> changes_of(const Comparison &both, By by, SortBy sort);
+
+// Returns the format that `path` implies. Fails if `-o PATH` cannot be obeyed, because of an option
+// that is for the table, or because the format cannot hold two values of a stack. Call it before
+// profiles are read.
+Result<const Format *> difference_format(const ParsedCommand &command, const std::string &path);
+// Writes difference() to `path`, and returns what it wrote. Fails as changes_of() does.
+Result<Written> write_difference(const Comparison &both, const Format &format,
+                                 const std::string &path, const WriteOptions &options = {});
 
 } // namespace tally

@@ -37,8 +37,9 @@ std::optional<size_t> legacy_end(std::string_view name) {
   return at + 1;
 }
 
-// Replaces the escapes of a part of a path.
-void put_legacy_part(std::string_view part, std::string &out) {
+} // namespace
+
+void put_old_rust(std::string_view part, std::string &out) {
   static constexpr std::pair<std::string_view, std::string_view> escapes[] = {
       {"SP", "@"}, {"BP", "*"}, {"RF", "&"}, {"LT", "<"},
       {"GT", ">"}, {"LP", "("}, {"RP", ")"}, {"C", ","},
@@ -76,8 +77,6 @@ void put_legacy_part(std::string_view part, std::string &out) {
     part.remove_prefix(1);
   }
 }
-
-} // namespace
 
 bool put_utf8(uint64_t code, std::string &out) {
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
@@ -160,7 +159,7 @@ bool demangle_old_rust(std::string_view name, std::string &out) {
     }
     if (!out.empty())
       out += "::";
-    put_legacy_part(rest.substr(0, size), out);
+    put_old_rust(rest.substr(0, size), out);
     rest.remove_prefix(size);
   }
   return true;

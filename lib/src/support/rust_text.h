@@ -16,6 +16,10 @@ bool put_utf8(uint64_t code, std::string &out);
 // Decodes Punycode (RFC 3492), in which v0 writes "_" for "-".
 bool put_punycode(std::string_view text, std::string &out);
 
+// Appends the part of a path of the mangling before v0, "_$LT$alloc..vec..Vec$LT$T$GT$$GT$", as
+// source has it: "<alloc::vec::Vec<T>>".
+void put_old_rust(std::string_view part, std::string &out);
+
 // Demangles "_ZN...17h0123456789abcdefE", as Rust mangled names before v0.
 bool demangle_old_rust(std::string_view name, std::string &out);
 

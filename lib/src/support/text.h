@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,13 +21,20 @@ constexpr bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+// The plurals that counted() knows.
+inline constexpr std::array<std::string_view, 16> known_plurals{
+    "ticks",     "samples", "records", "times", "files",     "objects",  "functions", "waits",
+    "processes", "frames",  "lines",   "rows",  "stretches", "branches", "passes",    "parts"};
+
 // Returns "2 ticks" or "1 tick". A word that is not a known English plural, such as an event's name
 // from a file, is never changed.
 inline std::string counted(uint64_t count, std::string_view plural) {
-  const bool known = plural == "ticks" || plural == "samples" || plural == "records" ||
-                     plural == "times" || plural == "files" || plural == "objects";
-  if (count == 1 && known)
+  if (count == 1 && std::ranges::count(known_plurals, plural) > 0) {
     plural.remove_suffix(1);
+    for (const std::string_view hissing : {"sse", "che"}) // processes, branches
+      if (plural.ends_with(hissing))
+        plural.remove_suffix(1);
+  }
   return std::to_string(count).append(" ").append(plural);
 }
 

@@ -1,6 +1,5 @@
 #include "transform/difference.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <tuple>
@@ -67,12 +66,6 @@ private:
   std::map<std::tuple<StringId, StringId, StringId>, SourceFunctionId> known_;
 };
 
-bool knows(const StackProfile &profile, StringId SourceFunction::*what) {
-  return std::ranges::any_of(profile.functions(), [&](const SourceFunction &function) {
-    return function.*what != StringId{};
-  });
-}
-
 } // namespace
 
 std::string before_name(std::string_view event) {
@@ -98,8 +91,9 @@ std::optional<std::string> differing_event(const StackProfile &profile) {
 Result<StackProfile> difference(const StackProfile &before, const StackProfile &after) {
   if (before.value_types().empty() || after.value_types().empty())
     return fail(ErrorCode::no_data, "the profile has no events");
-  const auto both_know = [&](StringId SourceFunction::*what) {
-    return knows(before, what) && knows(after, what);
+  const auto both = [&](StringId SourceFunction::*what) {
+    return both_know(before.functions(), after.functions(),
+                     [&](const SourceFunction &function) { return function.*what != StringId{}; });
   };
   StackProfileBuilder out;
   const ValueType type = after.value_types().front();
@@ -109,7 +103,7 @@ Result<StackProfile> difference(const StackProfile &before, const StackProfile &
   out.set_command(after.strings[after.command]);
   if (before.period_ns == after.period_ns)
     out.set_period_ns(after.period_ns);
-  StackUnion all(out, both_know(&SourceFunction::file), both_know(&SourceFunction::object));
+  StackUnion all(out, both(&SourceFunction::file), both(&SourceFunction::object));
   all.add(after, 1); // first, for its lines
   all.add(before, 0);
   return out.finish();

@@ -8,12 +8,13 @@
 #include "formats/cpuprofile/cpuprofile.h"
 #include "formats/cpuprofile/file_url.h"
 #include "formats/json_number.h"
+#include "formats/stack_depth.h"
 
 namespace tally::cpuprofile {
 
 namespace {
 
-constexpr int64_t most_ns = int64_t{1} << 62;
+constexpr int64_t most_ns = (int64_t{1} << 62) - 1; // such that differences of two fit
 
 // Returns the line of all samples of a node; 0 if they have several.
 uint32_t only_line(const JsonValue &ticks) {
@@ -118,6 +119,9 @@ Result<void> Nodes::make_stacks(Node &node) {
     return node.value.error("a node without a callFrame");
   const std::string_view name = frame["functionName"].text().value_or("");
   const bool is_outermost = node.caller == none<uint32_t>;
+  node.depth = is_outermost ? 1 : nodes_[node.caller].depth + 1;
+  if (node.depth > most_frames)
+    return node.value.error(too_deep(), ErrorCode::limit);
   // Lines are counted from 1 in trees, and from 0 in lists.
   const int64_t from = is_tree_ ? 1 : 0;
   const int64_t line = std::max<int64_t>(frame["lineNumber"].integer().value_or(-1), -1) - from;

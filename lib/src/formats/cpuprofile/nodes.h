@@ -45,6 +45,7 @@ private:
     JsonValue value;
     uint32_t caller = none<uint32_t>; // the index of a node
     bool is_done = false;             // what follows is set
+    uint32_t depth = 0;               // 1 for the root
     SourceFunctionId function = none<SourceFunctionId>;
     StackId stack = none<StackId>; // none for the root
     StackId leaf = none<StackId>;  // the stack of its samples, whose line may be known

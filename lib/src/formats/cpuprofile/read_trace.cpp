@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,7 @@ public:
     if (!events.is_list())
       return document_.error("is not a trace: the list of traceEvents is missing");
     builder_.add_value_type("time", "nanoseconds");
+    find_negative_tids(events);
     for (JsonValue event = events.first(); !event.is_absent(); event = event.next())
       if (event.is_object())
         TALLY_CHECK(read_event(event));
@@ -51,7 +53,7 @@ public:
         return event.error("expected an event");
     for (const auto &[thread, name] : names_)
       builder_.rename_thread(thread_of(thread), name);
-    TALLY_CHECK(has_samples_ ? add_profiles() : add_durations());
+    TALLY_CHECK(has_samples_ ? add_profiles() : add_durations(events));
     return finished(builder_.finish(), source_);
   }
 
@@ -74,15 +76,22 @@ private:
                                                                     : std::nullopt;
   }
 
+  void find_negative_tids(const JsonValue &events) {
+    for (JsonValue event = events.first(); !event.is_absent(); event = event.next())
+      if (const auto tid = number_of(id_text(event["tid"])); tid && *tid < 0)
+        negative_tids_.insert(*tid);
+  }
+
   // Tids that are not numbers of 32 bits are replaced by negative ones, which no other thread has.
   ThreadId thread_of(const ThreadKey &key) {
     const auto found = threads_.find(key);
     if (found != threads_.end())
       return found->second;
-    const auto index = -static_cast<int32_t>(threads_.size() + 1);
     const auto tid = number_of(key.second);
-    const ThreadId thread = builder_.add_thread(number_of(key.first).value_or(0),
-                                                tid.value_or(index), tid ? "" : key.second);
+    while (!tid && negative_tids_.contains(--last_replaced_))
+      ;
+    const ThreadId thread = builder_.add_thread(
+        number_of(key.first).value_or(0), tid.value_or(last_replaced_), tid ? "" : key.second);
     return threads_.emplace(key, thread).first->second;
   }
 
@@ -160,19 +169,18 @@ private:
     return {};
   }
 
-  Result<void> add_durations() {
+  Result<void> add_durations(const JsonValue &list) {
     int64_t begin = std::numeric_limits<int64_t>::max();
     for (const auto &[key, events] : events_)
       for (const TraceEvent &event : events)
         begin = std::min(begin, event.at_ns);
     ThreadEvents durations(builder_, source_, diagnostics_);
     for (auto &[key, events] : events_)
-      durations.add(events, thread_of(key), begin);
+      TALLY_CHECK(durations.add(events, thread_of(key), begin));
     if (events_.empty())
-      return fail(
-          ErrorCode::no_data,
+      return list.error(
           "holds neither duration events nor a profile of V8; other events are not supported",
-          source_);
+          ErrorCode::no_data);
     return {};
   }
 
@@ -276,6 +284,8 @@ private:
   std::map<ThreadKey, std::vector<TraceEvent>> events_;
   std::map<ThreadKey, TracedProfile> profiles_; // by pid and id
   bool has_samples_ = false;                    // of a profile
+  std::set<int32_t> negative_tids_;             // those of the file
+  int32_t last_replaced_ = 0;                   // the last tid that replaces another one
 };
 
 } // namespace

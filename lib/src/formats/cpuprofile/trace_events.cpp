@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "formats/stack_depth.h"
+
 namespace tally::cpuprofile {
 
 namespace {
@@ -35,7 +37,9 @@ void ThreadEvents::close_until(int64_t at_ns) {
   }
 }
 
-void ThreadEvents::open(const TraceEvent &event) {
+Result<void> ThreadEvents::open(const TraceEvent &event) {
+  if (open_.size() == most_frames)
+    return fail(ErrorCode::limit, too_deep(), source_, Position::at_offset(event.offset));
   const SourceLine at{builder_.add_function({event.name, {}, {}, {}, 0}), {}, 0};
   const LocationId location = builder_.add_location(none<MappingId>, 0, std::span(&at, 1));
   const StackId caller = open_.empty() ? none<StackId> : open_.back().stack;
@@ -46,6 +50,7 @@ void ThreadEvents::open(const TraceEvent &event) {
     end_ns = open_.back().end_ns;
   }
   open_.push_back({builder_.push(caller, location), end_ns});
+  return {};
 }
 
 // Gives the events that begin the time until the ones that end them, and drops the latter.
@@ -76,7 +81,7 @@ void ThreadEvents::complete(std::vector<TraceEvent> &events) {
   std::erase_if(events, [](const TraceEvent &event) { return event.phase == Phase::end; });
 }
 
-void ThreadEvents::add(std::vector<TraceEvent> &events, ThreadId thread, int64_t begin_ns) {
+Result<void> ThreadEvents::add(std::vector<TraceEvent> &events, ThreadId thread, int64_t begin_ns) {
   thread_ = thread;
   begin_ns_ = now_ns_ = begin_ns;
   values_.assign(builder_.so_far().value_types().size(), 0);
@@ -88,9 +93,10 @@ void ThreadEvents::add(std::vector<TraceEvent> &events, ThreadId thread, int64_t
   for (const TraceEvent &event : events) {
     close_until(event.at_ns);
     move_to(event.at_ns);
-    open(event);
+    TALLY_CHECK(open(event));
   }
   close_until(INT64_MAX);
+  return {};
 }
 
 } // namespace tally::cpuprofile

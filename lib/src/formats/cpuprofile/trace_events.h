@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tally/diagnostics.h>
+#include <tally/result.h>
 #include <tally/stack_profile.h>
 
 #include "support/json_tree.h"
@@ -28,7 +29,7 @@ public:
   ThreadEvents(StackProfileBuilder &builder, const std::string &source, Diagnostics &diagnostics)
       : builder_(builder), source_(source), diagnostics_(diagnostics) {}
   // Adds the events of a thread, and reorders them. `begin_ns` is where the axis begins.
-  void add(std::vector<TraceEvent> &events, ThreadId thread, int64_t begin_ns);
+  Result<void> add(std::vector<TraceEvent> &events, ThreadId thread, int64_t begin_ns);
 
 private:
   struct Open {
@@ -39,7 +40,7 @@ private:
   void complete(std::vector<TraceEvent> &events);
   void move_to(int64_t at_ns);
   void close_until(int64_t at_ns);
-  void open(const TraceEvent &event);
+  Result<void> open(const TraceEvent &event);
   void warn(std::string message, uint64_t offset);
 
   StackProfileBuilder &builder_;

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "formats/dot/dot.h"
 #include "support/unique_fd.h"
 
 namespace tally::dot {
@@ -76,6 +77,10 @@ int start_dot(int input, int output, pid_t &pid) {
 
 } // namespace
 
+bool is_drawn(const Format &format, std::string_view path) {
+  return format.write_costs == dot::write && path.ends_with(".png");
+}
+
 Result<std::string> png_of(std::string_view graph) {
   TALLY_TRY(input, make_file(graph));
   TALLY_TRY(output, make_file({}));
@@ -86,12 +91,24 @@ Result<std::string> png_of(std::string_view graph) {
                                               "in PATH: install it, or write a .dot file")
                                 : fmt::format("cannot run dot: {}", strerrordesc_np(fault)));
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR)
+  bool is_known = true;
+  while (::waitpid(pid, &status, 0) < 0) {
+    if (errno == EINTR)
+      continue;
+    if (errno != ECHILD)
       return fail_errno(errno, "cannot wait for dot");
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    // The process ignores SIGCHLD, as it may have inherited it, so that the kernel drops the status
+    // of its children. waitpid() still returns no sooner than the child has ended.
+    is_known = false;
+    break;
+  }
+  if (is_known && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
     return fail(ErrorCode::unsupported, "Graphviz's program dot failed");
-  return content_of(output);
+  constexpr std::string_view png = "\x89PNG\r\n\x1a\n";
+  auto picture = content_of(output);
+  if (picture && std::string_view(*picture).substr(0, png.size()) != png)
+    return fail(ErrorCode::unsupported, "Graphviz's program dot made no picture");
+  return picture;
 }
 
 } // namespace tally::dot

@@ -3,9 +3,13 @@
 #include <string>
 #include <string_view>
 
+#include <tally/formats.h>
 #include <tally/result.h>
 
 namespace tally::dot {
+
+// Returns whether a file of this format and name is a picture of the graph rather than its text.
+bool is_drawn(const Format &format, std::string_view path);
 
 // Returns the picture of a graph as PNG, which Graphviz's program `dot` draws. Fails with
 // invalid_argument if Graphviz is not installed.

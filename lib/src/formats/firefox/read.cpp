@@ -241,6 +241,9 @@ private:
       const auto name = (own.is_object() ? own : thread)["name"].text();
       track.thread = builder_.add_thread(id_of(thread["pid"]).value_or(0),
                                          id_of(thread["tid"]).value_or(index), name.value_or(""));
+      // In our own files, the viewer's name of a process without a name is the program's.
+      const JsonValue process = own.is_object() ? own["process"] : thread["processName"];
+      builder_.set_process(track.thread, process.text().value_or(""));
     }
     if (!shared_stacks_.empty() || thread["stackTable"].is_absent())
       return read_samples(samples, track, shared_stacks_);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "formats/stack_depth.h"
+
 namespace tally::firefox {
 
 namespace {
@@ -201,6 +203,9 @@ private:
       if (!frame)
         return frames.rows[i].error("a stack without a frame");
       ReadStack stack;
+      stack.depth = prefix ? out[*prefix].depth + 1 : 1;
+      if (stack.depth > most_frames)
+        return frames.rows[i].error(too_deep(), ErrorCode::limit);
       stack.id = push(prefix ? out[*prefix].id : none<StackId>, *frame);
       TALLY_TRY(category, category_of(categories, i));
       stack.category = !categories.is_absent()     ? category

@@ -33,6 +33,7 @@ Result<std::optional<uint32_t>> index_below(const JsonValue &value, size_t limit
 struct ReadStack {
   StackId id = none<StackId>;
   std::optional<uint32_t> category{};
+  uint32_t depth = 0; // in frames
 };
 
 // Where the tables are.

@@ -270,6 +270,10 @@ private:
       to_.put_signed(known->tid);
     to_.put(",\n\"tally\":{\"name\":");
     text(known ? profile_.strings[known->name] : std::string_view());
+    if (!process.empty()) {
+      to_.put(",\"process\":");
+      text(process);
+    }
     to_.put(",\"value\":");
     number_or_null(track.value ? std::optional(static_cast<uint32_t>(*track.value)) : std::nullopt);
     to_.put(",\"untimed\":");

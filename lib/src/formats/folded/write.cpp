@@ -60,6 +60,10 @@ struct Values {
   }
 };
 
+// Each line has all frames of its stack, so that a file of deep stacks that share their outer
+// frames would become far larger here. While it is written, memory holds it twice.
+constexpr uint64_t most_bytes_written = uint64_t{1} << 31;
+
 using Sums = std::map<std::string, std::array<int64_t, 2>>; // sorted, for reproducible output
 
 std::string text_of(const Sums &sums, const Values &values) {
@@ -74,8 +78,16 @@ std::string text_of(const Sums &sums, const Values &values) {
 }
 
 Result<Sums> sums_of(const StackProfile &profile, const std::vector<std::string> &names,
-                     const Values &values) {
+                     const Values &values, uint64_t most_bytes) {
   Sums out;
+  uint64_t bytes = 0; // of all stacks
+  const auto too_long = [&] {
+    return fail(ErrorCode::limit,
+                fmt::format("the stacks have more than {} bytes as text, because each line has all "
+                            "frames of its stack; --focus selects fewer, and other formats hold "
+                            "them in less",
+                            most_bytes));
+  };
   std::vector<std::string_view> frames;
   for (size_t row = 0; row < profile.sample_count(); ++row) {
     const Sample sample = profile.sample(row);
@@ -83,6 +95,11 @@ Result<Sums> sums_of(const StackProfile &profile, const std::vector<std::string>
     for (StackId at = sample.stack; at != none<StackId>; at = profile.stack_caller(at))
       for (const SourceLine &line : profile.location(profile.stack_location(at)).lines)
         frames.push_back(names[index_of(line.function)]);
+    uint64_t length = frames.size();
+    for (const std::string_view frame : frames)
+      length += frame.size();
+    if (length > most_bytes)
+      return too_long();
     std::string stack;
     for (size_t i = frames.size(); i-- > 0;) {
       if (!stack.empty())
@@ -91,7 +108,10 @@ Result<Sums> sums_of(const StackProfile &profile, const std::vector<std::string>
     }
     if (stack.empty())
       stack = "[unknown]";
-    auto &sum = out[stack];
+    const auto [at, added] = out.try_emplace(std::move(stack));
+    if (added && (bytes += at->first.size()) > most_bytes)
+      return too_long();
+    auto &sum = at->second;
     for (size_t i = 0; i < values.count; ++i) {
       if (sample.values[i] < 0)
         return fail(ErrorCode::invalid_input, "a sample has a negative value");
@@ -102,7 +122,7 @@ Result<Sums> sums_of(const StackProfile &profile, const std::vector<std::string>
   return out;
 }
 
-Result<Written> write_stacks(const StackProfile &profile) {
+Result<Written> write_stacks(const StackProfile &profile, uint64_t most_bytes) {
   Written out;
   bool changed = false;
   std::vector<std::string> names;
@@ -114,14 +134,14 @@ Result<Written> write_stacks(const StackProfile &profile) {
     names.push_back(frame_name(name));
     changed |= !name.empty() && names.back() != name;
   }
-  TALLY_TRY(sums, sums_of(profile, names, values));
+  TALLY_TRY(sums, sums_of(profile, names, values, most_bytes));
   out.bytes = text_of(sums, values);
   // If all names end in a number, a reader would take that number for the first of two counts.
   if (values.count == 1 && form_of(form_head(out.bytes)) == Form::two_counts) {
     for (std::string &name : names)
       if (const size_t blank = name.find_last_of(" \t"); blank != name.npos)
         name[blank] = '_';
-    TALLY_TRY(again, sums_of(profile, names, values));
+    TALLY_TRY(again, sums_of(profile, names, values, most_bytes));
     out.bytes = text_of(again, values);
     changed = true;
   }
@@ -144,11 +164,15 @@ Result<Written> write_stacks(const StackProfile &profile) {
 
 } // namespace
 
-Result<Written> write(const StackProfile &profile, const WriteOptions &) {
+Result<Written> write_at_most(uint64_t most_bytes, const StackProfile &profile) {
   if (!has_named_processes(profile))
-    return write_stacks(profile);
+    return write_stacks(profile, most_bytes);
   TALLY_TRY(rooted, under_owners(profile, SampleOwner::process));
-  return write_stacks(rooted);
+  return write_stacks(rooted, most_bytes);
+}
+
+Result<Written> write(const StackProfile &profile, const WriteOptions &) {
+  return write_at_most(most_bytes_written, profile);
 }
 
 } // namespace tally::folded

@@ -61,6 +61,15 @@ public:
       at_ += static_cast<size_t>(end - from.data());
     return value;
   }
+  int64_t count() {
+    skip_blanks();
+    const size_t begin = at_;
+    const auto value = number<int64_t>();
+    if (value < 0 && !negative_)
+      negative_ = begin;
+    return value;
+  }
+  std::optional<size_t> negative() const { return negative_; } // where the first such count is
   bool at_end() {
     skip_blanks();
     return at_ == text_.size();
@@ -72,18 +81,19 @@ private:
   std::string_view text_;
   size_t at_ = 0;
   bool failed_ = false;
+  std::optional<size_t> negative_;
 };
 
 // Reads "1: 2 [ 3: 4]".
 Counts counts_of(Words &words) {
   Counts out;
-  out.used.objects = words.number<int64_t>();
+  out.used.objects = words.count();
   words.expect(":");
-  out.used.bytes = words.number<int64_t>();
+  out.used.bytes = words.count();
   words.expect("[");
-  out.allocated.objects = words.number<int64_t>();
+  out.allocated.objects = words.count();
   words.expect(":");
-  out.allocated.bytes = words.number<int64_t>();
+  out.allocated.bytes = words.count();
   words.expect("]");
   return out;
 }
@@ -186,6 +196,8 @@ private:
       if (words.failed())
         return wrong("expected the counts of a stack: OBJECTS: BYTES [OBJECTS: BYTES] @ ADDRESS…",
                      words.at());
+      if (words.negative())
+        return wrong("a count is negative", *words.negative());
       TALLY_TRY(stack, stack_of(words));
       TALLY_CHECK(add(stack, counts));
     }
@@ -225,6 +237,8 @@ private:
       const Counts counts = counts_of(words);
       if (words.failed() || !words.at_end())
         return wrong("expected counts: OBJECTS: BYTES [OBJECTS: BYTES]", words.at());
+      if (words.negative())
+        return wrong("a count is negative", *words.negative());
       if (stack)
         TALLY_CHECK(add(*std::exchange(stack, std::nullopt), counts));
       else if (!rows_.empty())

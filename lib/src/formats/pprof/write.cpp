@@ -10,6 +10,7 @@
 #include "formats/pprof/order.h"
 #include "formats/pprof/pprof.h"
 #include "formats/pprof/rows.h"
+#include "formats/stack_depth.h"
 #include "support/checked.h"
 #include "support/gzip.h"
 #include "support/utf8.h"
@@ -115,6 +116,7 @@ private:
   Result<void> write_samples(std::span<const size_t> rows) {
     std::vector<int64_t> sums(profile_.value_types().size() + 1, 0), values;
     std::vector<uint64_t> stack;
+    uint64_t frames = 0; // of all samples
     for (const size_t row : rows) {
       const Sample sample = profile_.sample(row);
       values.assign(sample.values.begin(), sample.values.end());
@@ -131,6 +133,7 @@ private:
       for (StackId at = sample.stack; at != none<StackId>; at = profile_.stack_caller(at))
         stack.push_back(locations_.use(profile_.stack_location(at)));
       pbf_writer message(pbf_, 2);
+      TALLY_CHECK(check_written_frames(frames += stack.size()));
       message.add_packed_uint64(1, stack.begin(), stack.end());
       message.add_packed_int64(2, values.begin(), values.end());
       write_labels(message, sample);

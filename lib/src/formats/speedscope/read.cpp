@@ -11,6 +11,7 @@
 #include "formats/finished.h"
 #include "formats/json_number.h"
 #include "formats/speedscope/speedscope.h"
+#include "formats/stack_depth.h"
 #include "support/json_text.h"
 #include "support/json_tree.h"
 
@@ -125,9 +126,11 @@ private:
       if (!own.is_object())
         track.thread = builder_.add_thread(0, static_cast<int32_t>(tracks_.size() + 1),
                                            json["name"].text().value_or(""));
-      else if (!own["tid"].is_null())
+      else if (!own["tid"].is_null()) {
         track.thread =
             builder_.add_thread(id_of("pid"), id_of("tid"), own["name"].text().value_or(""));
+        builder_.set_process(track.thread, own["process"].text().value_or(""));
+      }
       tracks_.push_back(track);
     }
     if (tracks_.empty())
@@ -293,6 +296,8 @@ private:
       TALLY_TRY(frame, frame_of(event["frame"].is_absent() ? event : event["frame"]));
       const auto type = event["type"].text();
       if (type == "O") {
+        if (open.size() == most_frames)
+          return event.error(too_deep(), ErrorCode::limit);
         const StackId caller = open.empty() ? none<StackId> : open.back().stack;
         open.push_back({frame, builder_.push(caller, frames_[frame])});
       } else if (type != "C") {

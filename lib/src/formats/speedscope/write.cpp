@@ -9,6 +9,7 @@
 
 #include "formats/sample_times.h"
 #include "formats/speedscope/speedscope.h"
+#include "formats/stack_depth.h"
 #include "support/checked.h"
 #include "support/json_text.h"
 #include "support/text_sink.h"
@@ -91,6 +92,18 @@ Result<std::vector<ThreadSamples>> samples_of(const StackProfile &profile,
   return threads;
 }
 
+Result<void> check_frames(const std::vector<ThreadSamples> &threads, const FrameTree &tree) {
+  std::vector<uint32_t> depths; // by node; callers precede their callees
+  depths.reserve(tree.size());
+  for (uint32_t node = 0; node < tree.size(); ++node)
+    depths.push_back(tree[node].parent == none<uint32_t> ? 1 : depths[tree[node].parent] + 1);
+  uint64_t frames = 0;
+  for (const ThreadSamples &thread : threads)
+    for (const auto &[node, weight] : thread.leaves)
+      frames += depths[node];
+  return check_written_frames(frames);
+}
+
 class Writer {
 public:
   Writer(const StackProfile &profile, const FrameTree &tree, std::string &out)
@@ -159,6 +172,10 @@ private:
       to_.put_signed(thread.tid);
       to_.put(",\"name\":");
       text(profile_.strings[thread.name]);
+      if (const std::string_view process = profile_.strings[thread.process]; !process.empty()) {
+        to_.put(",\"process\":");
+        text(process);
+      }
     }
     to_.put('}');
   }
@@ -256,6 +273,7 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   }
   if (threads.empty())
     return fail(ErrorCode::no_data, "holds no samples: every count is 0");
+  TALLY_CHECK(check_frames(threads, tree));
   Written out;
   Writer writer(profile, tree, out.bytes);
   writer.write(threads);

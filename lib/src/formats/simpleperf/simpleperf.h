@@ -1,0 +1,10 @@
+#pragma once
+
+#include <tally/formats.h>
+
+namespace tally::simpleperf {
+
+bool probe(std::string_view head);
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics);
+
+} // namespace tally::simpleperf
