@@ -181,6 +181,8 @@ std::vector<FlatRow> sample_rows(const StackProfile &profile, By by) {
       const Part &part = profile.parts()[static_cast<PartId>(key)];
       row.id = part.number;
       row.name = profile.strings[part.trigger];
+    } else {
+      row.name = by == By::part ? "[no part]" : "[no thread]";
     }
     row.inclusive = row.self;
     out.push_back(std::move(row));

@@ -322,7 +322,9 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
       break;
     case By::thread:
     case By::part:
-      cells.push_back(fmt::format("{} {}", signed_id(row), row.name));
+      cells.push_back(row.id == 0 && !row.name.empty()
+                          ? row.name
+                          : fmt::format("{} {}", signed_id(row), row.name));
       break;
     case By::process:
       cells.push_back(row.processes > 1 ? fmt::format("{} ×{}", row.name, row.processes)
