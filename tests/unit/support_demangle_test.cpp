@@ -138,6 +138,62 @@ TEST(Demangle, DemanglesLongNames) {
   EXPECT_EQ(demangle(name + "Evv"), "void f<" + arguments + ">()");
 }
 
+// The names are those of the libraries of D, and what GNU c++filt 2.40 makes of them.
+TEST(Demangle, DemanglesDNames) {
+  struct Name {
+    const char *mangled, *text;
+  };
+  for (const Name &name : {
+           Name{"_D2rt19sections_elf_shared3DSO14opApplyReverseFMDFKSQByQByQBgZiZi",
+                "rt.sections_elf_shared.DSO.opApplyReverse(scope int(ref "
+                "rt.sections_elf_shared.DSO) delegate)"},
+           Name{"_D2rt6dmain212_d_run_main2UAAamPUQgZiZ6runAllMFZv",
+                "rt.dmain2._d_run_main2(char[][], ulong, extern(C) int(char[][]) "
+                "function).runAll()"},
+           Name{"_D6object__T3getTmTmZQjFNaNfNgHmmmLNgmZNgm",
+                "object.get!(ulong, ulong).get(inout(ulong[ulong]), ulong, lazy inout(ulong))"},
+           Name{"_D3std11parallelism__T4TaskSQBaQz3runTDFZvZQv6__dtorMFNfZv",
+                "std.parallelism.Task!(std.parallelism.run, void() delegate).Task.~this()"},
+           Name{"_D2rt3aaA4Impl6__ctorMFNcMxC25TypeInfo_AssociativeArraymZSQCeQCeQCd",
+                "rt.aaA.Impl.this(scope const(TypeInfo_AssociativeArray), ulong)"},
+           Name{"_D3std5stdio17LockingTextReader10__postblitMFZv",
+                "std.stdio.LockingTextReader.this(this)"},
+           Name{"_D10TypeInfo_a6__vtblZ", "vtable for TypeInfo_a"},
+           Name{"_D2rt5cover8readFileFPOS4core4stdc5stdio8_IO_FILEKAaZb",
+                "rt.cover.readFile(shared(core.stdc.stdio._IO_FILE)*, ref char[])"},
+           Name{"_D3std11concurrency__T8initOnceS_"
+                "DQBg11parallelism8taskPoolFNdNeZ4poolCQCrQBl8TaskPoolZQCnFNcLQyZQBb",
+                "std.concurrency.initOnce!(std.parallelism.taskPool().pool).initOnce(lazy "
+                "std.parallelism.TaskPool)"},
+           Name{"_D3std6base64__T10Base64ImplVai43Vai47Vai61Z12decodeLengthFNaNbNfImZm",
+                "std.base64.Base64Impl!('+', '/', '=').decodeLength(in ulong)"},
+           Name{"_D2rt15deh_win64_posix8InFlight11__xopEqualsMxFKxSQBwQBwQBiZb",
+                "rt.deh_win64_posix.InFlight.__xopEquals(ref const(rt.deh_win64_posix.InFlight)) "
+                "const"},
+           Name{"_D4test__T3fooVii5VlN3Z1xi", "test.foo!(5, -3L).x"},
+           Name{"_D4test__T1fVde0A8P6Z1xi", "test.f!(0x0.A8p6).x"},
+           Name{"_D4test__T1fVHiiA2i1i2i3i4Z1xi", "test.f!([1:2, 3:4]).x"},
+           Name{"_D4test__T1fVAyaa3_616263Z1xi", "test.f!(\"abc\").x"},
+           Name{"_D4test1fFZ1gMFZv", "test.f().g()"},
+           Name{"_Dmain", "D main"},
+       })
+    EXPECT_EQ(demangle(name.mangled), name.text);
+  for (const char *other :
+       {"_D", "_DYNAMIC", "_D4testNg", "_D4test__T1fVc", "_D99999999999999999999a"})
+    EXPECT_EQ(demangle(other), other);
+  // A parameter that repeats the one before as key and value, and so on: 2^n names.
+  std::string doubling = "_D1fFHii";
+  for (int i = 0; i < 40; ++i)
+    doubling += i == 0 ? "HQeQg" : "HQgQi";
+  EXPECT_EQ(demangle(doubling + "Zv"), doubling + "Zv");
+  for (const char *step : {"P", "A", "x", "DF", "Hi", "1a__T1bT"}) {
+    std::string deep = "_D1fF";
+    while (deep.size() < 120'000)
+      deep += step;
+    EXPECT_EQ(demangle(deep), deep);
+  }
+}
+
 // Returns a name whose arguments each repeat the one before twice.
 std::string doubling(int times) {
   std::string name = "_Z1fI1AIiiE";

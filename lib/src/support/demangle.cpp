@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/d_names.h"
 #include "support/itanium_tree.h"
 #include "support/rust_names.h"
 
@@ -13,7 +14,7 @@ constexpr size_t most_bytes_tried = 256 * 1024; // by base_object_variant()
 
 std::string without_stub(std::string_view name) {
   constexpr std::string_view global = "_GLOBAL_";
-  if (name.starts_with("_Z") || name.starts_with("_R"))
+  if (name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_D"))
     return demangle(name);
   // GCC's names of what a file runs before main() and after it: _GLOBAL__I_foo.
   if (name.starts_with(global) && name.size() > global.size() + 3) {
@@ -33,6 +34,8 @@ std::string demangle(std::string_view name) {
   if (demangle_rust(name, out))
     return out;
   out.clear();
+  if (name.starts_with("_D"))
+    return demangle_d(name, out) ? out : std::string(name);
   // The C++ library's own demangler has no limit: a name of 62 bytes may take it hours.
   itanium::Tree tree;
   return itanium::print(tree, itanium::parse(name, tree), out) ? out : std::string(name);

@@ -1,4 +1,4 @@
-// Names of C++ and Rust as written in the source. Names of other languages, and names that are
+// Names of C++, Rust and D as written in the source. Names of other languages, and names that are
 // longer than demangle_limits.h permits, are returned unchanged.
 #pragma once
 
@@ -9,10 +9,10 @@ namespace tally {
 
 // Returns "ns::f(int)" for "_ZN2ns1fEi", and "ns::f(int)@plt" for its stub. C++ names are written
 // as GCC's __cxa_demangle() writes them, except that it confuses the parameters of some nested
-// templates; those of Rust without the hashes of crates.
+// templates; those of Rust without the hashes of crates; those of D as GNU c++filt does.
 std::string demangled(std::string_view name);
 
-// Does the same for "_Z..." and "_R..." only.
+// Does the same for "_Z...", "_R..." and "_D..." only.
 std::string demangle(std::string_view name);
 
 // Returns a constructor's or destructor's name for its base object variant: "_ZN1AC2Ev" for
