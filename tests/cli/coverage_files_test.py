@@ -160,7 +160,7 @@ class Xml(CoverageCase):
         done = run_tally("convert", folded, "-o", self.path("s.xml"), "--to", "cobertura")
         self.assertEqual(
             (done.returncode, done.stderr.splitlines()[0]),
-            (1, "tally: the format cobertura holds coverage, but this is a profile"),
+            (1, f"tally: {folded}: the format cobertura holds coverage, but this is a profile"),
         )
         self.assertFalse(os.path.exists(self.path("s.xml")))
 

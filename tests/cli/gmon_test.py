@@ -186,7 +186,7 @@ class Files(GmonCase):
             (status, err),
             (
                 1,
-                "tally: the profile has no addresses, only names: no "
+                "tally: a.folded: the profile has no addresses, only names: no "
                 "histogram can be made of it\n",
             ),
         )
