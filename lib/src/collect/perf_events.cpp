@@ -17,10 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__x86_64__) || defined(__aarch64__)
-#include <asm/perf_regs.h>
-#endif
-
 #include "collect/perf_refusal.h"
 #include "collect/proc_info.h"
 
@@ -28,15 +24,8 @@ namespace tally {
 
 namespace {
 
-// The size of the attributes up to sample_max_stack, the last member used here. An older kernel
-// refuses a larger size.
-constexpr uint32_t attr_size = 112;
-
 constexpr size_t smallest_ring = size_t{16} << 10;
-constexpr size_t variants = 4;          // of a clock, see set_variant()
-constexpr uint64_t read_lost = 1U << 4; // PERF_FORMAT_LOST, of Linux 6.0
-
-constexpr size_t exit_ring_bytes = size_t{64} << 10; // 1,300 threads that end
+constexpr size_t variants = 4; // of a clock, see set_variant()
 constexpr size_t ring_of_pcs = size_t{1} << 20;
 constexpr size_t ring_of_copies = size_t{2} << 20, largest_ring = size_t{8} << 20;
 // The limit for the rings of all processors together, because rings lock memory.
@@ -140,48 +129,7 @@ private:
   bool raised_ = false;
 };
 
-perf_event_attr common_attr() {
-  perf_event_attr attr{};
-  attr.size = attr_size;
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-  attr.exclude_hv = 1;
-  attr.exclude_guest = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
-  attr.sample_id_all = 1;
-  return attr;
-}
-
 } // namespace
-
-#if defined(__x86_64__)
-static uint64_t ax_register_mask() { return uint64_t{1} << PERF_REG_X86_AX; }
-uint64_t pc_register_mask() { return uint64_t{1} << PERF_REG_X86_IP; }
-uint64_t unwind_register_mask() {
-  const auto bits = [](unsigned first, unsigned last) {
-    return ((uint64_t{2} << last) - 1) & ~((uint64_t{1} << first) - 1);
-  };
-  return bits(PERF_REG_X86_AX, PERF_REG_X86_IP) | bits(PERF_REG_X86_R8, PERF_REG_X86_R15);
-}
-#elif defined(__aarch64__)
-static uint64_t ax_register_mask() { return 0; }
-uint64_t pc_register_mask() { return uint64_t{1} << PERF_REG_ARM64_PC; }
-uint64_t unwind_register_mask() { return 0; }
-#else
-static uint64_t ax_register_mask() { return 0; }
-uint64_t pc_register_mask() { return 0; }
-uint64_t unwind_register_mask() { return 0; }
-#endif
-
-uint64_t sampling_period_ns(uint32_t frequency_hz) {
-  // With a period of exactly one millisecond, a program that does something every millisecond would
-  // be sampled at the same point each time. The period is 0.3 % longer and odd. Therefore the ticks
-  // drift through such a program's period within a third of a second, and the two periods do not
-  // have a small common factor.
-  const uint64_t period = uint64_t{1'000'000'000} / frequency_hz;
-  return (period + period * 3 / 1000) | 1;
-}
 
 // The first variants require the newest kernels and the most rights.
 void PerfEvents::set_variant(size_t variant) {
@@ -194,7 +142,8 @@ PerfEvents::Attributes PerfEvents::attributes(const Config &config) {
   events.config_ = config;
   events.ring_bytes_ = first_ring_bytes(config, online_cpus().size());
   events.reads_lost_ = false;
-  Attributes attributes{attr_size, events.owner(), {}, events.ring_bytes_, smallest_ring};
+  const perf_event_attr owner = events.owner();
+  Attributes attributes{owner.size, owner, {}, events.ring_bytes_, smallest_ring};
   // The owner has no variants. Therefore it must work with every kernel.
   attributes.owner.inherit = attributes.owner.inherit_thread = 0;
   for (size_t variant = 0; variant < variants; ++variant) {
@@ -437,92 +386,6 @@ bool PerfEvents::move_up(UniqueFd &fd) const {
   }
   fd.reset(moved);
   return true;
-}
-
-perf_event_attr PerfEvents::owner() const {
-  perf_event_attr attr = common_attr();
-  attr.config = has_exit_counts() ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_DUMMY;
-  attr.exclude_kernel = 1;
-  // If all events of a thread are inherited, the kernel switches between the threads of a process
-  // without a stop of their clocks, which takes a fifth of the time.
-  attr.inherit = 1;
-  attr.inherit_thread = inherit_thread_;
-  attr.read_format = reads_lost_ ? read_lost : 0;
-  attr.watermark = 1;
-  attr.wakeup_watermark = static_cast<uint32_t>(ring_bytes_ / 4);
-  return attr;
-}
-
-perf_event_attr PerfEvents::exit_counter() const {
-  perf_event_attr attr = owner();
-  attr.inherit_stat = 1;
-  attr.disabled = config_.enable_on_exec;
-  attr.enable_on_exec = config_.enable_on_exec;
-  attr.wakeup_watermark = static_cast<uint32_t>(exit_ring_bytes / 4);
-  return attr;
-}
-
-perf_event_attr PerfEvents::clock(size_t cpu_index) const { return attr_of(0, cpu_index); }
-
-perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
-  perf_event_attr attr = common_attr();
-  attr.config = PERF_COUNT_SW_TASK_CLOCK;
-  // The periods differ by processor, so that no two processors tick in step.
-  attr.sample_period =
-      sampling_period_ns(config_.frequency_hz) + 2 * static_cast<uint64_t>(cpu_index);
-  const SampledEvent *const sampled = config_.events.empty() ? nullptr : &config_.events[event];
-  if (sampled && !sampled->is_clock()) {
-    attr.type = sampled->type;
-    attr.config = sampled->config;
-    attr.sample_period = sampled->period;
-  }
-  if (only_records_ && sampled->is_switch()) {
-    attr.config = PERF_COUNT_SW_DUMMY;
-    attr.sample_period = 0;
-  }
-  if (event_count() > 1)
-    attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
-  attr.inherit = 1;
-  attr.inherit_thread = inherit_thread_;
-  attr.read_format = reads_lost_ ? read_lost : 0;
-  attr.exclude_kernel = exclude_kernel_;
-  const bool is_first = event == 0; // the others would repeat these records
-  attr.mmap = is_first;
-  attr.mmap2 = is_first;
-  attr.comm = is_first;
-  attr.comm_exec = is_first;
-  attr.task = is_first;
-  attr.disabled = config_.enable_on_exec;
-  attr.enable_on_exec = config_.enable_on_exec;
-  switch (config_.stacks) {
-  case StackMode::none:
-    // A sample taken in the kernel has a kernel address as its pc. The user-mode register holds the
-    // program's own pc.
-    if (pc_register_mask() != 0) {
-      attr.sample_type |= PERF_SAMPLE_REGS_USER;
-      attr.sample_regs_user = pc_register_mask();
-    }
-    break;
-  case StackMode::fp:
-    attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-    attr.exclude_callchain_kernel = 1;
-    break;
-  case StackMode::dwarf:
-    // The kernel's own call chain continues where the stack dump ends, in code with frame pointers.
-    attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CALLCHAIN;
-    attr.exclude_callchain_kernel = 1;
-    attr.sample_regs_user = unwind_register_mask();
-    attr.sample_stack_user = config_.stack_bytes;
-    break;
-  }
-  if (std::ranges::any_of(config_.events, &SampledEvent::is_switch)) {
-    // The record of a switch follows its sample, and the registers show a system call. SampleSink
-    // distinguishes the debugger's stops by both. All events have the same layout.
-    attr.context_switch = has_stack_rings() ? is_first : sampled->is_switch();
-    attr.sample_type |= PERF_SAMPLE_REGS_USER;
-    attr.sample_regs_user |= pc_register_mask() | ax_register_mask();
-  }
-  return attr;
 }
 
 int PerfEvents::open_one(pid_t tid, uint32_t event, size_t cpu_index) const {

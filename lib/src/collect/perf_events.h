@@ -136,6 +136,7 @@ private:
     uint32_t event; // its index in Config::events, or owns_ring
   };
   static constexpr uint32_t owns_ring = UINT32_MAX;
+  static constexpr size_t exit_ring_bytes = size_t{64} << 10; // 1,300 threads that end
   struct Count {
     uint64_t value = 0, lost = 0;
   };
