@@ -18,7 +18,7 @@ PROCESSES = "profile report --by process --limit 0"
 def processes(play: Play, which: int = -1) -> dict:
     """Returns the ticks of each process in the table PROCESSES, by the name of its program."""
     rows = play.report("--by process --limit 0", which).rows
-    ticks = {}
+    ticks: dict[str, int] = {}
     for row in rows:
         name = row.name.split()[1]
         ticks[name] = ticks.get(name, 0) + row.self_ticks

@@ -579,8 +579,7 @@ TEST(FlatTable, AddsUpManyProcessesOfOneName) {
   add(6, 6, "", 8); // without a name, each is a row of its own
   builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 7);
   StackProfile few = *builder.finish();
-  EXPECT_NE(to_text(*flat_table(few, By::process), {}).find("   40  3 cc1\n"),
-            std::string::npos);
+  EXPECT_NE(to_text(*flat_table(few, By::process), {}).find("   40  3 cc1\n"), std::string::npos);
   builder = StackProfileBuilder(std::move(few));
   for (int32_t other = 100; other < 120; ++other) // which have no samples
     builder.add_thread(other, other, "");

@@ -103,22 +103,23 @@ void Printer::qualifiers(uint8_t flags) {
     put(" &&");
 }
 
+// As in GCC's printer, an empty pack leaves its comma, unless nothing follows.
 void Printer::list(std::span<const NodeId> items) {
-  const size_t begin = out_.size();
-  for (const NodeId item : items) {
+  size_t filled = out_.size();
+  for (size_t i = 0; i < items.size(); ++i) {
     if (is_exceeded())
       return;
-    const size_t before = out_.size();
-    if (before != begin)
+    if (i != 0)
       put(", ");
-    const size_t item_begin = out_.size();
-    both(item);
-    if (out_.size() == item_begin) { // an empty pack
-      out_.resize(before);
-      if (before != begin)
-        emptied_at_ = before;
-    }
+    const size_t begin = out_.size();
+    both(items[i]);
+    if (out_.size() != begin)
+      filled = out_.size();
   }
+  if (out_.size() == filled)
+    return;
+  out_.resize(filled);
+  emptied_at_ = filled;
 }
 
 void Printer::arguments(const Node &node) {

@@ -16,6 +16,10 @@ namespace {
 
 constexpr size_t longest_shown = 200; // of a pattern, in a message
 
+bool is_utf_fault(int code) {
+  return code <= PCRE2_ERROR_UTF8_ERR1 && code >= PCRE2_ERROR_UTF8_ERR21;
+}
+
 struct FreeMatch {
   void operator()(pcre2_match_data *data) const { pcre2_match_data_free(data); }
 };
@@ -28,13 +32,19 @@ std::string message_of(int fault) {
 
 } // namespace
 
+// A pattern compares characters. Names and paths may be any bytes, and a text that is not UTF-8 is
+// compared byte by byte.
 struct Pattern::Code {
-  explicit Code(pcre2_code *compiled) : code(compiled) {}
+  Code() = default;
   Code(const Code &) = delete;
   Code &operator=(const Code &) = delete;
-  ~Code() { pcre2_code_free(code); }
+  ~Code() {
+    pcre2_code_free(characters);
+    pcre2_code_free(bytes);
+  }
 
-  pcre2_code *code;
+  pcre2_code *characters = nullptr; // null if the pattern is not UTF-8
+  pcre2_code *bytes = nullptr;      // null if the pattern names a character beyond a byte
 };
 
 Pattern::Pattern(std::string text, std::unique_ptr<Code> code)
@@ -46,18 +56,18 @@ Pattern::~Pattern() = default;
 Result<Pattern> Pattern::compile(std::string text, std::string_view option) {
   int fault = 0;
   size_t offset = 0;
-  // Names and paths may be any bytes. What is no UTF-8 matches nothing.
-  constexpr uint32_t by_characters = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
   const auto compiled = [&](uint32_t options) {
-    return pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), options, &fault,
-                         &offset, nullptr);
+    pcre2_code *const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                                           options, &fault, &offset, nullptr);
+    if (code) // if this fails, matching is slower but still works
+      static_cast<void>(pcre2_jit_compile(code, PCRE2_JIT_COMPLETE));
+    return code;
   };
-  pcre2_code *code = compiled(by_characters);
-  // A pattern in another encoding is compared byte by byte.
-  constexpr int least_utf_fault = PCRE2_ERROR_UTF8_ERR21, most_utf_fault = PCRE2_ERROR_UTF8_ERR1;
-  if (!code && fault >= least_utf_fault && fault <= most_utf_fault)
-    code = compiled(0);
-  if (!code)
+  auto owned = std::make_unique<Code>();
+  owned->characters = compiled(PCRE2_UTF);
+  if (owned->characters || is_utf_fault(fault))
+    owned->bytes = compiled(0);
+  if (!owned->characters && !owned->bytes)
     return fail(
         ErrorCode::invalid_argument,
         fmt::format("'{}' is not a pattern: {}, at character {}",
@@ -66,23 +76,24 @@ Result<Pattern> Pattern::compile(std::string text, std::string_view option) {
                     1 + std::ranges::count_if(std::string_view(text).substr(0, offset),
                                               [](char c) { return (c & 0xC0) != 0x80; })),
         std::string(option));
-  auto owned = std::make_unique<Code>(code);
-  // If this fails, matching is slower but still works.
-  static_cast<void>(pcre2_jit_compile(code, PCRE2_JIT_COMPLETE));
   return Pattern(std::move(text), std::move(owned));
 }
 
 Result<bool> Pattern::is_in(std::string_view text) const {
-  const std::unique_ptr<pcre2_match_data, FreeMatch> match(
-      pcre2_match_data_create_from_pattern(code_->code, nullptr));
-  const auto run = [&](uint32_t options) {
-    return match ? pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                               0, options, match.get(), nullptr)
-                 : PCRE2_ERROR_NOMEMORY;
+  const auto run = [&](const pcre2_code *code) {
+    const std::unique_ptr<pcre2_match_data, FreeMatch> match(
+        pcre2_match_data_create_from_pattern(code, nullptr));
+    const auto attempt = [&](uint32_t options) {
+      return match ? pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0,
+                                 options, match.get(), nullptr)
+                   : PCRE2_ERROR_NOMEMORY;
+    };
+    const int found = attempt(0);
+    return found == PCRE2_ERROR_JIT_STACKLIMIT ? attempt(PCRE2_NO_JIT) : found;
   };
-  int found = run(0);
-  if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-    found = run(PCRE2_NO_JIT);
+  int found = code_->characters ? run(code_->characters) : PCRE2_ERROR_UTF8_ERR1;
+  if (is_utf_fault(found))
+    found = code_->bytes ? run(code_->bytes) : PCRE2_ERROR_NOMATCH;
   if (found < 0 && found != PCRE2_ERROR_NOMATCH)
     return fail(ErrorCode::limit, message_of(found));
   return found >= 0;

@@ -19,6 +19,8 @@
 
 namespace tally::symbolize {
 
+// It has many methods, because it hides which of a module's sources (DWARF, symbols, unwind data,
+// what debuginfod sent) a name comes from.
 class ModuleTable {
 public:
   ModuleTable(ModuleFiles files, const SymbolizerOptions &options, StringPool &pool);
