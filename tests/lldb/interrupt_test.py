@@ -195,7 +195,8 @@ class RemoteTest(LldbCase):
             self.assertIn("exited with status = 7", text_of(result, "continue"), result)
             self.assertGreater(int(status_of(result)["samples"]), 0, result)
 
-        self.in_each(measure)
+        # On a busy machine, LLDB may wait too long for its server and give up the connection.
+        self.in_each(measure, by_chance=True)
 
     def test_a_stop_that_a_server_calls_an_exception(self) -> None:
         """Servers of other systems report exceptions; here a proxy makes the server do so."""
