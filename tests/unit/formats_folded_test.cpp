@@ -47,7 +47,7 @@ std::string written(const StackProfile &profile) {
 TEST(Folded, LimitsTheBytesThatItWrites) {
   const StackProfile profile = stacks("aaaa;bbbb 1\naaaa;cccc 2\naaaa;cccc 3\n");
   EXPECT_TRUE(folded::write_at_most(18, profile));
-  for (const uint64_t too_few : {17, 8}) {
+  for (const uint64_t too_few : {17U, 8U}) {
     const auto out = folded::write_at_most(too_few, profile);
     ASSERT_FALSE(out);
     EXPECT_EQ(out.error().code, ErrorCode::limit);
