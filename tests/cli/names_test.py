@@ -211,6 +211,13 @@ class DebuginfodTest(ProfileCase):
 
     def warnings(self, **environment: str) -> list[str]:
         """Returns the warnings of a report that shows the names of the stripped files."""
+        # libdebuginfod 0.188 does not close a stream if a transfer is refused when it begins. Tally
+        # itself uses none.
+        with open(self.path("suppressions"), "w", encoding="ascii") as file:
+            file.write("leak:_IO_file_doallocate\n")
+        environment[
+            "LSAN_OPTIONS"
+        ] = f"suppressions={self.path('suppressions')}:print_suppressions=0"
         with unittest.mock.patch.dict(os.environ, environment):
             done = self.tally("report", self.path("perf.data"))
         if "libdebuginfod" in done.stderr:

@@ -89,6 +89,7 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
     line("pid", static_cast<uint64_t>(sampling.pid()));
   if (const auto &others = sampling.others(); !others.empty()) {
     std::vector<int32_t> pids;
+    pids.reserve(others.size());
     for (const SampledProcess &other : others)
       pids.push_back(other.pid);
     line("other_pids", fmt::format("{}", fmt::join(pids, ", ")));

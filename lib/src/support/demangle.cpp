@@ -10,7 +10,7 @@ namespace tally {
 
 namespace {
 
-constexpr size_t most_bytes_tried = 256 * 1024; // by base_object_variant()
+constexpr size_t most_bytes_tried = size_t{256} << 10; // by base_object_variant()
 
 std::string without_stub(std::string_view name) {
   constexpr std::string_view global = "_GLOBAL_";

@@ -100,12 +100,14 @@ std::vector<ModuleId> Symbolization::modules_by_samples() const {
       need->samples += static_cast<uint64_t>(std::max<int64_t>(sample.values[0], 0));
   }
   std::vector<Need> sorted;
+  sorted.reserve(needs.size());
   for (const auto &[module, need] : needs)
     sorted.push_back(need);
   std::ranges::stable_sort(sorted, std::greater(), [](const Need &need) {
     return std::pair(need.samples, need.addresses);
   });
   std::vector<ModuleId> modules;
+  modules.reserve(sorted.size());
   for (const Need &need : sorted)
     modules.push_back(need.module);
   return modules;
