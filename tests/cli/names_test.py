@@ -211,8 +211,7 @@ class DebuginfodTest(ProfileCase):
 
     def warnings(self, **environment: str) -> list[str]:
         """Returns the warnings of a report that shows the names of the stripped files."""
-        # libdebuginfod 0.188 does not close a stream if a transfer is refused when it begins. Tally
-        # itself uses none.
+        # libdebuginfod 0.188 does not close a stream if a transfer is refused when it begins.
         with open(self.path("suppressions"), "w", encoding="ascii") as file:
             file.write("leak:_IO_file_doallocate\n")
         environment[
