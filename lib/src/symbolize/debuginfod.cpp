@@ -21,11 +21,10 @@
 #include <unistd.h>
 
 #ifdef TALLY_WITH_DEBUGINFOD
-#include <dlfcn.h>
-
 #include <elfutils/debuginfod.h>
 #endif
 
+#include "support/late_library.h"
 #include "support/unique_fd.h"
 #include "symbolize/dwarf_table.h"
 #include "symbolize/elf_file.h"
@@ -55,7 +54,7 @@ namespace {
 
 // The client library's functions, loaded at first use: the library brings libcurl and all that this
 // needs.
-struct ClientLibrary {
+struct ClientLibrary final : LateLibrary {
   decltype(&debuginfod_begin) begin = nullptr;
   decltype(&debuginfod_end) end = nullptr;
   decltype(&debuginfod_find_debuginfo) find_debuginfo = nullptr;
@@ -63,33 +62,15 @@ struct ClientLibrary {
   decltype(&debuginfod_set_user_data) set_user_data = nullptr;
   decltype(&debuginfod_get_user_data) get_user_data = nullptr;
   decltype(&debuginfod_get_url) get_url = nullptr;
-  std::string problem; // why the functions cannot be used; empty if they can
 
-  ClientLibrary() {
-    // The handle is never closed, so the functions stay valid until the process ends.
-    void *const handle = ::dlopen(DEBUGINFOD_SONAME, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      note_problem();
-      return;
-    }
-    resolve(handle, "debuginfod_begin", begin);
-    resolve(handle, "debuginfod_end", end);
-    resolve(handle, "debuginfod_find_debuginfo", find_debuginfo);
-    resolve(handle, "debuginfod_set_progressfn", set_progress);
-    resolve(handle, "debuginfod_set_user_data", set_user_data);
-    resolve(handle, "debuginfod_get_user_data", get_user_data);
-    resolve(handle, "debuginfod_get_url", get_url);
-  }
-
-private:
-  template <class Function> void resolve(void *handle, const char *name, Function &function) {
-    function = reinterpret_cast<Function>(::dlsym(handle, name));
-    if (!function)
-      note_problem();
-  }
-  void note_problem() {
-    if (const char *const text = ::dlerror(); text && problem.empty())
-      problem = text;
+  ClientLibrary() : LateLibrary(DEBUGINFOD_SONAME) {
+    resolve("debuginfod_begin", begin);
+    resolve("debuginfod_end", end);
+    resolve("debuginfod_find_debuginfo", find_debuginfo);
+    resolve("debuginfod_set_progressfn", set_progress);
+    resolve("debuginfod_set_user_data", set_user_data);
+    resolve("debuginfod_get_user_data", get_user_data);
+    resolve("debuginfod_get_url", get_url);
   }
 };
 

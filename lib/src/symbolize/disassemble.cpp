@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #ifdef TALLY_WITH_DISASSEMBLY
-#include <dlfcn.h>
-
 #include <capstone/capstone.h>
+
+#include "support/late_library.h"
 #endif
 
 namespace tally::symbolize {
@@ -26,7 +26,7 @@ constexpr const char *library_name = "libcapstone.so." TALLY_EXPANDED_TEXT_OF(CS
 
 // Capstone's functions, loaded at first use. The library needs 77,000 relocations, which take
 // several milliseconds, and most runs of Tally do not disassemble anything.
-struct Library {
+struct Library final : LateLibrary {
   decltype(&cs_open) open = nullptr;
   decltype(&cs_close) close = nullptr;
   decltype(&cs_option) option = nullptr;
@@ -34,33 +34,15 @@ struct Library {
   decltype(&cs_free) free = nullptr;
   decltype(&cs_disasm_iter) disasm_iter = nullptr;
   decltype(&cs_insn_group) insn_group = nullptr;
-  std::string problem; // why the functions cannot be used; empty if they can
 
-  Library() {
-    // The handle is never closed, so the functions stay valid until the process ends.
-    void *handle = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      note_problem();
-      return;
-    }
-    resolve(handle, "cs_open", open);
-    resolve(handle, "cs_close", close);
-    resolve(handle, "cs_option", option);
-    resolve(handle, "cs_malloc", malloc);
-    resolve(handle, "cs_free", free);
-    resolve(handle, "cs_disasm_iter", disasm_iter);
-    resolve(handle, "cs_insn_group", insn_group);
-  }
-
-private:
-  template <class Function> void resolve(void *handle, const char *name, Function &function) {
-    function = reinterpret_cast<Function>(::dlsym(handle, name));
-    if (!function)
-      note_problem();
-  }
-  void note_problem() {
-    const char *text = ::dlerror();
-    problem = text ? text : library_name;
+  Library() : LateLibrary(library_name) {
+    resolve("cs_open", open);
+    resolve("cs_close", close);
+    resolve("cs_option", option);
+    resolve("cs_malloc", malloc);
+    resolve("cs_free", free);
+    resolve("cs_disasm_iter", disasm_iter);
+    resolve("cs_insn_group", insn_group);
   }
 };
 
