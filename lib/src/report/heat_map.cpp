@@ -7,6 +7,7 @@
 
 #include "report/heat_map_steps.h"
 #include "report/render.h"
+#include "report/timeline.h"
 #include "report/value_text.h"
 #include "support/checked.h"
 #include "support/text.h"
@@ -65,7 +66,7 @@ Result<void> fill_heat(HeatMap &map, const StackProfile &profile) {
     cell = saturated_sum(cell, weight);
   }
   if (!any)
-    return fail(ErrorCode::no_data, "there are no samples between these times");
+    return fail(ErrorCode::no_data, std::string(nothing_between));
   for (const HeatMap::Column &column : map.columns)
     map.most = std::max(map.most, std::ranges::max(column));
   return {};
@@ -74,23 +75,12 @@ Result<void> fill_heat(HeatMap &map, const StackProfile &profile) {
 } // namespace
 
 Result<HeatMap> heat_map(const StackProfile &profile, const SampleFilter &wanted) {
-  TALLY_CHECK(check_times(wanted));
-  if (profile.times().empty())
-    return fail(ErrorCode::unsupported, "the times of the samples are not known");
+  TALLY_TRY(times, shown_times(profile, wanted));
   HeatMap map;
   map.command = profile.strings[profile.command];
   map.times_from_ns = profile.times_from_ns;
-  map.from_ns = profile.times_from_ns;
-  map.to_ns = std::max<uint64_t>(1, profile.end_ns());
-  for (const Part &part : profile.parts())
-    if (wanted.part == part.number) {
-      map.from_ns = std::max(map.from_ns, part.begin_ns);
-      map.to_ns = part.end_ns;
-    }
-  map.from_ns = wanted.from_ns.value_or(map.from_ns);
-  map.to_ns = std::min(map.to_ns, wanted.to_ns.value_or(UINT64_MAX));
-  if (map.from_ns >= map.to_ns)
-    return fail(ErrorCode::no_data, "there are no samples between these times");
+  map.from_ns = times.from_ns;
+  map.to_ns = times.to_ns;
   const uint64_t columns =
       (map.to_ns - 1) / HeatMap::column_ns - map.from_ns / HeatMap::column_ns + 1;
   if (columns > HeatMap::most_columns)

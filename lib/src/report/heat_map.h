@@ -36,8 +36,8 @@ struct HeatMap {
 
 // Returns the cells of the samples that `wanted` selects. Its event is the value that is shown: by
 // default the first. A wait is in all cells that it overlaps.
-// Errors: unsupported if the times of the samples are not known, or if there are more than
-// most_columns seconds; no_data if there are no samples; those of filter_samples().
+// Errors: those of shown_times() and filter_samples(); unsupported if there are more than
+// most_columns seconds; no_data if there are no samples.
 Result<HeatMap> heat_map(const StackProfile &profile, const SampleFilter &wanted);
 Result<HeatMap> heat_map(const CostProfile &profile, const SampleFilter &wanted);
 

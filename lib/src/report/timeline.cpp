@@ -17,7 +17,6 @@ namespace tally {
 namespace {
 
 constexpr uint32_t widest_label = 24;
-constexpr std::string_view nothing_between = "there are no samples between these times";
 
 // The values of the profile that say what a thread did.
 struct StateValues {
@@ -212,21 +211,12 @@ void Builder::fill(uint32_t cells) {
 }
 
 // Returns the times to show, without the threads.
-Result<Timeline> chosen_axis(const StackProfile &profile, const SampleFilter &wanted) {
+Timeline with_axis(const StackProfile &profile, ShownTimes times) {
   Timeline out;
   out.command = profile.strings[profile.command];
   out.times_from_ns = profile.times_from_ns;
-  out.from_ns = profile.times_from_ns;
-  out.to_ns = std::max<uint64_t>(1, profile.end_ns());
-  for (const Part &part : profile.parts())
-    if (wanted.part == part.number) {
-      out.from_ns = std::max(out.from_ns, part.begin_ns);
-      out.to_ns = part.end_ns;
-    }
-  out.from_ns = wanted.from_ns.value_or(out.from_ns);
-  out.to_ns = std::min(out.to_ns, wanted.to_ns.value_or(UINT64_MAX));
-  if (out.from_ns >= out.to_ns)
-    return fail(ErrorCode::no_data, std::string(nothing_between));
+  out.from_ns = times.from_ns;
+  out.to_ns = times.to_ns;
   for (const Part &part : profile.parts())
     if (part.end_ns > out.from_ns && part.begin_ns < out.to_ns)
       out.parts.push_back(
@@ -256,6 +246,21 @@ Result<Timeline> with_threads(const StackProfile &profile, Timeline out,
 }
 
 } // namespace
+
+Result<ShownTimes> shown_times(const StackProfile &profile, const SampleFilter &wanted) {
+  TALLY_CHECK(check_times(wanted));
+  if (profile.times().empty())
+    return fail(ErrorCode::unsupported, "the times of the samples are not known");
+  ShownTimes out{profile.times_from_ns, std::max<uint64_t>(1, profile.end_ns())};
+  for (const Part &part : profile.parts())
+    if (wanted.part == part.number)
+      out = {std::max(out.from_ns, part.begin_ns), part.end_ns};
+  out.from_ns = wanted.from_ns.value_or(out.from_ns);
+  out.to_ns = std::min(out.to_ns, wanted.to_ns.value_or(UINT64_MAX));
+  if (out.from_ns >= out.to_ns)
+    return fail(ErrorCode::no_data, std::string(nothing_between));
+  return out;
+}
 
 size_t Timeline::cell_at(uint64_t ns) const {
   const auto after = std::ranges::upper_bound(edges, ns);
@@ -304,14 +309,12 @@ Result<Timeline> timeline(const StackProfile &profile, const TimelineOptions &op
                 fmt::format("expected a whole number from {} to {}, found '{}'",
                             least_timeline_width, most_timeline_width, options.width),
                 "--width");
-  TALLY_CHECK(check_times(options.samples));
-  if (profile.times().empty())
-    return fail(ErrorCode::unsupported, "the times of the samples are not known");
+  TALLY_TRY(times, shown_times(profile, options.samples));
   SampleFilter rows = options.samples;
   rows.event.clear();
   rows.from_ns.reset();
   rows.to_ns.reset();
-  TALLY_TRY(axis, chosen_axis(profile, options.samples));
+  Timeline axis = with_axis(profile, times);
   if (rows.takes_all())
     return with_threads(profile, std::move(axis), options);
   TALLY_TRY(some, filter_samples(profile, rows));

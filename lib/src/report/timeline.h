@@ -65,6 +65,16 @@ struct Timeline {
   ThreadState state(const Thread &thread, size_t cell) const;
 };
 
+// The times that a picture or a text with an axis of time shows.
+struct ShownTimes {
+  uint64_t from_ns = 0, to_ns = 0;
+};
+// Returns the wanted times or, without them, those of the wanted part or of the whole profile.
+// Errors: those of check_times(); unsupported if the times of the samples are not known; no_data if
+// the times are empty.
+Result<ShownTimes> shown_times(const StackProfile &profile, const SampleFilter &wanted);
+inline constexpr std::string_view nothing_between = "there are no samples between these times";
+
 // Errors: unsupported if the times of the samples are not known, no_data if there are no samples
 // between the wanted times, invalid_argument for a bad width and for an unknown thread or part.
 Result<Timeline> timeline(const StackProfile &profile, const TimelineOptions &options);
