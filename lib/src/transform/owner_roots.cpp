@@ -53,14 +53,17 @@ std::string owner_name(const StackProfile &profile, SampleOwner owner, uint32_t 
 
 } // namespace
 
+bool names_processes(const StackProfile &profile) {
+  return std::ranges::any_of(profile.threads(), [&](const Thread &thread) {
+    return !profile.strings[thread.process].empty();
+  });
+}
+
 bool has_named_processes(const StackProfile &profile) {
   std::set<int32_t> pids;
-  bool any_name = false;
-  for (const Thread &thread : profile.threads()) {
-    any_name |= !profile.strings[thread.process].empty();
+  for (const Thread &thread : profile.threads())
     pids.insert(thread.pid);
-  }
-  return any_name && pids.size() > 1;
+  return pids.size() > 1 && names_processes(profile);
 }
 
 Result<StackProfile> under_owners(const StackProfile &profile, SampleOwner owner) {

@@ -17,5 +17,7 @@ Result<StackProfile> under_owners(const StackProfile &profile, SampleOwner owner
 
 // Returns whether the samples are of several processes, and all of these have names.
 bool has_named_processes(const StackProfile &profile);
+// Returns whether the name of any process is known.
+bool names_processes(const StackProfile &profile);
 
 } // namespace tally

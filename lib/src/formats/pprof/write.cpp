@@ -14,6 +14,7 @@
 #include "support/checked.h"
 #include "support/gzip.h"
 #include "support/utf8.h"
+#include "transform/owner_roots.h"
 
 namespace tally::pprof {
 
@@ -59,9 +60,7 @@ public:
                  profile_.strings[first.unit] == "count";
     if (profile_.period_ns > std::numeric_limits<int64_t>::max())
       return fail(ErrorCode::overflow, "the clock's period does not fit in 63 bits");
-    has_processes_ = std::ranges::any_of(profile_.threads(), [this](const Thread &thread) {
-      return !profile_.strings[thread.process].empty();
-    });
+    has_processes_ = names_processes(profile_);
     write_value_types();
     const Order order = order_of(profile_);
     for (const LocationId location : order.locations)
