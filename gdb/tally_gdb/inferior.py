@@ -105,14 +105,17 @@ def _program(inferior: gdb.Inferior) -> Facts:
         return {}
 
 
+def _departure(pid: int) -> int:
+    """Returns the kind of event for a process that GDB no longer debugs, without its exit status."""
+    return _abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED
+
+
 def _ending(event: Any, pid: int, was_running: bool = True) -> Tuple[int, Facts]:
     """Returns the kind of event that ended the process or its debugging, and its facts."""
     if was_running and hasattr(event, "exit_code"):
         return _abi.EVENT_EXITED, {"number": event.exit_code}
-    if _is_alive(pid):
-        return _abi.EVENT_DETACHED, {}
-    if not was_running:  # GDB's $_exitcode may be of an earlier run
-        return _abi.EVENT_KILLED, {}
+    if not was_running or _is_alive(pid):  # GDB's $_exitcode may be of an earlier run
+        return _departure(pid), {}
     number = gdb.convenience_variable("_exitsignal")
     try:
         return _abi.EVENT_SIGNALLED, {"text": signal.Signals(int(number)).name}
@@ -234,9 +237,9 @@ class Watcher:
         """Reports an event of a process that is sampled beside the first."""
         if not self._session.is_open or self._actions.calling:
             return
-        target = _abi.TARGET_NATIVE if _target(inferior)[0] != _abi.TARGET_REMOTE else None
-        if target is not None:
-            self._report(kind, target, pid, beside=True, **{**_program(inferior), **facts})
+        if _target(inferior)[0] != _abi.TARGET_REMOTE:
+            facts = {**_program(inferior), **facts}
+            self._report(kind, _abi.TARGET_NATIVE, pid, beside=True, **facts)
 
     def _report(self, kind: int, target: int, pid: int, **facts) -> None:
         performer = self.performer()
@@ -404,15 +407,7 @@ class Watcher:
         for number, beside in self._beside.vanished().items():
             if _tracer(beside) != os.getpid():  # otherwise it is left at a checkpoint
                 self._beside.gone(number)
-                self._push_beside(
-                    _abi.EVENT_DETACHED if _is_alive(beside) else _abi.EVENT_KILLED,
-                    gdb.selected_inferior(),
-                    beside,
-                )
+                self._push_beside(_departure(beside), gdb.selected_inferior(), beside)
         if pid and self._sampled() is None and not self._is_behind(warn=True):
             self._running_pid = 0
-            self._push(
-                _abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED,
-                target=_abi.TARGET_NONE,
-                pid=0,
-            )
+            self._push(_departure(pid), target=_abi.TARGET_NONE, pid=0)
