@@ -22,7 +22,8 @@ struct InputOptions {
   std::string program;              // the program that the addresses of a gmon.out belong to
   std::vector<std::string> objects; // which have the names of counters without names
   uint64_t max_unpacked_bytes = ReadOptions().max_unpacked_bytes;
-  // Of all files that the command reads. Null for one of each file, which fetches no debug files.
+  // It names the code of all files that the command reads. If it is null, each file gets a
+  // symbolizer of its own, which fetches no debug files.
   std::shared_ptr<Symbolizer> symbolizer{};
 };
 InputOptions input_options(const ParsedCommand &given);

@@ -1,4 +1,4 @@
-// What each perf event counts, and what the kernel writes about it.
+// Describes to the kernel what each perf event counts, and which records it writes.
 #include <algorithm>
 #include <cstdint>
 

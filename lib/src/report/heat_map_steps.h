@@ -1,4 +1,4 @@
-// What the text and the picture of a heat map share.
+// Declares what the text and the picture of a heat map share.
 #pragma once
 
 #include <cstddef>

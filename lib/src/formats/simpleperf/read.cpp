@@ -69,7 +69,7 @@ public:
 
   Result<Profile> run() {
     TALLY_CHECK(check_header());
-    // What samples refer to may come after them.
+    // The records that samples refer to may come after the samples.
     TALLY_CHECK(each_record([&](Fields &record) { read_table(record); }));
     TALLY_CHECK(each_record([&](Fields &record) {
       if (record.number() == record_field::sample)
