@@ -143,6 +143,13 @@ typedef struct tally_report_options {
   const char *event;  /* the event, which may be a derived one; by default the first */
   const char *thread; /* only the samples of this thread: its name or its thread ID */
   const char *part;   /* only the samples of the part with this number */
+  /* Only the samples of this process: its name or its process ID. */
+  const char *process;
+  /* PCRE2 patterns that are searched in the names of a sample's functions, their files and objects:
+     only samples with a match, only those without; frames that are removed; consecutive frames that
+     become one. Percentages are of what remains. */
+  const char *focus, *ignore, *hide, *fold;
+  const char *from, *to; /* only what was counted between these times ("1.2s", "300ms") */
 } tally_report_options;
 
 /* Flags of tally_write_options. Both concern Callgrind's format. */

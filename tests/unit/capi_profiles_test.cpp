@@ -244,6 +244,41 @@ TEST_F(CProfile, WritesOtherFormats) {
   EXPECT_EQ(folder.get("kept.callgrind"), "old");
 }
 
+TEST_F(CProfile, SelectsSamplesByPatterns) {
+  read(folder.put("a.folded", stacks));
+  auto options = with_size<tally_report_options>();
+  options.focus = "^parse$";
+  ASSERT_EQ(tally_profile_report(profile, &options, table.out()), nullptr);
+  EXPECT_EQ(table.column_texts("name"), (Texts{"read", "parse", "main"}));
+  options.hide = "^read$";
+  ASSERT_EQ(tally_profile_report(profile, &options, table.out()), nullptr);
+  EXPECT_EQ(table.column_texts("name"), (Texts{"parse", "main"}));
+  EXPECT_EQ(table.column_counts("self"), (Counts{42, 0}));
+  options = with_size<tally_report_options>();
+  options.ignore = "read|idle";
+  ASSERT_EQ(tally_profile_report(profile, &options, table.out()), nullptr);
+  EXPECT_EQ(table.column_counts("self"), (Counts{12, 0}));
+  options = with_size<tally_report_options>();
+  options.fold = "parse|read";
+  ASSERT_EQ(tally_profile_report(profile, &options, table.out()), nullptr);
+  EXPECT_EQ(table.column_texts("name"), (Texts{"parse", "idle", "main"}));
+  options.fold = "(";
+  EXPECT_TRUE(report_refusal(options).starts_with("fold: ")) << report_refusal(options);
+}
+
+TEST_F(CProfile, SelectsSamplesByProcessAndTime) {
+  read(folder.put("a.folded", stacks));
+  auto options = with_size<tally_report_options>();
+  options.process = "cc1";
+  EXPECT_TRUE(report_refusal(options).starts_with("process: ")) << report_refusal(options);
+  options.process = nullptr;
+  options.from = "1s";
+  EXPECT_TRUE(report_refusal(options).starts_with("from: ")) << report_refusal(options);
+  options.from = nullptr;
+  options.to = "soon";
+  EXPECT_TRUE(report_refusal(options).starts_with("to: ")) << report_refusal(options);
+}
+
 TEST_F(CProfile, KeepsCoverage) {
   read(folder.put("a.info", tracefile));
   ASSERT_EQ(tally_profile_events(profile, table.out()), nullptr);

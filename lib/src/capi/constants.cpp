@@ -90,7 +90,7 @@ static_assert(ends_with(&tally_stack::name, offsetof(tally_stack, name)));
 static_assert(ends_with(&tally_display::metadata, offsetof(tally_display, metadata)));
 static_assert(ends_with(&tally_read_options::max_unpacked_bytes,
                         offsetof(tally_read_options, max_unpacked_bytes)));
-static_assert(ends_with(&tally_report_options::part, offsetof(tally_report_options, part)));
+static_assert(ends_with(&tally_report_options::to, offsetof(tally_report_options, to)));
 static_assert(ends_with(&tally_write_options::time, offsetof(tally_write_options, time)));
 
 } // namespace tally

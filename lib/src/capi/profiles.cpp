@@ -6,6 +6,7 @@
 
 #include "capi/handles.h"
 #include "session/profile_files.h"
+#include "support/duration.h"
 #include "support/number.h"
 
 using namespace tally;
@@ -93,6 +94,17 @@ struct Shown {
   Selection selection;
 };
 
+// Returns none if the caller states no time. The name is that of the option.
+Result<std::optional<uint64_t>> time_of(const char *given, const char *name) {
+  const std::string text = option(given);
+  if (text.empty())
+    return std::nullopt;
+  auto time = duration_of(text);
+  if (!time)
+    return fail(ErrorCode::invalid_argument, time.error().message, name);
+  return *time;
+}
+
 Result<Shown> shown_of(const tally_report_options *given) {
   TALLY_TRY(options, received_options(given, TALLY_REPORT_KERNEL));
   Shown out;
@@ -100,12 +112,22 @@ Result<Shown> shown_of(const tally_report_options *given) {
   TALLY_TRY(sort, sort_by_of(option(options.sort, "self")));
   out.by = by;
   out.sort = sort;
-  out.selection.samples.event = option(options.event);
-  out.selection.samples.thread = option(options.thread);
+  SampleFilter &samples = out.selection.samples;
+  samples.event = option(options.event);
+  samples.thread = option(options.thread);
   if (const std::string part = option(options.part); !part.empty()) {
     TALLY_TRY(number, whole_number(part, 0, UINT32_MAX, "part"));
-    out.selection.samples.part = static_cast<uint32_t>(number);
+    samples.part = static_cast<uint32_t>(number);
   }
+  samples.process = option(options.process);
+  samples.focus = option(options.focus);
+  samples.ignore = option(options.ignore);
+  samples.hide = option(options.hide);
+  samples.fold = option(options.fold);
+  TALLY_TRY(from, time_of(options.from, "from"));
+  TALLY_TRY(to, time_of(options.to, "to"));
+  samples.from_ns = from;
+  samples.to_ns = to;
   out.selection.unfolds_kernel = (options.flags & TALLY_REPORT_KERNEL) != 0;
   return out;
 }
