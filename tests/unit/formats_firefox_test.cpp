@@ -278,6 +278,14 @@ TEST(Firefox, ReadsSharedTables) {
             std::string::npos);
 }
 
+TEST(Firefox, AcceptsAnEmptyColumnOfInlineDepths) {
+  Json file = Json::parse(foreign);
+  file["threads"][0]["frameTable"]["inlineDepth"] = Json::array();
+  const auto profile = parsed(file.dump());
+  ASSERT_TRUE(profile) << profile.error().text();
+  EXPECT_EQ(shown_totals(*profile), shown_totals(*parsed(foreign)));
+}
+
 // Before version 29, the weight of a comparison was called duration, and before 41 each thread had
 // its libraries.
 TEST(Firefox, ReadsOldVersions) {

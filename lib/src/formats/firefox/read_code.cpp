@@ -129,13 +129,21 @@ private:
     return *line >= 1 && *line <= UINT32_MAX ? static_cast<uint32_t>(*line) : 0;
   }
 
+  // Firefox Profiler's importers of Chrome's profiles and traces leave this column empty.
+  static Result<Column> inline_depths(const JsonValue &table, size_t size) {
+    const auto rows = table["inlineDepth"].column();
+    if (rows && rows->size() == 0)
+      return Column();
+    return optional_column(table, "inlineDepth", size);
+  }
+
   Result<void> read_frames() {
     const JsonValue table = source_.tables["frameTable"];
     TALLY_TRY(functions, needed_column(table, "func", "frameTable"));
     const size_t size = functions.rows.size();
     TALLY_TRY(lines, optional_column(table, "line", size));
     TALLY_TRY(categories, optional_column(table, "category", size));
-    TALLY_TRY(depths, optional_column(table, "inlineDepth", size));
+    TALLY_TRY(depths, inline_depths(table, size));
     TALLY_TRY(libs, optional_column(table, "lib", size)); // since version 70
     for (size_t i = 0; i < size; ++i) {
       TALLY_TRY(function, index_below(functions.rows[i], functions_.size(), "function"));
