@@ -156,7 +156,20 @@ constexpr std::array<ArgumentSpec, 2> histogram_arguments{{
 
 constexpr auto diff_specs =
     joined(table_input_specs, std::array{by_option(diff_keys), diff_sort_option}, frame_options,
-           std::array{difference_file_option}, table_specs("20"));
+           std::array{difference_file_option}, table_specs("20"),
+           std::array<OptionSpec, 2>{{
+               {.name = "fail-over",
+                .values = "PCT",
+                .summary = "exit with status 3 if the total, or the cost of a\n"
+                           "function, grew by more than PCT percent",
+                .check = check_growth},
+               {.name = "function",
+                .values = "RE",
+                .summary = "judge only functions whose name matches RE, a PCRE2\n"
+                           "pattern, and not the total",
+                .check = check_pattern,
+                .repeats = true},
+           }});
 constexpr std::array<ArgumentSpec, 2> diff_arguments{{
     {"BEFORE", "the profile; - is standard input", check_file_name},
     {"AFTER", "the profile to compare with BEFORE", check_file_name},
@@ -453,7 +466,13 @@ constexpr CommandSpec commands[] = {
      "Costs are compared in percent of each profile's total. With -o OUT.svg, a flame graph\n"
      "shows the stacks of AFTER: red functions have a larger share of their own than in\n"
      "BEFORE, and blue ones a smaller one. OUT.folded has a line for each stack, with both\n"
-     "counts, as FlameGraph's difffolded.pl writes it.\n",
+     "counts, as FlameGraph's difffolded.pl writes it. OUT.md has a table in Markdown.\n"
+     "With --fail-over, the total is judged, and each function with at least 1 % of it that\n"
+     "both profiles have. Costs that Callgrind counted are exact. For sampled ones a growth\n"
+     "must also be significant: unchanged programs fail in fewer than one of 1000\n"
+     "comparisons. Several runs of a program, recorded one by one and joined by `tally\n"
+     "merge`, show how much it varies. If the samples are too few for PCT, or a profile is\n"
+     "empty, the status is 4.\n",
      "tally diff before.callgrind after.callgrind", diff_arguments, any_formats},
     {"convert", "IN...", convert_specs, "write the sum of profiles in another format", "",
      "tally convert a.folded b.folded.gz -o sum.callgrind", in_arguments, any_formats},

@@ -74,13 +74,33 @@ TEST(Difference, MatchesFunctionsAsFarAsBothProfilesKnowThem) {
   EXPECT_EQ(rows(one_stack("", "", 0, 2)), 1u);
   EXPECT_EQ(rows(one_stack("a.c", "", 3, 2)), 1u);
   EXPECT_EQ(rows(one_stack("", "/bin/a", 3, 2)), 1u);
-  EXPECT_EQ(rows(one_stack("b.c", "/bin/a", 3, 2)), 2u);
-  EXPECT_EQ(rows(one_stack("b.c", "", 3, 2)), 2u);
-  EXPECT_EQ(rows(one_stack("a.c", "/bin/b", 3, 2)), 2u);
+  EXPECT_EQ(rows(one_stack("b.c", "/bin/a", 3, 2)), 1u); // it moved
+  EXPECT_EQ(rows(one_stack("b.c", "", 3, 2)), 1u);       // it moved
+  EXPECT_EQ(rows(one_stack("a.c", "/bin/b", 3, 2)), 1u); // it moved
   const auto both = difference(one_stack("a.c", "", 3, 2), after);
   const SourceFunction &main = both->functions()[SourceFunctionId{0}];
   EXPECT_EQ(both->strings[main.object], "/bin/a");
   EXPECT_EQ(main.line, 7u);
+}
+
+TEST(Difference, PairsWhatMoved) {
+  using Pairs = std::map<Identity, Identity>;
+  const Identity f{"f", "/a/x.c", "/a/prog", 0}, f_elsewhere{"f", "/b/x.c", "/b/prog", 0},
+      f_in_y{"f", "/b/y.c", "/b/prog", 0}, g{"g", "/a/x.c", "/a/prog", 0};
+  EXPECT_EQ(moved({f}, {f}), Pairs{});
+  EXPECT_EQ(moved({f}, {f_elsewhere}), (Pairs{{f, f_elsewhere}}));
+  // Names of files decide before the name alone does.
+  EXPECT_EQ(moved({f}, {f_elsewhere, f_in_y}), (Pairs{{f, f_elsewhere}}));
+  EXPECT_EQ(moved({f}, {f_in_y}), (Pairs{{f, f_in_y}}));
+  EXPECT_EQ(moved({f}, {g}), Pairs{});
+  // What is not unique is not paired.
+  const Identity f_other{"f", "/c/z.c", "/c/prog", 0}, f_third{"f", "/c/w.c", "/c/prog", 0};
+  EXPECT_EQ(moved({f}, {f_other, f_third}), Pairs{});
+  // Objects have no name, and match by that of their file.
+  const Identity lib{"", "", "/a/lib.so", 0}, same_lib{"", "", "/b/lib.so", 0},
+      other_lib{"", "", "/b/other.so", 0};
+  EXPECT_EQ(moved({lib}, {same_lib, other_lib}), (Pairs{{lib, same_lib}}));
+  EXPECT_EQ(moved({lib}, {other_lib}), Pairs{});
 }
 
 // A side without functions, as patterns may leave it, does not decide what tells names apart.

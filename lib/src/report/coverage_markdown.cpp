@@ -1,39 +1,21 @@
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
 #include <tally/coverage_report.h>
 
 #include "report/coverage_text.h"
+#include "report/markdown.h"
 #include "support/path.h"
-#include "support/text.h"
 
 namespace tally {
 
 namespace {
 
-// Returns a name as a code span, so that "__init__" is not bold and "@types" does not mention a
-// person. A backtick would end the code span, and a '|' would end the cell of the table even inside
-// of it, so names with such characters are written as HTML with numeric character references.
-std::string name_in_table(std::string_view name) {
-  const std::string text = printable(std::string(name));
-  if (!text.empty() && text.find_first_of("`|\\") == text.npos && text.front() != ' ' &&
-      text.back() != ' ')
-    return '`' + text + '`';
-  std::string out;
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = byte >= 0x80 || std::isalnum(byte) || c == '/' || c == '.' || c == ' ';
-    out += plain ? std::string(1, c) : fmt::format("&#{};", int{byte});
-  }
-  return "<code>" + out + "</code>";
-}
-
 std::string row_of(const FileCoverage &file, const CoverageTotals &totals, std::string_view root,
                    const CoverageTotals &all) {
   constexpr size_t most_ranges = 8;
-  std::string row = "| " + name_in_table(relative_path(file.path, root)) + " |";
+  std::string row = "| " + markdown_name(relative_path(file.path, root)) + " |";
   for (const CoverageMetric &metric : metrics_in_table(totals, all))
     row += ' ' + share_with_counts(metric) + " |";
   return row + ' ' + missing_ranges(file, most_ranges) + " |\n";

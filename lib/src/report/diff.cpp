@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -9,19 +8,10 @@
 
 #include "report/groups.h"
 #include "report/render.h"
+#include "report/row_match.h"
 #include "support/text.h"
-#include "transform/difference.h"
 
 namespace tally {
-
-namespace {
-
-bool tables_know(const FlatTable &before, const FlatTable &after, std::string FlatRow::*what) {
-  return both_know(before.rows, after.rows,
-                   [&](const FlatRow &row) { return !(row.*what).empty(); });
-}
-
-} // namespace
 
 DiffTable diff_tables(const FlatTable &before, const FlatTable &after, SortBy cost) {
   DiffTable diff;
@@ -30,16 +20,10 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after, SortBy co
   diff.event = after.events.front();
   diff.before_total = before.totals.front();
   diff.after_total = after.totals.front();
-  // Functions match without the line of their declaration, because an edit moves it. If one profile
-  // has no files, or no objects (because its format does not hold them), rows match without these.
-  // Rows that are objects are never matched without them.
-  const bool with_file = tables_know(before, after, &FlatRow::file);
-  const bool with_object = diff.by == By::object || tables_know(before, after, &FlatRow::object);
-  std::map<std::tuple<std::string, std::string, std::string, uint32_t>, DiffRow> rows;
+  const RowMatch match(before, after);
+  std::map<Identity, DiffRow> rows;
   const auto row_of = [&](const FlatRow &from) -> DiffRow & {
-    const uint32_t line = diff.by == By::line ? from.line : 0;
-    DiffRow &row =
-        rows[{from.name, with_file ? from.file : "", with_object ? from.object : "", line}];
+    DiffRow &row = rows[match.key(from)];
     row.name = from.name;
     if (!from.file.empty()) {
       row.file = from.file;

@@ -11,6 +11,7 @@
 #include <tally/report.h>
 #include <tally/tree.h>
 
+#include "report/cost_gate.h"
 #include "report/disassembly.h"
 #include "report/heat_map.h"
 #include "report/rows.h"
@@ -84,7 +85,9 @@ std::string to_json(const FlatTable &table, uint32_t limit) {
   return dump(all);
 }
 
-std::string to_json(const DiffTable &table, uint32_t limit) {
+namespace {
+
+Json json_of(const DiffTable &table, uint32_t limit) {
   Json rows = Json::array();
   for (size_t i = 0; i < shown(table.rows.size(), limit); ++i) {
     const DiffRow &row = table.rows[i];
@@ -97,9 +100,41 @@ std::string to_json(const DiffTable &table, uint32_t limit) {
       out["line"] = row.line;
     rows.push_back(std::move(out));
   }
-  return dump(Json{{"events", {table.event}},
-                   {"totals", {{"before", table.before_total}, {"after", table.after_total}}},
-                   {std::string(row_names[static_cast<size_t>(table.by)]), std::move(rows)}});
+  return Json{{"events", {table.event}},
+              {"totals", {{"before", table.before_total}, {"after", table.after_total}}},
+              {std::string(row_names[static_cast<size_t>(table.by)]), std::move(rows)}};
+}
+
+constexpr std::string_view verdict_names[] = {"passed", "failed", "undecided"};
+
+std::string_view name_of(GateVerdict verdict) {
+  return verdict_names[static_cast<size_t>(verdict)];
+}
+
+} // namespace
+
+std::string to_json(const DiffTable &table, uint32_t limit) { return dump(json_of(table, limit)); }
+
+std::string to_json(const DiffTable &table, const CostGate &gate, uint32_t limit) {
+  Json judged = Json::array();
+  for (const GateRow &row : gate.rows)
+    judged.push_back({{"name", row.name},
+                      {"file", row.file},
+                      {"object", row.object},
+                      {"before", row.before},
+                      {"after", row.after},
+                      {"growth", row.before > 0 ? Json(row.growth()) : Json()},
+                      {"chance", row.chance ? Json(*row.chance) : Json()},
+                      {"verdict", name_of(row.verdict)}});
+  Json out = json_of(table, limit);
+  out["gate"] = {{"limit", gate.percent},
+                 {"verdict", name_of(gate.verdict)},
+                 {"event", gate.event},
+                 {"exact", gate.is_exact},
+                 {"runs", {{"before", gate.runs_before}, {"after", gate.runs_after}}},
+                 {"judged", std::move(judged)},
+                 {"missing", gate.missing}};
+  return dump(out);
 }
 
 // Writes the nodes one by one instead of as one Json object, because dump() recurses, and the tree

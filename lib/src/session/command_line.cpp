@@ -54,6 +54,16 @@ Result<void> without_source(const Result<const Format *> &format) {
   return format ? Result<void>() : unfit(format.error().message);
 }
 
+// Accepts a number from 0 to `most`, which may have a fraction.
+Result<void> check_decimal(std::string_view value, double most) {
+  double number = 0;
+  const char *const last = value.data() + value.size();
+  const auto [end, fault] = std::from_chars(value.data(), last, number);
+  if (fault != std::errc() || end != last || !(number >= 0 && number <= most))
+    return unfit(fmt::format("expected 0 to {}, found '{}'", most, value));
+  return {};
+}
+
 } // namespace
 
 Result<void> check_profile_format(std::string_view value) {
@@ -89,14 +99,8 @@ Result<void> check_directory(std::string_view value) {
   return {};
 }
 
-Result<void> check_percent(std::string_view value) {
-  double percent = 0;
-  const char *const last = value.data() + value.size();
-  const auto [end, fault] = std::from_chars(value.data(), last, percent);
-  if (fault != std::errc() || end != last || !(percent >= 0 && percent <= 100))
-    return unfit(fmt::format("expected 0 to 100, found '{}'", value));
-  return {};
-}
+Result<void> check_percent(std::string_view value) { return check_decimal(value, 100); }
+Result<void> check_growth(std::string_view value) { return check_decimal(value, 1'000'000); }
 
 Result<void> check_pattern(std::string_view value) {
   if (value.empty())

@@ -22,6 +22,7 @@ ValueCheck check_format_or_time; // a value that begins like a number is a time
 ValueCheck check_file_name;      // not empty
 ValueCheck check_directory;      // an existing directory
 ValueCheck check_percent;        // 0 to 100
+ValueCheck check_growth;         // a percentage from 0 on
 ValueCheck check_pattern;        // PCRE2
 ValueCheck check_nothing;        // any value, even an empty one: the command itself checks it
 

@@ -1,11 +1,14 @@
 #include "transform/difference.h"
 
+#include <algorithm>
 #include <array>
-#include <map>
-#include <tuple>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "support/path.h"
 
 namespace tally {
 
@@ -18,6 +21,11 @@ class StackUnion {
 public:
   StackUnion(StackProfileBuilder &to, bool with_files, bool with_objects)
       : to_(to), with_files_(with_files), with_objects_(with_objects) {}
+
+  // Makes functions of `before` the same as those of `after` that they moved to.
+  void pair(const StackProfile &before, const StackProfile &after) {
+    moved_ = moved(identities_in(before), identities_in(after));
+  }
 
   // Adds the first value of all samples as value `column` of two.
   void add(const StackProfile &profile, size_t column) {
@@ -49,24 +57,87 @@ public:
   }
 
 private:
+  Identity identity_of(const StackProfile &profile, const SourceFunction &function) const {
+    return {std::string(profile.strings[function.name]),
+            with_files_ ? std::string(profile.strings[function.file]) : "",
+            with_objects_ ? std::string(profile.strings[function.object]) : "", 0};
+  }
+  std::set<Identity> identities_in(const StackProfile &profile) const {
+    std::set<Identity> out;
+    for (const SourceFunction &function : profile.functions())
+      out.insert(identity_of(profile, function));
+    return out;
+  }
+
   SourceFunctionId function_of(const StackProfile &profile, const SourceFunction &function) {
     const auto text = [&](StringId id) { return to_.intern(profile.strings[id]); };
-    const StringId name = text(function.name), file = text(function.file),
-                   object = text(function.object);
-    const auto [at, added] = known_.try_emplace(
-        {name, with_files_ ? file : StringId{}, with_objects_ ? object : StringId{}});
+    Identity identity = identity_of(profile, function);
+    if (const auto now = moved_.find(identity); now != moved_.end())
+      identity = now->second;
+    const auto [at, added] = known_.try_emplace(std::move(identity));
     if (added)
-      at->second =
-          to_.add_function({name, text(function.system_name), file, object, function.line});
+      at->second = to_.add_function({text(function.name), text(function.system_name),
+                                     text(function.file), text(function.object), function.line});
     return at->second;
   }
 
   StackProfileBuilder &to_;
   bool with_files_, with_objects_;
-  std::map<std::tuple<StringId, StringId, StringId>, SourceFunctionId> known_;
+  std::map<Identity, Identity> moved_;
+  std::map<Identity, SourceFunctionId> known_;
 };
 
+constexpr int steps_of_pairing = 3;
+
+// Returns what must be equal at a step.
+Identity key_at(int step, const Identity &of) {
+  const auto &[name, file, object, line] = of;
+  return {name, step < 2 ? std::string(base_name(file)) : "",
+          step < 1 ? std::string(base_name(object)) : "", line};
+}
+
 } // namespace
+
+std::map<Identity, Identity> moved(const std::set<Identity> &before,
+                                   const std::set<Identity> &after) {
+  std::set<Identity> left_before, left_after;
+  std::ranges::set_difference(before, after, std::inserter(left_before, left_before.end()));
+  std::ranges::set_difference(after, before, std::inserter(left_after, left_after.end()));
+  std::map<Identity, Identity> out;
+  for (int step = 0; step < steps_of_pairing && !left_before.empty() && !left_after.empty();
+       ++step) {
+    struct Same {
+      const Identity *before = nullptr, *after = nullptr;
+      size_t number_before = 0, number_after = 0;
+    };
+    std::map<Identity, Same> all;
+    const auto has_key = [&](const Identity &each) {
+      return step == 0 || !std::get<0>(each).empty();
+    };
+    for (const Identity &each : left_before)
+      if (has_key(each)) {
+        Same &same = all[key_at(step, each)];
+        same.before = &each;
+        ++same.number_before;
+      }
+    for (const Identity &each : left_after)
+      if (has_key(each)) {
+        Same &same = all[key_at(step, each)];
+        same.after = &each;
+        ++same.number_after;
+      }
+    std::vector<std::pair<Identity, Identity>> pairs;
+    for (const auto &[key, same] : all)
+      if (same.number_before == 1 && same.number_after == 1)
+        pairs.emplace_back(*same.before, *same.after);
+    for (auto &[was, now] : pairs) {
+      left_before.erase(was);
+      left_after.erase(now);
+      out.emplace(std::move(was), std::move(now));
+    }
+  }
+  return out;
+}
 
 std::string before_name(std::string_view event) {
   return event == plain_event ? "before" : fmt::format("{} before", event);
@@ -104,6 +175,7 @@ Result<StackProfile> difference(const StackProfile &before, const StackProfile &
   if (before.period_ns == after.period_ns)
     out.set_period_ns(after.period_ns);
   StackUnion all(out, both(&SourceFunction::file), both(&SourceFunction::object));
+  all.pair(before, after);
   all.add(after, 1); // first, for its lines
   all.add(before, 0);
   return out.finish();

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include <tally/result.h>
 #include <tally/stack_profile.h>
@@ -31,10 +35,21 @@ bool both_know(const Rows &before, const Rows &after, const Has &has) {
   return knows(before) && knows(after);
 }
 
+// What tells a function, line or object from others: name, file, object and line.
+using Identity = std::tuple<std::string, std::string, std::string, uint32_t>;
+// Pairs what only `before` has with what only `after` has: builds in different directories have
+// different paths, and functions move to other files. Two of the same name and line are a pair if
+// their files and objects have the same base names, otherwise if only their files have, and finally
+// by the name alone. At each of these steps, what is not unique on both sides is not paired.
+// Without a name, objects of the same base name are pairs.
+std::map<Identity, Identity> moved(const std::set<Identity> &before,
+                                   const std::set<Identity> &after);
+
 // Returns a profile with the stacks of both, which counts the first value of each. These must be
-// the same event. Functions are equal if name, file and object are; the line of their declaration,
-// which an edit moves, is that of `after`. Files and objects count only if both_know() them. Only
-// stacks remain: threads, parts, times, addresses and lines within functions do not.
+// the same event. Functions are equal if name, file and object are, or if they are moved(); the
+// line of their declaration, which an edit moves, is that of `after`. Files and objects count only
+// if both_know() them. Only stacks remain: threads, parts, times, addresses and lines within
+// functions do not.
 Result<StackProfile> difference(const StackProfile &before, const StackProfile &after);
 
 } // namespace tally

@@ -1,0 +1,142 @@
+// Shows what a gate judged, as text and as Markdown.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "report/cost_gate.h"
+#include "report/markdown.h"
+#include "report/render.h"
+#include "report/value_text.h"
+#include "support/text.h"
+
+namespace tally {
+
+namespace {
+
+std::string value_of(double cost, std::string_view unit) {
+  return value_text(static_cast<uint64_t>(std::llround(cost)), unit);
+}
+
+std::string growth_text(double growth) { return fmt::format("{:.1f} %", growth * 100); }
+
+std::string named(const GateRow &row) {
+  if (row.is_total())
+    return "the total";
+  const std::string place = row.file.empty() ? row.object : row.file;
+  return printable(row.name) + (place.empty() ? "" : fmt::format(" ({})", printable(place)));
+}
+
+std::string what_failed(const CostGate &gate, const GateRow &row) {
+  const bool has_unit = !gate.unit.empty() && gate.unit != "count";
+  const std::string of_runs =
+      (has_unit ? "" : " " + gate.event) +
+      (gate.runs_before > 1 || gate.runs_after > 1 ? std::string(" a run") : "");
+  const std::string after = value_of(row.after, gate.unit) + of_runs;
+  const std::string chance = row.chance ? fmt::format(", p = {:.1g}", *row.chance) : "";
+  if (row.before <= 0)
+    return fmt::format("{} is new: {}{}", named(row), after, chance);
+  return fmt::format("{} grew by {}: {} to {}{}", named(row), growth_text(row.growth()),
+                     value_of(row.before, gate.unit), after, chance);
+}
+
+std::string what_was_judged(const CostGate &gate) {
+  const bool has_total = !gate.rows.empty() && gate.rows.front().is_total();
+  const size_t functions = gate.rows.size() - (has_total ? 1 : 0);
+  std::string out = has_total ? "the total" : "";
+  if (has_total && functions > 0)
+    out += " and ";
+  if (functions > 0 || !has_total)
+    out += counted(functions, "functions");
+  return out + (gate.rows.size() == 1 ? " was judged" : " were judged");
+}
+
+std::string only_on_one_side(const CostGate &gate) {
+  std::string out;
+  if (gate.only_after > 0)
+    out = fmt::format("only AFTER has {} with {:.1f} % of its cost, the largest is {}",
+                      counted(gate.only_after, "functions"), gate.percent_after,
+                      printable(gate.largest_after));
+  if (gate.only_before > 0)
+    out += fmt::format("{}only BEFORE has {} with {:.1f} % of its cost", out.empty() ? "" : "; ",
+                       counted(gate.only_before, "functions"), gate.percent_before);
+  return out.empty() ? out : out + ": they count in the total alone";
+}
+
+// What is worth mentioning: names come and go with a cost of a few samples.
+bool is_notable(const CostGate &gate) {
+  return gate.percent_after >= 1 || gate.percent_before >= 1;
+}
+
+std::string verdict_text(const CostGate &gate) {
+  const std::string judged = what_was_judged(gate);
+  switch (gate.verdict) {
+  case GateVerdict::passed:
+    return fmt::format("nothing grew by more than {:g} %: {}", gate.percent, judged);
+  case GateVerdict::failed:
+    return fmt::format("the limit is {:g} %: {}", gate.percent, judged);
+  case GateVerdict::undecided:
+    break;
+  }
+  return gate.missing;
+}
+
+} // namespace
+
+std::string to_text(const CostGate &gate) {
+  std::string out;
+  for (const GateRow &row : gate.rows)
+    if (row.verdict == GateVerdict::failed)
+      out += what_failed(gate, row) + '\n';
+  out += verdict_text(gate) + '\n';
+  if (gate.too_small > 0)
+    out += fmt::format("{} {} too few samples for {:g} %, and {} not judged\n",
+                       counted(gate.too_small, "functions"), gate.too_small == 1 ? "has" : "have",
+                       gate.percent, gate.too_small == 1 ? "was" : "were");
+  if (is_notable(gate))
+    out += only_on_one_side(gate) + '\n';
+  return out;
+}
+
+std::string to_markdown(const DiffTable &table, const CostGate *gate, size_t most) {
+  std::string out = "### Cost\n\n";
+  if (gate) {
+    std::string_view lines = "";
+    const std::string text = to_text(*gate);
+    for (lines = text; !lines.empty();) {
+      const size_t end = lines.find('\n');
+      out += fmt::format("- {}\n", markdown_text(lines.substr(0, end)));
+      lines.remove_prefix(end + 1);
+    }
+    out += '\n';
+  }
+  const auto change = [](uint64_t before, uint64_t after) {
+    if (before == 0)
+      return std::string("new");
+    return fmt::format("{:+.1f} %", 100 *
+                                        (static_cast<double>(after) - static_cast<double>(before)) /
+                                        static_cast<double>(before));
+  };
+  out +=
+      fmt::format("| {} | before | after | change |\n|:--|--:|--:|--:|\n| **total** | {} | {} | {} "
+                  "|\n",
+                  markdown_text(table.event), table.before_total, table.after_total,
+                  change(table.before_total, table.after_total));
+  size_t rows = 0, left_out = 0;
+  for (const DiffRow &row : table.rows) {
+    if (row.before == row.after)
+      continue;
+    if (++rows > most) {
+      ++left_out;
+      continue;
+    }
+    out += fmt::format("| {} | {} | {} | {} |\n",
+                       markdown_name(row.name.empty() ? row.object : row.name), row.before,
+                       row.after, change(row.before, row.after));
+  }
+  if (left_out > 0)
+    out += fmt::format("\n{} more changed.\n", left_out);
+  return out;
+}
+
+} // namespace tally

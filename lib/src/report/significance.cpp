@@ -1,0 +1,38 @@
+#include "report/significance.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace tally {
+
+double upper_tail(double t, uint32_t freedom) {
+  if (t < 0)
+    return 1 - upper_tail(-t, freedom);
+  if (freedom == 0)
+    return std::erfc(t / std::numbers::sqrt2) / 2;
+  const double angle = std::atan2(t, std::sqrt(static_cast<double>(freedom)));
+  const double cosine = std::cos(angle), square = cosine * cosine;
+  const bool odd = freedom % 2 != 0;
+  // The sum of the powers of the cosine below `freedom` - 1, even ones or odd ones.
+  double sum = 0, term = odd ? cosine : 1;
+  for (uint32_t k = odd ? 3 : 2; k <= freedom; k += 2) {
+    sum += term;
+    term *= square * (k - 1) / k;
+  }
+  const double inside = odd ? 2 / std::numbers::pi * (angle + std::sin(angle) * sum)
+                            : std::sin(angle) * sum; // of -t to t
+  return (1 - inside) / 2;
+}
+
+double critical_value(double probability, uint32_t freedom) {
+  double low = 0, high = 1;
+  while (upper_tail(high, freedom) > probability && high < 1e12)
+    high *= 2;
+  for (int i = 0; i < 200 && high - low > 1e-9 * high; ++i) {
+    const double middle = (low + high) / 2;
+    (upper_tail(middle, freedom) > probability ? low : high) = middle;
+  }
+  return high;
+}
+
+} // namespace tally

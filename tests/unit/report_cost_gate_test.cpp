@@ -1,0 +1,192 @@
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "report/cost_gate.h"
+#include "report/significance.h"
+
+namespace tally {
+
+namespace {
+
+// Values of R's qt() and pt().
+TEST(Significance, EqualsTables) {
+  EXPECT_NEAR(critical_value(0.05, 0), 1.644854, 1e-5);
+  EXPECT_NEAR(critical_value(0.05, 1), 6.313752, 1e-5);
+  EXPECT_NEAR(critical_value(0.05, 18), 1.734064, 1e-5);
+  EXPECT_NEAR(critical_value(1e-4, 5), 9.677566, 1e-5);
+  EXPECT_NEAR(critical_value(1e-4, 8), 6.442000, 1e-5);
+  EXPECT_NEAR(upper_tail(4, 18), 4.199e-4, 1e-7);
+  EXPECT_NEAR(upper_tail(-4, 18), 1 - 4.199e-4, 1e-7);
+  EXPECT_NEAR(upper_tail(0, 3), 0.5, 1e-12);
+}
+
+using Costs = std::vector<std::pair<std::string, uint64_t>>;
+
+FlatTable table_with(const Costs &costs, const std::string &event) {
+  FlatTable out;
+  out.events = {event};
+  out.totals = {0};
+  for (const auto &[name, cost] : costs) {
+    FlatRow row;
+    row.name = name;
+    row.self = row.inclusive = {cost};
+    out.rows.push_back(row);
+    out.totals[0] += cost;
+  }
+  return out;
+}
+
+GateSide exact_side(const Costs &costs) {
+  GateSide out;
+  out.name = "a.out";
+  out.all = table_with(costs, "Ir");
+  out.is_exact = true;
+  return out;
+}
+
+GateSide sampled_side(const std::vector<Costs> &runs) {
+  GateSide out;
+  out.name = "a.pb.gz";
+  std::map<std::string, uint64_t> sums;
+  for (const Costs &run : runs) {
+    for (const auto &[name, cost] : run)
+      sums[name] += cost;
+    if (runs.size() > 1)
+      out.runs.push_back(table_with(run, "ticks"));
+  }
+  out.all = table_with(Costs(sums.begin(), sums.end()), "ticks");
+  out.sample = 1;
+  return out;
+}
+
+GateVerdict verdict_on(const GateSide &before, const GateSide &after, GateLimit limit) {
+  const auto gate = judge(before, after, limit);
+  EXPECT_TRUE(gate) << gate.error().text();
+  return gate->verdict;
+}
+
+TEST(CostGate, IsExactForCountedEvents) {
+  const GateSide before = exact_side({{"f", 1000}, {"g", 9000}});
+  EXPECT_EQ(verdict_on(before, before, {0}), GateVerdict::passed);
+  // Exactly the limit passes, one more fails.
+  EXPECT_EQ(verdict_on(before, exact_side({{"f", 1007}, {"g", 9000}}), {0.7}), GateVerdict::passed);
+  EXPECT_EQ(verdict_on(before, exact_side({{"f", 1008}, {"g", 9000}}), {0.7}), GateVerdict::failed);
+  EXPECT_EQ(verdict_on(before, exact_side({{"f", 500}, {"g", 9000}}), {0}), GateVerdict::passed);
+}
+
+TEST(CostGate, LeavesOutWhatOneSideHasAndWhatIsSmall) {
+  const GateSide before = exact_side({{"old_name", 1000}, {"small", 10}, {"g", 9000}});
+  const GateSide after = exact_side({{"new_name", 1000}, {"small", 20}, {"g", 9000}});
+  const auto gate = judge(before, after, {1});
+  ASSERT_TRUE(gate);
+  EXPECT_EQ(gate->verdict, GateVerdict::passed);
+  EXPECT_EQ(to_text(*gate),
+            "nothing grew by more than 1 %: the total and 1 function were judged\n"
+            "only AFTER has 1 function with 10.0 % of its cost, the largest is new_name; only "
+            "BEFORE has 1 function with 10.0 % of its cost: they count in the total alone\n");
+}
+
+TEST(CostGate, JudgesNamedFunctionsOfAnySize) {
+  const GateSide before = exact_side({{"small", 10}, {"g", 9000}});
+  const GateSide after = exact_side({{"small", 11}, {"g", 19000}, {"added", 1}});
+  const auto gate = judge(before, after, {5, SortBy::self, {"^small$", "^added$"}});
+  ASSERT_TRUE(gate);
+  EXPECT_EQ(to_text(*gate), "added is new: 1 Ir\nsmall grew by 10.0 %: 10 to 11 Ir\n"
+                            "the limit is 5 %: 2 functions were judged\n");
+  const auto none = judge(before, after, {5, SortBy::self, {"absent"}});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::no_data);
+}
+
+TEST(CostGate, RefusesEmptyProfiles) {
+  const GateSide full = exact_side({{"f", 1}});
+  for (const auto &[before, after] :
+       {std::pair(full, exact_side({})), std::pair(exact_side({}), full)}) {
+    const auto gate = judge(before, after, {5});
+    ASSERT_FALSE(gate);
+    EXPECT_EQ(gate.error().code, ErrorCode::no_data);
+  }
+}
+
+TEST(CostGate, CannotTellSmallGrowthFromFewSamples) {
+  const GateSide before = sampled_side({{{"f", 1000}}}), after = sampled_side({{{"f", 1040}}});
+  const auto gate = judge(before, after, {3, SortBy::self, {"f"}});
+  ASSERT_TRUE(gate);
+  EXPECT_EQ(gate->verdict, GateVerdict::undecided);
+  EXPECT_NE(to_text(*gate).find("samples are needed on each side, and there are 1000 and 1040"),
+            std::string::npos)
+      << to_text(*gate);
+  EXPECT_NE(judge(before, after, {3})->missing.find("single runs are assumed to vary by 1 %"),
+            std::string::npos);
+  const GateSide tiny = sampled_side({{{"f", 9}}});
+  EXPECT_EQ(judge(tiny, tiny, {90, SortBy::self, {"f"}})->missing,
+            "f: 9 and 9 samples are too few: 50 are needed on each side");
+  // What is far beyond chance is decided.
+  EXPECT_EQ(verdict_on(before, sampled_side({{{"f", 2000}}}), {3}), GateVerdict::failed);
+  EXPECT_EQ(verdict_on(before, sampled_side({{{"f", 1010}}}), {50}), GateVerdict::passed);
+}
+
+TEST(CostGate, DoesNotKnowTheVariationOfTimesWithoutSamples) {
+  GateSide timed = sampled_side({{{"f", 1000000}}});
+  timed.sample = 0;
+  EXPECT_EQ(verdict_on(timed, timed, {50}), GateVerdict::undecided);
+}
+
+// Makes runs of a program with a function of 30 % and others, whose cost varies by 2 % from run to
+// run, and whose ticks are counted at random.
+std::vector<Costs> random_runs(std::mt19937 &random, size_t runs, double work_of_f) {
+  std::vector<Costs> out;
+  std::normal_distribution<double> variation(1, 0.02);
+  for (size_t i = 0; i < runs; ++i) {
+    const double speed = variation(random);
+    const auto ticks = [&](double mean) {
+      return static_cast<uint64_t>(std::poisson_distribution<int>(mean * speed)(random));
+    };
+    Costs run{{"f", ticks(3000 * work_of_f)}};
+    for (int g = 0; g < 10; ++g)
+      run.emplace_back("g" + std::to_string(g), ticks(700));
+    out.push_back(std::move(run));
+  }
+  return out;
+}
+
+TEST(CostGate, DoesNotFailByChance) {
+  std::mt19937 random(7);
+  int failed = 0;
+  for (int i = 0; i < 1000; ++i)
+    failed += verdict_on(sampled_side(random_runs(random, 10, 1)),
+                         sampled_side(random_runs(random, 10, 1)), {1}) == GateVerdict::failed;
+  EXPECT_LE(failed, 4); // one is expected
+}
+
+TEST(CostGate, FindsGrowthOfOneFunction) {
+  std::mt19937 random(11);
+  int failed = 0;
+  for (int i = 0; i < 200; ++i)
+    failed += verdict_on(sampled_side(random_runs(random, 20, 1)),
+                         sampled_side(random_runs(random, 20, 1.08)), {3}) == GateVerdict::failed;
+  EXPECT_GE(failed, 198);
+}
+
+TEST(CostGate, IsWrittenAsMarkdown) {
+  const GateSide before = exact_side({{"f|x", 1000}, {"g", 9000}}),
+                 after = exact_side({{"f|x", 1100}, {"g", 9000}});
+  const auto gate = judge(before, after, {5});
+  ASSERT_TRUE(gate);
+  EXPECT_EQ(to_markdown(diff_tables(before.all, after.all), &*gate),
+            "### Cost\n\n"
+            "- f&#124;x grew by 10.0 %: 1000 to 1100 Ir\n"
+            "- the limit is 5 %: the total and 2 functions were judged\n\n"
+            "| Ir | before | after | change |\n|:--|--:|--:|--:|\n"
+            "| **total** | 10000 | 10100 | +1.0 % |\n"
+            "| <code>f&#124;x</code> | 1000 | 1100 | +10.0 % |\n");
+  EXPECT_NE(to_json(diff_tables(before.all, after.all), *gate, 0)
+                .find(R"("gate":{"limit":5.0,"verdict":"failed")"),
+            std::string::npos);
+}
+
+} // namespace
+
+} // namespace tally
