@@ -9,7 +9,7 @@ _tally_commands() {
 # Prints the options of a command, which --help lists before their descriptions.
 _tally_options() {
   "$@" --help 2>/dev/null | sed -nE 's/^ +(-.*)$/\1/p' | sed -E 's/  .*//' |
-    grep -oE -- '(^|[ ,])--?[[:alnum:]][-[:alnum:]]*(=[[:lower:]]+)?' | tr -d ' ,'
+    grep -oE -- '(^|[ ,])--?[[:alnum:]][-[:alnum:]]*(=[[:lower:]]+(-[[:lower:]]+)*)?' | tr -d ' ,'
 }
 
 # Prints the names of the paragraph of a command's help that reads "FORMAT is one of this, that."

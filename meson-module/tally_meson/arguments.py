@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 import typing as T
 
+from . import comparing
 from .refusal import Refusal
 
 # Marks the flags of `tally-meson report`, which runs no tests.
@@ -115,6 +117,26 @@ FLAGS: T.Tuple[_Flag, ...] = (
     ),
     _Flag("--coverage-per-test", "switch", "", "Count each test separately."),
     _Flag("--coverage-keep", "switch", "", "Add to the counts of earlier runs."),
+    # Options of their own, as --coverage=source is.
+    _Flag(
+        "--coverage-update=atomic",
+        "switch",
+        "",
+        "Let threads increment the counters without losing counts (-fprofile-update=atomic). This is "
+        "the default when coverage is switched on in a project that uses threads.",
+    ),
+    _Flag(
+        "--coverage-update=prefer-atomic",
+        "switch",
+        "",
+        "The same, but only where the target machine supports it.",
+    ),
+    _Flag(
+        "--coverage-update=single",
+        "switch",
+        "",
+        "Increment the counters as in a program without threads: faster, but threads lose counts.",
+    ),
     _Flag(
         "--coverage-no-reconfigure",
         "switch",
@@ -149,6 +171,9 @@ class Flags(T.NamedTuple):
     diff: T.Optional[str] = None
     per_test: bool = False
     keep: bool = False
+    update_atomic: bool = False
+    update_prefer_atomic: bool = False
+    update_single: bool = False
     no_reconfigure: bool = False
     off: bool = False
 
@@ -171,7 +196,7 @@ class Flags(T.NamedTuple):
 
 
 def _dest(flag: _Flag) -> str:
-    return flag.name[2:].replace("-", "_").replace("=", "_")
+    return re.sub("[-=]", "_", flag.name[2:])
 
 
 def _field(flag: _Flag) -> str:
@@ -219,6 +244,8 @@ def parser_of(command: str) -> Parser:
         )
         parser = Parser(command, usage=usage, add_help=False)
         add_arguments(parser, reporting_only=command == "report")
+        if command == "test":
+            comparing.add_arguments(parser)
         return parser
     parser = Parser(command)
     if command in ("enable", "disable"):

@@ -147,12 +147,12 @@ def _measured(
     mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any], options: argparse.Namespace
 ) -> T.Any:
     from .build_dir import BuildDir
-    from .measurement import Measurement, nothing_ran, switch_off
+    from .measurement import Measurement, nothing_ran, switching
 
     flags = arguments.Flags.of(options)
     folder = getattr(options, "wd", None) or os.getcwd()
     if flags.off:
-        switch_off(
+        switching.switch_off(
             BuildDir(folder),
             flags,
             {

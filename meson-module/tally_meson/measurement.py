@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
 import sys
 import typing as T
 
-from . import lending, settings, source_based
+from . import lending, settings, source_based, switching
 from .collector import Collector
 from .per_test import Trees
 from .refusal import NO_DATA, Refusal, refused_by_system, say
@@ -19,9 +17,6 @@ from .refusal import NO_DATA, Refusal, refused_by_system, say
 if T.TYPE_CHECKING:
     from .arguments import Flags
     from .build_dir import BuildDir
-
-
-_Options = T.Mapping[str, T.Union[str, T.List[str]]]  # of Meson
 
 
 class Ran(T.NamedTuple):
@@ -79,7 +74,7 @@ class Measurement:
         rebuild, and before Meson reads its build data. From here on no other run can measure in
         this build directory, because it would change the objects and the counters of this run."""
         self._exclude_others()
-        self._switch_on(may_rebuild)
+        switching.switch_on(self.build, self._flags, self._plan, may_rebuild=may_rebuild)
         if not may_rebuild and settings.are_missing(self.build):
             raise Refusal(
                 f"{lending.WHY}, and --no-rebuild is given: leave it out, or type "
@@ -95,38 +90,6 @@ class Measurement:
         say(f"{lending.WHY}: it is configured again")
         lending.configure(self.build)
         return True
-
-    def _switch_on(self, may_rebuild: bool) -> None:
-        if self._plan.source_based:
-            options = source_based.missing(self.build) if self._flags.source else {}
-            if options:
-                self._require_reconfiguration(
-                    "the build has no source-based coverage", options, may_rebuild
-                )
-                say(
-                    "arguments for source-based coverage are added to "
-                    f'{", ".join(options)}, and everything is compiled again; they stay until a '
-                    "run with --coverage-off"
-                )
-                _configure(self.build, options)
-            return
-        on = self.build.coverage()
-        if on:
-            return
-        if on is None:
-            raise Refusal("this build has no option b_coverage: none of its compilers supports it")
-        b_coverage = {"b_coverage": "true"}
-        self._require_reconfiguration("the option b_coverage is off", b_coverage, may_rebuild)
-        say(
-            "the option b_coverage is off: it is switched on, and everything is compiled again; it "
-            "stays on until a run with --coverage-off"
-        )
-        _configure(self.build, b_coverage)
-
-    def _require_reconfiguration(self, why: str, options: _Options, may_rebuild: bool) -> None:
-        if self._flags.no_reconfigure or not may_rebuild:
-            flag = "--coverage-no-reconfigure" if self._flags.no_reconfigure else "--no-rebuild"
-            raise Refusal(f"{why}, and {flag} is given: type {_typed(self.build, options)}")
 
     @refused_by_system()
     def begin(self) -> None:
@@ -218,75 +181,6 @@ class Measurement:
         except OSError:
             say(f"another run measures in {self.build.path}: waiting for its end")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
-
-
-def _typed(build: BuildDir, options: _Options) -> str:
-    """Returns the command that sets the options, as a user types it."""
-    command = build.meson()
-    name = os.path.basename(command[-1]) if len(command) == 1 else " ".join(command)
-    values = [
-        f"-D{option}={value if isinstance(value, str) else ' '.join(map(shlex.quote, value))}"
-        for option, value in options.items()
-    ]
-    return f'{name} configure {build.path} {" ".join(map(shlex.quote, values))}'
-
-
-def _configure(build: BuildDir, options: _Options) -> None:
-    done = subprocess.run(
-        [
-            *build.meson(),
-            "configure",
-            build.path,
-            # Meson reads a list in this form in any version, whatever is in its strings.
-            *(f"-D{option}={value}" for option, value in options.items()),
-        ],
-        check=False,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    if done.returncode != 0:
-        lines = done.stdout.decode(errors="replace").split("\n")
-        raise Refusal(f'{_typed(build, options)}: {" ".join(lines).strip()}')
-
-
-@refused_by_system()
-def switch_off(build: BuildDir, flags: Flags, given: T.Mapping[str, bool]) -> None:
-    """Implements --coverage-off. `given` maps those options of `meson test` that prevent a rebuild
-    to whether they are given."""
-    other = "--coverage" if flags.coverage else flags.first_given()
-    if other:
-        raise Refusal(f"--coverage-off cannot be combined with {other}: it measures nothing")
-    for option in (name for name, is_given in given.items() if is_given):
-        raise Refusal(
-            f"--coverage-off cannot be combined with {option}: the programs must be "
-            "compiled again"
-        )
-    options: T.Dict[str, T.Union[str, T.List[str]]] = {}
-    said = []
-    if build.coverage():
-        options["b_coverage"] = "false"
-        said.append("the option b_coverage is switched off")
-    instrumented = source_based.to_remove(build)
-    if instrumented:
-        options.update(instrumented)
-        said.append(
-            "the arguments for source-based coverage are taken out of " + ", ".join(instrumented)
-        )
-    if not options:
-        say("the option b_coverage is already off")
-        return
-    _configure(build, options)
-    say(f'{" and ".join(said)}, and everything is compiled again')
-
-
-def refuse_stale(build: BuildDir) -> None:
-    """Raises Refusal if coverage is off: the counters on disk then come from an earlier build."""
-    if build.coverage() is False and not source_based.is_on(build):
-        raise Refusal(
-            "the option b_coverage is off: the counters on disk come from an earlier "
-            f"build; type tally-meson test -C {build.path} to count again"
-        )
 
 
 def nothing_ran() -> int:

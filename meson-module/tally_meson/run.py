@@ -14,10 +14,11 @@ import sys
 import threading
 import typing as T
 
-from . import arguments, lending, settings, words as command_words, wrapped_test
+from . import arguments, comparing, lending, settings, words as command_words, wrapped_test
 from .build_dir import BuildDir, ninja
-from .measurement import Measurement, Ran, refuse_stale, switch_off
+from .measurement import Measurement, Ran
 from .refusal import BUILD_FAILED, Refusal, say
+from .switching import refuse_stale, switch_off
 
 
 def test(words: T.Sequence[str]) -> int:
@@ -28,8 +29,12 @@ def test(words: T.Sequence[str]) -> int:
     if parsed.help:
         own.print_help()
         return 0
-    flags = arguments.Flags.of(own.parse_args(parsed.coverage))
+    options = own.parse_args(parsed.coverage)
+    flags = arguments.Flags.of(options)
+    compared = comparing.Comparing.of(options, benchmark=parsed.benchmark)
     build = BuildDir(parsed.build)
+    if compared:
+        return _compare(build, flags, compared, parsed)
     meson_test = [*build.meson(), "test", "-C", build.path]
     if flags.off:
         switch_off(build, flags, {"--list": parsed.list_only, "--no-rebuild": parsed.no_rebuild})
@@ -56,7 +61,10 @@ def test(words: T.Sequence[str]) -> int:
             _one_wrapper(measurement, parsed)  # the rebuild may have changed per_test
             meson_test.append("--wrapper=" + wrapped_test.wrapper(measurement.trees))
         before = _logs(build)
-        status = _run([*meson_test, *parsed.meson], only_wrapper=bool(measurement.trees))
+        status = _run(
+            [*meson_test, *parsed.meson],
+            wrapped_by="--coverage-per-test" if measurement.trees else "",
+        )
         log = _log_since(build, before)
         if (
             status != 0
@@ -77,6 +85,40 @@ def test(words: T.Sequence[str]) -> int:
         return measurement.finish(status)
     finally:
         measurement.close()
+
+
+def _compare(
+    build: BuildDir,
+    flags: arguments.Flags,
+    compared: comparing.Comparing,
+    parsed: command_words.Words,
+) -> int:
+    """Runs the benchmarks, and compares them with a baseline."""
+    from .benchmarks import Comparison
+
+    other = flags.first_given() or ("--coverage" if flags.coverage else None)
+    if other:
+        raise Refusal(f"--baseline cannot be combined with {other}: counters would be timed, too")
+    for option, is_given in (("--wrapper", parsed.wrapper), ("--list", parsed.list_only)):
+        if is_given:
+            raise Refusal(f"--baseline cannot be combined with {option}")
+    comparison = Comparison(build, compared, parsed, _executed)
+    if not parsed.no_rebuild and not _is_built(build, parsed):
+        return BUILD_FAILED
+    return comparison.run()
+
+
+def _executed(
+    build: BuildDir, words: T.List[str]
+) -> T.Tuple[int, T.List[T.Tuple[Ran, T.List[str], float]]]:
+    """Runs `meson test` with a wrapper of ours, without a rebuild. Returns its status, and what
+    its log says."""
+    before = _logs(build)
+    status = _run(
+        [*build.meson(), "test", "-C", build.path, "--no-rebuild", *words],
+        wrapped_by="--baseline",
+    )
+    return status, _entries(_log_since(build, before))
 
 
 def _one_wrapper(measurement: Measurement, parsed: command_words.Words) -> None:
@@ -112,12 +154,13 @@ def _pass_on(errors: T.Optional[T.IO[bytes]], refused: threading.Event) -> None:
         sys.stderr.flush()
 
 
-def _run(words: T.List[str], *, only_wrapper: bool = False) -> int:
+def _run(words: T.List[str], *, wrapped_by: str = "") -> int:
     """Runs Meson and returns its exit status. Passes signals on to Meson, so that it ends the tests
-    and the counts up to then are still reported. With only_wrapper, the --wrapper in `words` is
-    Tally's own, and a test setup that has an exe_wrapper is refused."""
+    and the counts up to then are still reported. If `wrapped_by` is a flag of
+    Tally's, the --wrapper in `words` is for that flag, and a test setup that has an exe_wrapper is
+    refused."""
     # A `with` is not used, because it would wait for every process that holds standard error open.
-    process = subprocess.Popen(words, stderr=subprocess.PIPE if only_wrapper else None)
+    process = subprocess.Popen(words, stderr=subprocess.PIPE if wrapped_by else None)
     before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
@@ -132,10 +175,13 @@ def _run(words: T.List[str], *, only_wrapper: bool = False) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     if refused.is_set():
+        more = (
+            ": only `meson test --coverage` supports both (tally-meson enable)"
+            if wrapped_by == "--coverage-per-test"
+            else ""
+        )
         raise Refusal(
-            "--coverage-per-test cannot be combined with a test setup that has an "
-            "exe_wrapper: only `meson test --coverage` supports both (tally-meson "
-            "enable)"
+            f"{wrapped_by} cannot be combined with a test setup that has an exe_wrapper{more}"
         )
     return 128 - status if status < 0 else status
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as T
 
+from . import comparing
 from .arguments import FLAGS
 
 
@@ -39,7 +40,8 @@ def split(words: T.Sequence[str]) -> T.Optional[Words]:
     """Splits the words; returns None if -C has no directory.
 
     A word that begins with - is never the value of an option, and none of Meson's own options
-    begins with --c. Meson's options therefore need not be known here.
+    begins with --c. Meson's options therefore need not be known here. The flags that compare
+    benchmarks cannot be abbreviated.
     """
     ours: T.List[str] = []
     rest: T.List[str] = []
@@ -77,6 +79,11 @@ def split(words: T.Sequence[str]) -> T.Optional[Words]:
         elif name.startswith("--c"):
             ours.append(word)
             if "=" not in word and follows and _takes_value(name) != "switch":
+                ours.append(words[at])
+                at += 1
+        elif name in comparing.FLAGS:
+            ours.append(word)
+            if "=" not in word and follows and comparing.FLAGS[name][0]:
                 ours.append(words[at])
                 at += 1
         elif _abbreviates(word, "--no-rebuild", "--no-r"):

@@ -74,7 +74,7 @@ def _is_of(argv: T.Sequence[str], command: T.Sequence[str], more: T.Tuple[str, .
     )
 
 
-def _claimed(folder: str, command: T.List[str]) -> str:
+def claimed(folder: str, command: T.List[str]) -> str:
     """Returns a tree that no other test has, and records which command claims it."""
     number = 1
     while True:
@@ -90,10 +90,23 @@ def _claimed(folder: str, command: T.List[str]) -> str:
             return path
 
 
+def end_as(status: int) -> int:
+    """Ends this process by the signal that ended the test, which Meson then sees, but without a
+    second core file. Otherwise returns the status."""
+    if status < 0:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with contextlib.suppress(OSError):  # SIGKILL has no handler
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return status
+
+
 def main() -> int:
     folder, *words = sys.argv[1:]
     harvest, command = words[: words.index("--")], words[words.index("--") + 1 :]
-    tree = _claimed(folder, [sys.executable, *sys.argv])
+    tree = claimed(folder, [sys.executable, *sys.argv])
     # A signal that ends the test also reaches this process, which must wait until the test has
     # written its counters.
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -108,14 +121,7 @@ def main() -> int:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return 127
     subprocess.run([*harvest, tree], check=False, stdin=subprocess.DEVNULL)
-    if status < 0:  # end by the same signal, which Meson then sees, but without a second core file
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        with contextlib.suppress(OSError):  # SIGKILL has no handler
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    return status
+    return end_as(status)
 
 
 if __name__ == "__main__":

@@ -480,7 +480,7 @@ class Tests(Folder):
             ["w", "b", "more"],
             ["w", "b"],
         ):
-            wrapped_test._claimed(trees.folder, command)
+            wrapped_test.claimed(trees.folder, command)
         missing = wrapped_test.assign_claims(
             trees,
             [
