@@ -44,8 +44,8 @@ FLAGS: T.Tuple[_Flag, ...] = (
         "list",
         "FMT[:FILE]",
         "Also write a report. FMT is one of html, lcov, gcovr, cobertura, sonarqube, markdown, "
-        "github, callgrind, text. FILE is relative to the current directory; the default "
-        "is meson-logs/coverage.* in the build directory. May be repeated.",
+        "github, badge, shields, callgrind, text. FILE is relative to the current directory; the "
+        "default is meson-logs/coverage.* in the build directory. May be repeated.",
         _REPORTING,
     ),
     _Flag(

@@ -22,6 +22,7 @@ if T.TYPE_CHECKING:
 
 # The default file of each report format, relative to meson-logs.
 _DEFAULT_FILES = {
+    "badge": "coverage.svg",
     "callgrind": "coverage.callgrind",
     "cobertura": "coverage.xml",
     "gcovr": "coverage.gcovr.json",
@@ -29,6 +30,7 @@ _DEFAULT_FILES = {
     "html": "coverage",
     "lcov": "coverage.info",
     "markdown": "coverage.md",
+    "shields": "coverage.shields.json",
     "sonarqube": "coverage.sonarqube.xml",
     "text": "coverage.txt",
 }
