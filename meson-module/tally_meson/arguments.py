@@ -63,6 +63,29 @@ FLAGS: T.Tuple[_Flag, ...] = (
         _REPORTING,
     ),
     _Flag(
+        "--coverage-baseline",
+        "value",
+        "FILE",
+        "Exit with status 3 if the coverage of a file, of a directory or in total is smaller than in "
+        "FILE.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-new",
+        "value",
+        "PCT",
+        "Exit with status 3 if less than PCT percent of the lines of a file were reached that the "
+        "baseline does not have.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-update",
+        "switch",
+        "",
+        "Write the new numbers to the baseline, unless something has fallen.",
+        _REPORTING,
+    ),
+    _Flag(
         "--coverage-filter",
         "list",
         "RE",
@@ -140,6 +163,9 @@ class Flags(T.NamedTuple):
     report: T.Tuple[str, ...] = ()
     fail_under: T.Optional[str] = None
     fail_under_branch: T.Optional[str] = None
+    baseline: T.Optional[str] = None
+    new: T.Optional[str] = None
+    update: bool = False
     filter: T.Tuple[str, ...] = ()
     exclude: T.Tuple[str, ...] = ()
     substitute: T.Tuple[str, ...] = ()
