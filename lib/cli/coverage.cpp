@@ -15,6 +15,8 @@
 
 #include "changed_lines.h"
 #include "collect/proc_info.h"
+#include "coverage/baseline_rule.h"
+#include "coverage_baseline.h"
 #include "coverage_collect/collect_coverage.h"
 #include "coverage_tests.h"
 #include "gcovr_version.h"
@@ -84,9 +86,7 @@ void check_threshold(std::string_view what, std::string_view given, uint64_t par
   if (given.empty())
     return;
   const double least = std::strtod(std::string(given).c_str(), nullptr);
-  // Compare in millionths of a percent, because a value such as 16.1 is not exact in binary.
-  const auto wanted = static_cast<uint64_t>(std::llround(least * 1e6));
-  if (static_cast<double>(part) * 1e8 >= static_cast<double>(wanted) * static_cast<double>(whole))
+  if (reaches(part, whole, least))
     return;
   say(fmt::format("tally: {} of {} {}: {:.2f}%, less than {}%", part, whole, what,
                   std::floor(static_cast<double>(part) * 10'000 / static_cast<double>(whole)) / 100,
@@ -297,6 +297,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
       gcovr_version(given.value("gcovr-version"));
   if (given.has("harvest"))
     return harvest(std::string(given.value("harvest")));
+  TALLY_CHECK(check_baseline_options(given));
   if (!which_tests.empty() && is_diff)
     return fail(ErrorCode::invalid_argument, "cannot be used with --which-tests", "--diff");
   if (!which_tests.empty() &&
@@ -405,7 +406,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
                 "--fail-under-region");
   check_threshold("regions ran", given.value("fail-under-region"), regions.regions_executed,
                   regions.regions, outcome);
-  return {};
+  return compare_with_baseline(given, collected, how.filter, outcome);
 }
 
 } // namespace tally::cli

@@ -291,7 +291,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 29> coverage_specs{{
+constexpr std::array<OptionSpec, 32> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -315,6 +315,19 @@ constexpr std::array<OptionSpec, 29> coverage_specs{{
      .summary = "exit with status 3 if a smaller part of the regions\n"
                 "of source-based coverage ran",
      .check = check_percent},
+    {.name = "baseline",
+     .values = "FILE",
+     .summary = "exit with status 3 if the coverage of a file, of a\n"
+                "directory or in total is smaller than in FILE",
+     .check = check_file_name},
+    {.name = "fail-under-new",
+     .values = "PCT",
+     .summary = "with --baseline, exit with status 3 if a smaller part\n"
+                "of the lines of a file ran that FILE does not have",
+     .check = check_percent},
+    {.name = "update-baseline",
+     .summary = "with --baseline, write the new numbers to FILE, unless\n"
+                "something has fallen"},
     {.name = "filter",
      .values = "RE",
      .summary = "count only sources whose path, as in the table,\n"

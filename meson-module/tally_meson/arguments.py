@@ -46,8 +46,8 @@ FLAGS: T.Tuple[_Flag, ...] = (
         "list",
         "FMT[:FILE]",
         "Also write a report. FMT is one of html, lcov, gcovr, cobertura, sonarqube, markdown, "
-        "github, callgrind, text. FILE is relative to the current directory; the default "
-        "is meson-logs/coverage.* in the build directory. May be repeated.",
+        "github, badge, shields, callgrind, text. FILE is relative to the current directory; the "
+        "default is meson-logs/coverage.* in the build directory. May be repeated.",
         _REPORTING,
     ),
     _Flag(
@@ -62,6 +62,29 @@ FLAGS: T.Tuple[_Flag, ...] = (
         "value",
         "PCT",
         "Exit with status 3 if less than PCT percent of the branches were taken.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-baseline",
+        "value",
+        "FILE",
+        "Exit with status 3 if the coverage of a file, of a directory or in total is smaller than in "
+        "FILE.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-new",
+        "value",
+        "PCT",
+        "Exit with status 3 if less than PCT percent of the lines of a file were reached that the "
+        "baseline does not have.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-update",
+        "switch",
+        "",
+        "Write the new numbers to the baseline, unless something has fallen.",
         _REPORTING,
     ),
     _Flag(
@@ -162,6 +185,9 @@ class Flags(T.NamedTuple):
     report: T.Tuple[str, ...] = ()
     fail_under: T.Optional[str] = None
     fail_under_branch: T.Optional[str] = None
+    baseline: T.Optional[str] = None
+    new: T.Optional[str] = None
+    update: bool = False
     filter: T.Tuple[str, ...] = ()
     exclude: T.Tuple[str, ...] = ()
     substitute: T.Tuple[str, ...] = ()

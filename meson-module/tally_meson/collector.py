@@ -113,6 +113,12 @@ class Collector:
         ):
             if value is not None:
                 words.append(f"{option}={value}")
+        if plan.baseline is not None:
+            words.append(f"--baseline={plan.baseline.file}")
+            if plan.baseline.fail_under_new is not None:
+                words.append(f"--fail-under-new={plan.baseline.fail_under_new}")
+            if plan.baseline.update:
+                words.append("--update-baseline")
         return [*words, *paths]
 
     def check(self, build: BuildDir, plan: Plan) -> None:
@@ -138,7 +144,7 @@ class Collector:
                     r"^tally: (--)?",
                     lambda found: "--coverage-" if found[1] else "",
                     (errors or [""])[0],
-                )
+                ).replace("--coverage-fail-under-new", "--coverage-new")
             )
 
     def zero(self, build: BuildDir) -> None:

@@ -22,6 +22,7 @@ if T.TYPE_CHECKING:
 
 # The default file of each report format, relative to meson-logs.
 _DEFAULT_FILES = {
+    "badge": "coverage.svg",
     "callgrind": "coverage.callgrind",
     "cobertura": "coverage.xml",
     "gcovr": "coverage.gcovr.json",
@@ -29,6 +30,7 @@ _DEFAULT_FILES = {
     "html": "coverage",
     "lcov": "coverage.info",
     "markdown": "coverage.md",
+    "shields": "coverage.shields.json",
     "sonarqube": "coverage.sonarqube.xml",
     "text": "coverage.txt",
 }
@@ -37,9 +39,10 @@ _DEFAULT_FILES = {
 _IMPORT = re.compile(r"^[^#\n]*\bimport\s*\(\s*'tally'", re.MULTILINE)
 
 _LISTS = ("exclude", "filter", "include_subprojects", "reports")
-_PERCENTAGES = ("fail_under", "fail_under_branch")
+_PERCENTAGES = ("fail_under", "fail_under_branch", "fail_under_new")
 _BOOLEANS = ("native", "per_test")
-KEYWORDS = (*_LISTS, *_PERCENTAGES, *_BOOLEANS)
+_FILES = ("baseline",)
+KEYWORDS = (*_LISTS, *_PERCENTAGES, *_BOOLEANS, *_FILES)
 
 if sys.version_info >= (3, 8):
 
@@ -52,6 +55,8 @@ if sys.version_info >= (3, 8):
         reports: T.List[str]
         fail_under: str
         fail_under_branch: str
+        fail_under_new: str
+        baseline: str
         native: bool
         per_test: bool
 
@@ -90,6 +95,9 @@ def checked(keywords: T.Mapping[str, T.Any]) -> Settings:
         elif name in _BOOLEANS:
             out[name] = value
             good, wanted = isinstance(value, bool), "a boolean"
+        elif name in _FILES:
+            out[name] = value
+            good, wanted = isinstance(value, str) and value != "", "the name of a file"
         else:
             raise TypeError(f'unknown keyword argument "{name}" (there are: {", ".join(KEYWORDS)})')
         if not good:
@@ -173,6 +181,14 @@ def report_word(word: str, folder: str, build: BuildDir) -> str:
     )
 
 
+class Baseline(T.NamedTuple):
+    """Parameters of the comparison with a baseline."""
+
+    file: str
+    fail_under_new: T.Optional[str]
+    update: bool
+
+
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """Parameters of one run of the collector."""
@@ -182,6 +198,7 @@ class Plan:
     exclude: T.Tuple[str, ...]
     fail_under: T.Optional[str]
     fail_under_branch: T.Optional[str]
+    baseline: T.Optional[Baseline]
     substitute: T.Tuple[str, ...]
     exclude_objects: T.Tuple[str, ...]
     limit: T.Optional[str]
@@ -216,6 +233,7 @@ def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
         tuple(exclude),
         single("fail_under"),
         single("fail_under_branch"),
+        _baseline(build, flags, own, typed_in),
         tuple(_substitute(word, typed_in) for word in flags.substitute),
         () if native else tuple(map(_pattern_of_objects, build.native_object_folders())),
         flags.limit,
@@ -224,6 +242,30 @@ def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
         flags.per_test or own.get("per_test", False),
         flags.source or source_based.is_on(build),
     )
+
+
+def _baseline(build: BuildDir, flags: Flags, own: Settings, typed_in: str) -> T.Optional[Baseline]:
+    """A file in flags is relative to `typed_in`, and one of configure() to the source root. The
+    latter does not apply to changed lines, because a baseline has the numbers of whole files."""
+    given = [
+        name for name in ("baseline", "new", "update") if getattr(flags, name) not in (None, False)
+    ]
+    if flags.diff is not None:
+        if given:
+            raise Refusal(f"--coverage-{given[0]}: cannot be used with --coverage-diff")
+        return None
+    if flags.baseline is not None:
+        file = os.path.join(typed_in, flags.baseline) if flags.baseline else ""
+    elif "baseline" in own:
+        file = os.path.join(build.source, own["baseline"])
+    elif given:
+        raise Refusal(
+            f"--coverage-{given[0]}: requires --coverage-baseline, or baseline in configure()"
+        )
+    else:
+        return None
+    new = flags.new if flags.new is not None else own.get("fail_under_new")
+    return Baseline(file, new, flags.update)
 
 
 def _pattern_of_objects(folder: str) -> str:

@@ -203,6 +203,20 @@ class Module(MixIn):
         )
         self.assertRegex(done.stderr, r"(?m)^tally: .*/build could not be configured\n\Z")
 
+    def test_a_baseline(self) -> None:
+        """It is relative to the source root, for each command."""
+        self.write("baseline: 'base.txt', fail_under_new: 50, exclude: 'main'")
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        door = ["tally-meson", "test", "-C", "build"]
+        self.expect(1, *door, "--suite", "good")
+        self.expect(0, *door, "--suite", "good", "--coverage-update")
+        base = self.project / "base.txt"
+        self.assertIn("\nlines 5 of 6, branches 3 of 4: src/demo.c\n", base.read_text("utf-8"))
+        base.write_text("tally-coverage-baseline 1\nlines 6 of 6: src/demo.c\n", encoding="utf-8")
+        for words in ([*door, "--suite", "good"], ["tally-meson", "report", "-C", "build"]):
+            done = self.expect(3, *words)
+            self.assertIn("src/demo.c: 5 of 6 lines ran, 6 of 6 in the baseline", done.stderr)
+
     def test_a_hook_that_came_later(self) -> None:
         """Projects that were configured before the hook existed are configured again."""
         self.disable()

@@ -76,6 +76,9 @@ class Arguments(unittest.TestCase):
             "report",
             "fail-under",
             "fail-under-branch",
+            "baseline",
+            "fail-under-new",
+            "update-baseline",
             "filter",
             "exclude",
             "diff",
@@ -222,6 +225,26 @@ class Settings(Folder):
         self.assertEqual(plan.exclude[:3], ("f", "c", "^(?:g)"))
         self.assertEqual(self.plan("--coverage-fail-under=0").fail_under, "0")
 
+    def test_baselines(self) -> None:
+        self.assertIsNone(self.plan().baseline)
+        self.assertEqual(
+            self.plan("--coverage-baseline=b", "--coverage-update").baseline,
+            settings.Baseline("/typed/here/b", None, True),
+        )
+        for name in ("--coverage-new=1", "--coverage-update"):
+            with self.assertRaisesRegex(
+                Refusal, f"{name[:12]}.*: requires --coverage-baseline, or"
+            ):
+                self.plan(name)
+        self.store(baseline="tests/b", fail_under_new="79.5")
+        own = f"{self.source}/tests/b"
+        self.assertEqual(self.plan().baseline, settings.Baseline(own, "79.5", False))
+        self.assertEqual(self.plan("--coverage-new=0").baseline, settings.Baseline(own, "0", False))
+        # The baseline of the project does not get in the way of a look at what has changed.
+        self.assertIsNone(self.plan("--coverage-diff").baseline)
+        with self.assertRaisesRegex(Refusal, "--coverage-update: cannot be used with"):
+            self.plan("--coverage-diff", "--coverage-update")
+
     def test_stored_settings_apply_to_the_last_configuration(self) -> None:
         self.store(fail_under=20)
         log = self.path / "meson-logs" / "meson-log.txt"
@@ -324,6 +347,9 @@ class Settings(Folder):
             {"reports": ["lcov", ""]},
             {"reports": "lcov:"},
             {"per_test": 1},
+            {"baseline": ""},
+            {"baseline": ["a"]},
+            {"fail_under_new": "x"},
             {"nonsense": 1},
         ]
         for keywords in bad:

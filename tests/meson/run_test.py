@@ -1,6 +1,7 @@
 """Tests `tally-meson test`, which needs no hook, in a finished build that the tests share."""
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ from support.meson_builds import (
     on_small_disk,
     rows,
 )
-from support.programs import command_line
+from support.programs import SOURCE_ROOT, command_line
 from support.skips import run_unittests
 
 
@@ -192,6 +193,52 @@ class Run(BuiltProject):
         ):
             self.assertTrue((self.project / path).is_file(), path)
         shutil.rmtree(self.project / "src" / "new")
+
+    def test_a_baseline(self) -> None:
+        base = self.project / "src" / "base.txt"
+        self.addCleanup(base.unlink, missing_ok=True)
+        words = ["--coverage-baseline", "src/base.txt"]
+        done = self.measured(1, *GOOD, *words)
+        self.assertIn("src/base.txt: there is no such file: --update-baseline makes", done.stderr)
+        self.assertIn("TOTAL", done.stdout)
+        self.measured(0, *GOOD, *words, "--coverage-update")
+        self.assertEqual(
+            re.findall(r"^lines (\d+ of \d+).*: (.*)", base.read_text(encoding="utf-8"), re.M),
+            [("5 of 6", "src/demo.c"), ("5 of 8", "src/main.c")],
+        )
+        self.assertEqual(self.measured(0, *GOOD, *words, "--coverage-new=100").stderr, "")
+        done = self.measured(3, "one", *words)
+        self.assertIn("src/demo.c: 3 of 6 lines ran, 5 of 6 in the baseline: not", done.stderr)
+        base.write_text("nonsense\n", encoding="utf-8")
+        self.assertIn("src/base.txt:1:1: ", self.measured(1, *GOOD, *words).stderr)
+        self.is_refused("--coverage-new: requires --coverage-baseline, .*", "--coverage-new=1")
+        self.is_refused("--coverage-new: expected 0 to 100.*", *words, "--coverage-new=101")
+        self.is_refused("--coverage-baseline: .*", "--coverage-baseline=", *GOOD)
+
+    def test_recipes(self) -> None:
+        """What the README tells GitLab and GitHub to read is there, and GitLab finds the total."""
+        text = (SOURCE_ROOT / "meson-module" / "README.md").read_text(encoding="utf-8")
+        recipes = text.partition("\n## Recipes\n")[2].partition("\n## ")[0]
+        base = self.project / "baseline.txt"
+        self.addCleanup(base.unlink, missing_ok=True)
+        formats = sorted(set(re.findall(r"--coverage-report (\w+)", recipes)))
+        self.assertEqual(formats, ["badge", "cobertura", "github", "markdown"])
+        words = [f"--coverage-report={name}" for name in (*formats, "shields")]
+        done = self.measured(
+            0, *GOOD, *words, "--coverage-baseline=baseline.txt", "--coverage-update"
+        )
+        for path in set(re.findall(r"build/meson-logs/[\w.]+\w", recipes)):
+            self.assertTrue((self.project / path).is_file(), path)
+        found = re.search(r"coverage: '/(.*)/'", recipes)
+        assert found is not None
+        # As GitLab does: the first number of the last match.
+        match = list(re.finditer(found[1], done.stdout, re.MULTILINE))[-1][0]
+        self.assertEqual(re.findall(r"\d+(?:\.\d+)?", match)[0], "71.4")
+        logs = self.project / "build" / "meson-logs"
+        self.assertIn("<title>coverage: 71.4%<", (logs / "coverage.svg").read_text("utf-8"))
+        self.assertEqual(
+            json.loads((logs / "coverage.shields.json").read_text("utf-8"))["message"], "71.4%"
+        )
 
     def test_a_full_disk(self) -> None:
         """Each report that cannot be written is one line of errors; the table is printed anyway."""

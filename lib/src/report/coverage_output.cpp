@@ -10,6 +10,7 @@
 
 #include <tally/file_io.h>
 
+#include "report/coverage_badge.h"
 #include "report/coverage_html.h"
 #include "support/path.h"
 
@@ -17,24 +18,29 @@ namespace tally {
 
 namespace {
 
-// A report for people, as opposed to a file format that programs read.
+// A report that shows coverage, as opposed to a file format that holds it.
 struct Page {
   std::string_view name;
+  std::string_view path; // the default
   std::string (*draw)(const Coverage &, const CoverageReportOptions &);
 };
-constexpr std::array<Page, 3> pages{{
-    {"text",
+constexpr std::array<Page, 5> pages{{
+    {"text", "-",
      [](const Coverage &coverage, const CoverageReportOptions &options) {
        return to_text(coverage, options.root, options.text, options.order);
      }},
-    {"markdown",
+    {"markdown", "-",
      [](const Coverage &coverage, const CoverageReportOptions &options) {
        return to_markdown(coverage, options.root);
      }},
-    {"github",
+    {"github", "-",
      [](const Coverage &coverage, const CoverageReportOptions &options) {
        return to_github(coverage, options.root);
      }},
+    {"badge", "coverage-badge.svg",
+     [](const Coverage &coverage, const CoverageReportOptions &) { return to_badge(coverage); }},
+    {"shields", "coverage-badge.json",
+     [](const Coverage &coverage, const CoverageReportOptions &) { return to_shields(coverage); }},
 }};
 constexpr std::string_view html_format = "html"; // writes a directory
 
@@ -113,8 +119,8 @@ Result<CoverageReport> coverage_report_of(const std::string &word) {
   if (colon != word.npos && path.empty())
     return fail(ErrorCode::invalid_argument, fmt::format("'{}' does not name a file", word),
                 "--report");
-  if (page_by_name(name))
-    return CoverageReport{name, path.empty() ? "-" : path};
+  if (const Page *page = page_by_name(name))
+    return CoverageReport{name, path.empty() ? std::string(page->path) : path};
   if (name == html_format && path == "-")
     return fail(ErrorCode::invalid_argument,
                 "writes a directory, which cannot go to standard output", word);
