@@ -95,6 +95,9 @@ void check_threshold(std::string_view what, std::string_view given, uint64_t par
     outcome.status = below_threshold;
 }
 
+constexpr const char *not_by_test = "the counts are not separated by test: give --per-test, or an "
+                                    "lcov tracefile with TN: sections";
+
 // Finds the file that the user names: relative to the current directory, relative to the root as
 // tables show it, or by the last components of a path, if only one file has these.
 Result<std::string> file_named(const CollectedCoverage &collected, const std::string &name) {
@@ -152,11 +155,7 @@ std::string named_so(const std::filesystem::path &path) {
 Result<void> print_tests(const CollectedCoverage &collected, const SourceLocation &location) {
   const uint32_t number = location.line;
   if (collected.coverage.tests.empty())
-    return fail(
-        ErrorCode::invalid_input,
-        "the counts are not separated by test: give --per-test, or an lcov tracefile with TN: "
-        "sections",
-        "--which-tests");
+    return fail(ErrorCode::invalid_input, not_by_test, "--which-tests");
   TALLY_TRY(path, file_named(collected, location.file));
   std::string names;
   bool is_code = false;
@@ -356,6 +355,9 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     TALLY_TRY(location, source_location(which_tests));
     return print_tests(collected, location);
   }
+  if (given.has("tests-by-function"))
+    return write_tests_by_function(collected.coverage,
+                                   std::string(given.value("tests-by-function")));
   bool nothing_changed = false;
   if (is_diff) {
     TALLY_CHECK(keep_changed(collected.coverage, collected.root, changed_since));
@@ -382,6 +384,11 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
       say(fmt::format("tally: wrote {}", request.path));
   if (!how.runs.empty() && requests.front().format == "text" && requests.front().path == "-")
     TALLY_CHECK(print_table_of_tests(collected, settings.text));
+  if (given.has("redundant")) {
+    if (collected.coverage.tests.empty())
+      return fail(ErrorCode::invalid_input, not_by_test, "--redundant");
+    TALLY_CHECK(print_redundant_tests(collected.coverage.tests));
+  }
   show_some(of_reports, verbose);
   summarize(collected, verbose);
   if (collected.reports == 0 && collected.counted == 0)

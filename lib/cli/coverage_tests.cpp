@@ -1,8 +1,12 @@
 #include "coverage_tests.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <map>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include <stdio.h>
 #include <unistd.h>
@@ -15,6 +19,7 @@
 
 #include "coverage_collect/test_counters.h"
 #include "profiles.h"
+#include "support/text.h"
 
 namespace tally::cli {
 
@@ -114,9 +119,87 @@ Result<std::vector<TestRun>> runs_of_tests(const std::string &folder) {
   return out;
 }
 
+Result<void> write_tests_by_function(const Coverage &coverage, const std::string &path) {
+  using Json = nlohmann::ordered_json;
+  Json tests = Json::array(), files = Json::object();
+  for (const TestCoverage &test : coverage.tests)
+    tests.push_back(test.name);
+  for (const FileCoverage &file : coverage.files) {
+    // The lines that each test ran, sorted.
+    std::vector<std::vector<uint32_t>> ran(coverage.tests.size());
+    Json of_file = Json::array(), functions = Json::array();
+    for (size_t i = 0; i < coverage.tests.size(); ++i) {
+      const auto &all = coverage.tests[i].files;
+      const auto own = std::ranges::lower_bound(all, file.path, {}, &FileCoverage::path);
+      if (own == all.end() || own->path != file.path)
+        continue;
+      for (const LineCoverage &line : own->lines)
+        if (line.count != 0)
+          ran[i].push_back(line.line);
+      if (!ran[i].empty())
+        of_file.push_back(i);
+    }
+    for (const FunctionCoverage &function : file.functions) {
+      Json reached = Json::array();
+      for (size_t i = 0; i < ran.size(); ++i) {
+        const auto first = std::ranges::lower_bound(ran[i], function.start_line);
+        if (first != ran[i].end() && *first <= function.end_line)
+          reached.push_back(i);
+      }
+      functions.push_back({{"name", function.name},
+                           {"first", function.start_line},
+                           {"last", function.end_line},
+                           {"tests", std::move(reached)}});
+    }
+    files[file.path] = {{"tests", std::move(of_file)}, {"functions", std::move(functions)}};
+  }
+  return write_file(path, Json{{"tests", std::move(tests)}, {"files", std::move(files)}}.dump(
+                              -1, ' ', false, Json::error_handler_t::replace));
+}
+
 Result<void> print_table_of_tests(const CollectedCoverage &collected, const TextOptions &options) {
   return write_file(
       "-", '\n' + tests_to_text(collected.coverage.tests, collected.tests_without_data, options));
+}
+
+Result<void> print_redundant_tests(const std::vector<TestCoverage> &tests) {
+  using Line = std::pair<std::string_view, uint32_t>;
+  std::map<Line, size_t> reached_by; // how many tests
+  std::vector<std::pair<std::string_view, std::vector<Line>>> all;
+  for (const TestCoverage &test : tests) {
+    if (test.name.empty())
+      continue;
+    all.emplace_back(test.name, std::vector<Line>());
+    for (const FileCoverage &file : test.files)
+      for (const LineCoverage &line : file.lines)
+        if (line.count != 0) {
+          all.back().second.emplace_back(file.path, line.line);
+          ++reached_by[{file.path, line.line}];
+        }
+  }
+  const auto is_redundant = [&](const auto &test) {
+    return std::ranges::all_of(test.second, [&](const Line &line) { return reached_by[line] > 1; });
+  };
+  std::erase_if(all, [&](const auto &test) { return !is_redundant(test); });
+  if (all.empty())
+    return write_file("-", "\nEach test reaches a line that no other test reaches.\n");
+  // Leave out the smallest ones first, because most of them can then go.
+  std::vector<size_t> order(all.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return all[i].second.size(); });
+  std::set<std::string_view> together;
+  for (const size_t i : order)
+    if (is_redundant(all[i])) {
+      together.insert(all[i].first);
+      for (const Line &line : all[i].second)
+        --reached_by[line];
+    }
+  std::string out = "\nThese tests reach no line that others do not reach. Those with a * can go "
+                    "together.\nReaching a line is not checking it.\n";
+  for (const auto &[name, lines] : all)
+    out +=
+        fmt::format("{} {}\n", together.contains(name) ? '*' : ' ', printable(std::string(name)));
+  return write_file("-", out);
 }
 
 } // namespace tally::cli

@@ -291,7 +291,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 32> coverage_specs{{
+constexpr std::array<OptionSpec, 34> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -405,6 +405,15 @@ constexpr std::array<OptionSpec, 32> coverage_specs{{
                 "LLVM_PROFILE_FILE, into FOLDER.counters, and remove\n"
                 "FOLDER",
      .check = check_nothing},
+    {.name = "redundant",
+     .summary = "also print the tests that reach no line that others\n"
+                "do not reach; needs --per-test or lcov tracefiles\n"
+                "with TN: sections"},
+    {.name = "tests-by-function",
+     .values = "FILE",
+     .summary = "only write to FILE, as JSON, which tests reached each\n"
+                "function; needs --per-test",
+     .check = check_file_name},
     {.name = "which-tests",
      .values = "FILE:LINE",
      .summary = "print the tests that reached a line; needs --per-test\n"

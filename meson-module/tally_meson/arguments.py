@@ -9,7 +9,7 @@ import argparse
 import re
 import typing as T
 
-from . import comparing
+from . import choosing, comparing
 from .refusal import Refusal
 
 # Marks the flags of `tally-meson report`, which runs no tests.
@@ -177,8 +177,8 @@ FLAGS: T.Tuple[_Flag, ...] = (
 
 
 class Flags(T.NamedTuple):
-    """The values of the flags; None, False or () if a flag is not given. There are as many data
-    members as flags."""
+    """The values of the flags; None, False or () if a flag is not given. There is a data member
+    for each flag, and one for --redundant."""
 
     coverage: bool = False  # also with --coverage=source
     source: bool = False
@@ -202,6 +202,7 @@ class Flags(T.NamedTuple):
     update_single: bool = False
     no_reconfigure: bool = False
     off: bool = False
+    redundant: bool = False  # of `choosing`
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Flags:
@@ -210,6 +211,8 @@ class Flags(T.NamedTuple):
             value = getattr(options, _dest(flag), None)
             if value is not None:
                 values[_field(flag)] = tuple(value) if flag.kind == "list" else value
+        if getattr(options, "redundant", False):
+            values.update(redundant=True, per_test=True)
         values["coverage"] = values.get("coverage", False) or values.get("source", False)
         return cls(**values)
 
@@ -271,6 +274,7 @@ def parser_of(command: str) -> Parser:
         parser = Parser(command, usage=usage, add_help=False)
         add_arguments(parser, reporting_only=command == "report")
         if command == "test":
+            choosing.add_arguments(parser)
             comparing.add_arguments(parser)
         return parser
     parser = Parser(command)

@@ -164,6 +164,15 @@ class BuildDir:
                 out[shown] = taken
         return out
 
+    def tests_by_name(self) -> T.Dict[str, T.Dict[str, T.Any]]:
+        """Returns the tests, without benchmarks, by the names that `meson test` accepts."""
+        names = self.names_for_meson()
+        return {
+            names[_shown(test["name"], *_project_and_suites(test))[1]]: test
+            for test in self.introspection("intro-tests.json")
+            if test["suite"]
+        }
+
     def tests_that_set(self, variable: str) -> T.Set[str]:
         """Returns the names, as Meson shows them, of tests whose environment has the variable."""
         return {

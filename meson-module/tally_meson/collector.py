@@ -119,6 +119,8 @@ class Collector:
                 words.append(f"--fail-under-new={plan.baseline.fail_under_new}")
             if plan.baseline.update:
                 words.append("--update-baseline")
+        if plan.redundant:
+            words.append("--redundant")
         return [*words, *paths]
 
     def check(self, build: BuildDir, plan: Plan) -> None:
@@ -174,6 +176,16 @@ class Collector:
                 pass  # the collector reports the file that it cannot write
         words = self.coverage_words(build, plan, per_test=per_test, paths=paths)
         return self._run(*words, captured=False)[0]
+
+    def write_reached(
+        self, build: BuildDir, per_test: str, paths: T.Sequence[str], file: str
+    ) -> bool:
+        """Writes which tests reached which functions of all sources below the source root and the
+        build directory, whatever the settings leave out. Returns whether it could."""
+        inside = re.escape(build.path)
+        words = ["coverage", "--root", build.source, "--build", build.path, "--no-markers"]
+        words += ["--filter=^[^/]", f"--filter=^{inside}/", f"--per-test={per_test}"]
+        return self._run(*words, f"--tests-by-function={file}", *paths)[0] == 0
 
     def _run(self, *words: str, captured: bool = True) -> T.Tuple[int, T.List[str], T.List[str]]:
         """Returns the exit status, and the lines of standard output and standard error."""

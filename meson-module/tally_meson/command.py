@@ -14,6 +14,7 @@ from .refusal import Refusal, refused_by_system, say
 
 SYNOPSIS = (
     "test [-C BUILD] [--coverage-*]... [arguments of meson test]...",
+    "test [-C BUILD] --affected REV [--affected-list] [arguments of meson test]...",
     "test [-C BUILD] --benchmark --baseline PATH|REV [arguments of meson test]...",
     "report [-C BUILD] [--coverage-*]...",
     "enable | disable [--user | --site DIR]",

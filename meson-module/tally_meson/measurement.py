@@ -9,7 +9,7 @@ import os
 import sys
 import typing as T
 
-from . import lending, settings, source_based, switching
+from . import lending, record, settings, source_based, switching
 from .collector import Collector
 from .per_test import Trees
 from .refusal import NO_DATA, Refusal, refused_by_system, say
@@ -141,12 +141,21 @@ class Measurement:
             profiles = self._profiles or source_based.Profiles(self.build)
             profiles.make()
             paths = [profiles.folder]
-        return self._collector.collect(
+        status = self._collector.collect(
             self.build,
             self._plan,
             per_test=self.trees.folder if self.trees else None,
             paths=paths,
         )
+        if self.trees:
+            self._store_record(self.trees, paths)
+        return status
+
+    def _store_record(self, trees: Trees, paths: T.List[str]) -> None:
+        """Stores which test reached which function, for --affected."""
+        reached = os.path.join(trees.folder, "reached.json")
+        if self._collector.write_reached(self.build, trees.folder, paths, reached):
+            record.store(self.build, self.ran, reached)
 
     def _say_what_has_no_data(self) -> None:
         own = self.build.tests_that_set(source_based.VARIABLE) if self._profiles else set()

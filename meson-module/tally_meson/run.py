@@ -14,7 +14,15 @@ import sys
 import threading
 import typing as T
 
-from . import arguments, comparing, lending, settings, words as command_words, wrapped_test
+from . import (
+    arguments,
+    choosing,
+    comparing,
+    lending,
+    settings,
+    words as command_words,
+    wrapped_test,
+)
 from .build_dir import BuildDir, ninja
 from .measurement import Measurement, Ran
 from .refusal import BUILD_FAILED, Refusal, say
@@ -32,9 +40,12 @@ def test(words: T.Sequence[str]) -> int:
     options = own.parse_args(parsed.coverage)
     flags = arguments.Flags.of(options)
     compared = comparing.Comparing.of(options, benchmark=parsed.benchmark)
+    chosen = choosing.Choosing.of(options)
     build = BuildDir(parsed.build)
     if compared:
         return _compare(build, flags, compared, parsed)
+    if chosen:
+        return _run_chosen(build, flags, chosen, parsed)
     meson_test = [*build.meson(), "test", "-C", build.path]
     if flags.off:
         switch_off(build, flags, {"--list": parsed.list_only, "--no-rebuild": parsed.no_rebuild})
@@ -106,6 +117,27 @@ def _compare(
     if not parsed.no_rebuild and not _is_built(build, parsed):
         return BUILD_FAILED
     return comparison.run()
+
+
+def _run_chosen(
+    build: BuildDir, flags: arguments.Flags, chosen: choosing.Choosing, parsed: command_words.Words
+) -> int:
+    """Runs the tests that a change may affect, without measuring them."""
+    other = flags.first_given() or ("--coverage" if flags.coverage else None)
+    if other:
+        raise Refusal(
+            f"--affected cannot be combined with {other}: some of the tests do not show what all reach"
+        )
+    if parsed.benchmark:
+        raise Refusal("--affected cannot be combined with --benchmark")
+    if not chosen.list_only and not parsed.no_rebuild and not _is_built(build, parsed):
+        return BUILD_FAILED
+    tests = choosing.chosen(build, chosen)
+    if chosen.list_only or tests == []:
+        return 0
+    return _run(
+        [*build.meson(), "test", "-C", build.path, "--no-rebuild", *parsed.meson, *(tests or [])]
+    )
 
 
 def _executed(

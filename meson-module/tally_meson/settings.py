@@ -38,7 +38,7 @@ _DEFAULT_FILES = {
 # Matches import('tally') in a meson.build, but not in a comment.
 _IMPORT = re.compile(r"^[^#\n]*\bimport\s*\(\s*'tally'", re.MULTILINE)
 
-_LISTS = ("exclude", "filter", "include_subprojects", "reports")
+_LISTS = ("affected_ignore", "exclude", "filter", "include_subprojects", "reports")
 _PERCENTAGES = ("fail_under", "fail_under_branch", "fail_under_new")
 _BOOLEANS = ("native", "per_test")
 _FILES = ("baseline",)
@@ -49,6 +49,7 @@ if sys.version_info >= (3, 8):
     class Settings(T.TypedDict, total=False):
         """The keyword arguments of configure() after the checks."""
 
+        affected_ignore: T.List[str]
         exclude: T.List[str]
         filter: T.List[str]
         include_subprojects: T.List[str]
@@ -205,6 +206,7 @@ class Plan:
     sort: T.Optional[str]
     diff: T.Optional[str]
     per_test: bool
+    redundant: bool
     source_based: bool
 
 
@@ -240,6 +242,7 @@ def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
         flags.sort,
         flags.diff,
         flags.per_test or own.get("per_test", False),
+        flags.redundant,
         flags.source or source_based.is_on(build),
     )
 

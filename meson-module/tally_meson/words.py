@@ -8,8 +8,15 @@ from __future__ import annotations
 import re
 import typing as T
 
-from . import comparing
+from . import choosing, comparing
 from .arguments import FLAGS
+
+
+# Flags of ours that cannot be abbreviated, and whether they take a value.
+_WHOLE = {
+    **{name: bool(metavar) for name, (metavar, _, _) in comparing.FLAGS.items()},
+    **{name: bool(metavar) for name, (metavar, _) in choosing.FLAGS.items()},
+}
 
 
 class Words(T.NamedTuple):
@@ -40,8 +47,8 @@ def split(words: T.Sequence[str]) -> T.Optional[Words]:
     """Splits the words; returns None if -C has no directory.
 
     A word that begins with - is never the value of an option, and none of Meson's own options
-    begins with --c. Meson's options therefore need not be known here. The flags that compare
-    benchmarks cannot be abbreviated.
+    begins with --c. Meson's options therefore need not be known here. The other flags
+    of ours cannot be abbreviated.
     """
     ours: T.List[str] = []
     rest: T.List[str] = []
@@ -81,9 +88,9 @@ def split(words: T.Sequence[str]) -> T.Optional[Words]:
             if "=" not in word and follows and _takes_value(name) != "switch":
                 ours.append(words[at])
                 at += 1
-        elif name in comparing.FLAGS:
+        elif name in _WHOLE:
             ours.append(word)
-            if "=" not in word and follows and comparing.FLAGS[name][0]:
+            if "=" not in word and follows and _WHOLE[name]:
                 ours.append(words[at])
                 at += 1
         elif _abbreviates(word, "--no-rebuild", "--no-r"):

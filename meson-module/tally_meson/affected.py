@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""Chooses the tests that a change may affect: `tally-meson test --affected REV`.
+
+A test is left out only if nothing that it reached has changed, neither since it was recorded nor
+between then and REV. What a change outside of functions affects, the build graph tells; whatever is
+unknown makes all tests run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as T
+
+from . import record, settings, source_text
+from .build_graph import BuildGraph
+from .record import Record, git, names
+from .refusal import Refusal
+
+if T.TYPE_CHECKING:
+    from .build_dir import BuildDir
+
+_BUILD_FILES = re.compile(r"(^|/)(meson\.build|meson_options\.txt|meson\.options|[^/]*\.wrap)$")
+# Functions that the compiler makes of initializers. Their lines may enclose others.
+_INITIALIZER = re.compile(r"_GLOBAL__|static_initialization_and_destruction")
+_EVALUATED_EARLY = re.compile(r"\b(constexpr|consteval|constinit)\b")
+
+
+class _Everything(Exception):
+    """Says why all tests must run."""
+
+
+class Choice(T.NamedTuple):
+    reasons: T.Dict[str, str]  # by the name of a test that runs, one reason
+    all: T.Dict[str, T.Any]  # the tests of the build, by name
+    everything: str  # why all tests run; '' if they are chosen
+
+
+class _Chooser:
+    def __init__(self, build: BuildDir, revision: str) -> None:
+        self._build = build
+        self._tests = build.tests_by_name()
+        self.reasons: T.Dict[str, str] = {}
+        found = Record.load(build)
+        if not found:
+            raise _Everything(
+                "there is no record: a run with --coverage-per-test of all tests makes it"
+            )
+        self._record = found
+        self._top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
+        self._revision = git(
+            self._top,
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            f"{revision}^{{commit}}",
+        )
+        self._ignored = [
+            re.compile(pattern) for pattern in settings.stored(build).get("affected_ignore", [])
+        ]
+        self._build_files = {
+            os.path.realpath(path) for path in build.introspection("intro-buildsystem_files.json")
+        }
+        self._made_graph: T.Optional[BuildGraph] = None
+
+    @property
+    def _graph(self) -> BuildGraph:
+        if not self._made_graph:
+            self._made_graph = BuildGraph(self._build)
+        return self._made_graph
+
+    def choose(self) -> None:
+        kept = self._record
+        if kept.configuration != record.configuration_of(self._build):
+            raise _Everything("the build is configured differently from that of the record")
+        revision = self._revision.decode().strip()
+        try:
+            git(self._top, "cat-file", "-e", f"{kept.revision}^{{commit}}")
+        except Refusal:
+            raise _Everything(f"git has no revision {kept.revision} any more") from None
+        for name, test in self._tests.items():
+            before = kept.tests.get(name)
+            if not before:
+                self._add(name, "it is new")
+            elif before["definition"] != record.definition_of(test):
+                self._add(name, "its definition has changed")
+            elif not before["passed"]:
+                self._add(name, "it failed last time")
+            elif name not in kept.names:
+                self._add(name, "it had no data last time")
+        changed = {
+            *kept.texts,
+            *names(git(self._top, "diff", "--name-only", "-z", "--no-renames", kept.revision)),
+            *names(git(self._top, "ls-files", "--others", "--exclude-standard", "-z")),
+        }
+        for name in sorted(changed):
+            path = os.path.join(self._top, name)
+            if path.startswith(self._build.path + os.sep):
+                continue
+            self._compare(name, self._recorded(name), record.text_of(path))
+        if revision != kept.revision:
+            between = git(
+                self._top, "diff", "--name-only", "-z", "--no-renames", kept.revision, revision
+            )
+            for name in sorted({*kept.texts, *names(between)}):
+                self._compare(name, self._recorded(name), self._committed(revision, name))
+
+    def _add(self, test: str, reason: str) -> None:
+        if test in self._tests:
+            self.reasons.setdefault(test, reason)
+
+    def _committed(self, revision: str, name: str) -> T.Optional[str]:
+        try:
+            return git(self._top, "cat-file", "blob", f"{revision}:{name}").decode("latin-1")
+        except Refusal:
+            return None
+
+    def _recorded(self, name: str) -> T.Optional[str]:
+        if name in self._record.texts:
+            return self._record.texts[name]
+        return self._committed(self._record.revision, name)
+
+    def _compare(self, name: str, old: T.Optional[str], new: T.Optional[str]) -> None:
+        """Adds the tests that the difference of a file may affect. `name` is relative to the top
+        directory of the repository, and a text is None if there is no such file."""
+        if old == new and old is not None:
+            return
+        path = os.path.join(self._top, name)
+        if os.path.realpath(path) in self._build_files or _BUILD_FILES.search(name):
+            raise _Everything(f"{name} defines the build")
+        if any(pattern.search(name) for pattern in self._ignored):
+            return
+        if not name.endswith(source_text.SUFFIXES) or not self._graph.objects_of(path):
+            raise _Everything(f"{name} is not a source of this build")
+        if new is None or old is None:
+            if new is None and old is None:
+                raise _Everything(f"{name} is not a regular file")
+            self._add_users(name, "was added or removed")
+            return
+        before, after = source_text.lines_of(old), source_text.lines_of(new)
+        for change in source_text.changes(before, after):
+            reached = None if change.is_structural() else self._reached(path, before, change)
+            if reached is None:
+                self._add_users(name, f"changed outside of functions, at line {change.first}")
+                return  # which includes all that reached the file
+            for test in reached:
+                self._add(test, f"{name}:{change.first} changed in a function that it reached")
+
+    def _reached(
+        self, path: str, before: T.List[str], change: source_text.Change
+    ) -> T.Optional[T.Set[str]]:
+        """Returns the tests that reached the functions whose bodies contain the change. Returns
+        None if a changed line is not in a body."""
+        functions = []
+        for function in self._record.files.get(os.path.realpath(path), {}).get("functions", []):
+            first, last = function["first"], function["last"]
+            if not 0 < first <= last <= len(before) or _INITIALIZER.search(function["name"]):
+                continue
+            head = first  # the line of the brace that opens the body
+            while head <= last and "{" not in before[head - 1]:
+                head += 1
+            is_early = _EVALUATED_EARLY.search(" ".join(before[max(0, first - 3) : head]))
+            functions.append((head, last, None if is_early else function["tests"]))
+        # What is inserted lies between the line before `first` and that line.
+        spots = [
+            (change.first + at, change.first + at) for at, line in enumerate(change.old) if line
+        ] or [(change.first - 1, change.first)]
+        out: T.Set[str] = set()
+        for low, high in spots:
+            around = [
+                tests
+                for head, last, tests in functions
+                if (head < low if low == high else head <= low) and high <= last
+            ]
+            if not around or None in around:
+                return None
+            out |= {self._record.names[index] for tests in around for index in tests or ()}
+        return out
+
+    def _add_users(self, name: str, what: str) -> None:
+        """Adds the tests whose programs depend on a file, those that reached anything compiled
+        together with it, and those of which it is not known what they run."""
+        path = os.path.realpath(os.path.join(self._top, name))
+        objects = self._graph.objects_of(path)
+        together = {path}
+        for each in objects:
+            together |= {
+                source
+                for source in self._graph.sources[each]
+                if not source.endswith((".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tcc"))
+            }
+        reached = {
+            self._record.names[index]
+            for source in together
+            for index in self._record.files.get(source, {}).get("tests", [])
+        }
+        for test, entry in self._tests.items():
+            inputs = self._graph.inputs_of(entry)
+            if test in reached or inputs is None or inputs & objects:
+                self._add(test, f"{name} {what}")
+
+
+def choose(build: BuildDir, revision: str) -> Choice:
+    """Returns the tests that changes since the record, or between it and the revision, may affect.
+    Raises Refusal if there is no such revision."""
+    tests = build.tests_by_name()
+    git(build.source, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    try:
+        chooser = _Chooser(build, revision)
+        chooser.choose()
+        return Choice(chooser.reasons, tests, "")
+    except _Everything as why:
+        return Choice(dict.fromkeys(tests, "everything runs"), tests, str(why))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""Which tests are built of which sources, as ninja knows it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import typing as T
+
+from .build_dir import BuildDir, ninja
+from .refusal import Refusal
+
+
+def _tool(build: BuildDir, *words: str) -> T.List[str]:
+    done = subprocess.run(
+        [*ninja(), "-C", build.path, "-t", *words],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="surrogateescape",
+    )
+    if done.returncode != 0:
+        raise Refusal(f"ninja -t {words[0]}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout.splitlines()
+
+
+class BuildGraph:
+    def __init__(self, build: BuildDir) -> None:
+        self._build = build
+        # By object, the real paths of what it was compiled from.
+        self.sources: T.Dict[str, T.Set[str]] = {}
+        current: T.Set[str] = set()
+        for line in _tool(build, "deps"):
+            if line.startswith("    "):
+                current.add(self._real(line.strip()))
+            elif ": #deps" in line:
+                current = self.sources.setdefault(self._real(line.partition(": #deps")[0]), set())
+        self._objects: T.Dict[str, T.Set[str]] = {}  # by source
+        for name, sources in self.sources.items():
+            for source in sources:
+                self._objects.setdefault(source, set()).add(name)
+        self._inputs: T.Dict[str, T.Set[str]] = {}
+        self._targets = {
+            target["id"]: [str(path) for path in target["filename"]]
+            for target in build.introspection("intro-targets.json")
+        }
+        self._outputs = {path for paths in self._targets.values() for path in paths}
+
+    def _real(self, path: str) -> str:
+        return os.path.realpath(os.path.join(self._build.path, path))
+
+    def objects_of(self, source: str) -> T.Set[str]:
+        """Returns the objects that depend on a source; empty if the build does not know it."""
+        return self._objects.get(os.path.realpath(source), set())
+
+    def inputs_of(self, test: T.Mapping[str, T.Any]) -> T.Optional[T.Set[str]]:
+        """Returns everything that the test's programs are built of. Returns None if that is not
+        known: if the test runs a command that this build does not make."""
+        made = [word for word in test["cmd"] if word in self._outputs]
+        if not made or test["cmd"][0] not in self._outputs:
+            return None
+        for name in test.get("depends", []):
+            made += self._targets.get(name, [])
+        out: T.Set[str] = set()
+        for path in made:
+            out |= self._inputs_of_output(path)
+        return out
+
+    def _inputs_of_output(self, path: str) -> T.Set[str]:
+        if path not in self._inputs:
+            name = os.path.relpath(path, self._build.path)
+            self._inputs[path] = {self._real(line) for line in _tool(self._build, "inputs", name)}
+        return self._inputs[path]

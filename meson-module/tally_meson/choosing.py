@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""The flags of `tally-meson test` that choose tests, and what they do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import typing as T
+
+from .refusal import Refusal, say
+
+if T.TYPE_CHECKING:
+    from .build_dir import BuildDir
+
+# By flag: the metavariable ("" for a switch), and the help.
+FLAGS: T.Dict[str, T.Tuple[str, str]] = {
+    "--affected": (
+        "REV",
+        "Run only the tests that changes since the git revision REV may affect, by the last run of "
+        "all tests with --coverage-per-test. Does not measure.",
+    ),
+    "--affected-list": (
+        "",
+        "Print the names of these tests, and on standard error why; build and run nothing.",
+    ),
+    "--redundant": (
+        "",
+        "Also print the tests that reach no line that others do not reach. Implies "
+        "--coverage-per-test.",
+    ),
+}
+
+
+class Choosing(T.NamedTuple):
+    """The values of the flags."""
+
+    revision: str
+    list_only: bool
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> T.Optional[Choosing]:
+        """Returns None if no flag is given."""
+        if options.affected is None:
+            if options.affected_list:
+                raise Refusal("--affected-list requires --affected REV")
+            return None
+        if options.redundant:
+            raise Refusal("--affected cannot be combined with --redundant")
+        if not options.affected or options.affected.startswith("-"):
+            raise Refusal(f"--affected: expected a revision, found '{options.affected}'")
+        return cls(options.affected, options.affected_list)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("tests that a change needs (Tally)")
+    for name, (metavar, text) in FLAGS.items():
+        if metavar:
+            group.add_argument(name, metavar=metavar, help=text)
+        else:
+            group.add_argument(name, action="store_true", help=text)
+
+
+def chosen(build: BuildDir, given: Choosing) -> T.Optional[T.List[str]]:
+    """Returns the names of the tests to run, or None for all of them, and says which these are."""
+    from .affected import choose
+
+    choice = choose(build, given.revision)
+    if choice.everything:
+        say(f"all {len(choice.all)} tests are affected: {choice.everything}")
+    else:
+        say(
+            f"{len(choice.reasons)} of {len(choice.all)} tests are affected by changes since "
+            f"{given.revision}"
+        )
+    if given.list_only:
+        for name in sorted(choice.reasons):
+            print(name)
+            if not choice.everything:
+                print(f"  {name}: {choice.reasons[name]}", file=sys.stderr)
+    return None if choice.everything else sorted(choice.reasons)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""The record of a run that counted each test separately: which test reached which function."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import subprocess
+import typing as T
+import zlib
+
+from .refusal import Refusal
+
+if T.TYPE_CHECKING:
+    from .build_dir import BuildDir
+    from .measurement import Ran
+
+_FORMAT = 1
+_MOST_CHANGED = 32 << 20  # bytes of files that are not as the revision has them
+_GOOD = ("OK", "EXPECTEDFAIL", "SKIP")  # Meson's words
+
+
+def git(folder: str, *words: str) -> bytes:
+    """Returns what a git command prints. Raises Refusal if it fails."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", folder, "-c", "core.quotePath=off", *words],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except OSError:
+        raise Refusal("git is not on PATH") from None
+    if done.returncode != 0:
+        why = done.stderr.decode(errors="replace").partition("\n")[0]
+        raise Refusal(f"git: {why.replace('fatal: ', '')}")
+    return done.stdout
+
+
+def names(output: bytes) -> T.List[str]:
+    return [os.fsdecode(name) for name in output.split(b"\0") if name]
+
+
+def text_of(path: str) -> T.Optional[str]:
+    """Returns the file's bytes as Latin-1; None if it is not a regular file."""
+    if os.path.islink(path) or not os.path.isfile(path):
+        return None
+    with open(path, encoding="latin-1", newline="") as file:
+        return file.read()
+
+
+def not_committed(top: str) -> T.List[str]:
+    """Returns the files that differ from HEAD, and those that git does not know."""
+    return sorted(
+        {
+            *names(git(top, "diff", "--name-only", "-z", "--no-renames", "HEAD")),
+            *names(git(top, "ls-files", "--others", "--exclude-standard", "-z")),
+        }
+    )
+
+
+def definition_of(test: T.Mapping[str, T.Any]) -> str:
+    """Returns a digest of what a test runs."""
+    wanted = {name: test.get(name) for name in ("cmd", "env", "workdir", "depends", "protocol")}
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
+
+
+def configuration_of(build: BuildDir) -> str:
+    """Returns a digest of the options, the targets with their sources and arguments, and the
+    dependencies."""
+    out = hashlib.sha256()
+    for name in ("buildoptions", "targets", "dependencies"):
+        out.update(json.dumps(build.introspection(f"intro-{name}.json"), sort_keys=True).encode())
+    return out.hexdigest()
+
+
+class Record:
+    """What `--affected` needs to know of the measured sources and tests."""
+
+    def __init__(self, values: T.Dict[str, T.Any]) -> None:
+        self.revision: str = values["revision"]
+        self.configuration: str = values["configuration"]
+        # Files that are not as the revision has them; None if there is no such file.
+        self.texts: T.Dict[str, T.Optional[str]] = {
+            name: None
+            if text is None
+            else zlib.decompress(base64.b64decode(text)).decode("latin-1")
+            for name, text in values["texts"].items()
+        }
+        # By the name of a test that `meson test` accepts: its definition, and whether it passed.
+        self.tests: T.Dict[str, T.Dict[str, T.Any]] = values["tests"]
+        self.names: T.List[str] = values["reached"]["tests"]
+        # By path: {"tests": [index], "functions": [{"name", "first", "last", "tests"}]}.
+        self.files: T.Dict[str, T.Any] = values["reached"]["files"]
+
+    @staticmethod
+    def path_in(build: BuildDir) -> str:
+        return os.path.join(build.path, "meson-private", "tally-tests.json")
+
+    @classmethod
+    def load(cls, build: BuildDir) -> T.Optional[Record]:
+        try:
+            with open(cls.path_in(build), encoding="utf-8") as file:
+                values = json.load(file)
+            return cls(values) if values.get("format") == _FORMAT else None
+        except (OSError, ValueError, KeyError, AttributeError, TypeError, zlib.error):
+            return None
+
+
+def store(build: BuildDir, ran: T.Sequence[Ran], reached: str) -> str:
+    """Stores the record of a run. `reached` is the file that the collector wrote. Returns why that
+    is not possible, or ''. An earlier record then stays: it knows which sources it belongs to."""
+    shown = build.names_for_meson()
+    results: T.Dict[str, T.List[bool]] = {}
+    for each in ran:
+        good = each.result in _GOOD and not each.why_no_data()
+        results.setdefault(shown.get(each.name, each.name), []).append(good)
+    tests = build.tests_by_name()
+    if set(tests) - set(results):
+        return f"{len(set(tests) - set(results))} of {len(tests)} tests did not run"
+    try:
+        top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
+        revision = git(top, "rev-parse", "HEAD").decode().strip()
+        texts, size = {}, 0
+        for name in not_committed(top):
+            text = text_of(os.path.join(top, name))
+            size += len(text or "")
+            texts[name] = (
+                None
+                if text is None
+                else base64.b64encode(zlib.compress(text.encode("latin-1"))).decode()
+            )
+            if size > _MOST_CHANGED:
+                return "too much is not committed"
+    except Refusal as refusal:
+        return str(refusal)
+    with open(reached, encoding="utf-8") as file:
+        of_functions = json.load(file)
+    values = {
+        "format": _FORMAT,
+        "revision": revision,
+        "configuration": configuration_of(build),
+        "texts": texts,
+        "tests": {
+            name: {"definition": definition_of(test), "passed": all(results[name])}
+            for name, test in tests.items()
+        },
+        "reached": of_functions,
+    }
+    path = Record.path_in(build)
+    with open(path + "~", "w", encoding="utf-8") as file:
+        json.dump(values, file)
+    os.replace(path + "~", path)
+    return ""

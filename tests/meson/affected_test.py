@@ -1,0 +1,206 @@
+"""Tests `tally-meson test --affected`: which tests a change makes run, and why."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.meson_builds import MODULE, MixIn, for_each_meson, write_project
+from support.skips import need_tools, run_unittests
+
+sys.path.insert(0, str(MODULE))
+from tally_meson.source_text import changes, lines_of
+
+PROJECT = {
+    ".gitignore": "build\n",
+    "meson.build": """\
+project('chosen', 'c')
+lib = static_library('lib', 'one.c', 'two.c')
+test('one', executable('t1', 't1.c', link_with: lib))
+test('two', executable('t2', 't2.c', link_with: lib))
+test('none', executable('t3', 't3.c'))
+""",
+    "lib.h": "#define STEP 1\nint one(int);\nint two(int);\n",
+    "one.c": """\
+#include "lib.h"
+int one(int n)
+{
+  /* counts */
+  if (n == 7)
+    return 7;
+  return n + STEP;
+}
+int other(int n)
+{
+  return n;
+}
+""",
+    "two.c": '#include "lib.h"\nint two(int n)\n{\n  return n - 1;\n}\n',
+    "t1.c": '#include "lib.h"\nint main(void)\n{\n  return one(-1);\n}\n',
+    "t2.c": '#include "lib.h"\nint main(void)\n{\n  return two(1);\n}\n',
+    "t3.c": "int main(void)\n{\n  return 0;\n}\n",
+    "notes.md": "words\n",
+}
+
+
+class Text(unittest.TestCase):
+    def test_lines_keep_their_numbers(self) -> None:
+        text = 'a  =/* x\n y */ b; // "c\nR"z(1\n//2)z" \'"\' 1\'000 "//" \\\n d\n'
+        self.assertEqual(
+            lines_of(text),
+            ["a =", "b ;", 'R"z(1', '//2)z" \'"\' 1\'000 "//" \\', "d", ""],
+        )
+
+    def test_changes(self) -> None:
+        old = lines_of("int f()\n{\n  a;\n  b;\n}\n")
+        self.assertEqual(changes(old, lines_of("int f() {\n\n  a; // c\n  b;\n}\n"))[0].first, 1)
+        self.assertEqual(changes(old, lines_of("int f()\n{\n /**/ a;\n\n\n  b;\n}\n")), [])
+        (change,) = changes(old, lines_of("int f()\n{\n  a;\n  c;\n  b;\n}\n"))
+        self.assertEqual((change.first, change.old, change.new), (4, [], ["c ;"]))
+        self.assertFalse(change.is_structural())
+        for new in ("{\n  a;\n#if 1\n  b;\n}", "{\n  a;\n}\nint g()\n{\n  b;\n}"):
+            self.assertTrue(
+                any(
+                    each.is_structural()
+                    for each in changes(old, lines_of("int f()\n" + new + "\n"))
+                )
+            )
+
+
+class Affected(MixIn):
+    def setUp(self) -> None:
+        super().setUp()
+        need_tools("git")
+        write_project(self.project, PROJECT)
+        self.addCleanup(shutil.rmtree, self.project)
+        self.git("init", "-q")
+        self.git("add", ".")
+        self.git("commit", "-qm", "one")
+        self.must("meson", "setup", "build")
+        self.must("tally-meson", "test", "-C", "build", "--coverage-per-test")
+
+    def git(self, *words: str) -> str:
+        return self.must(
+            "git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=no", *words
+        )
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        path = self.project / name
+        text = path.read_text(encoding="utf-8")
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def listed(self, revision: str = "HEAD") -> subprocess.CompletedProcess:
+        return self.expect(
+            0, "tally-meson", "test", "-C", "build", "--affected", revision, "--affected-list"
+        )
+
+    def chosen(self, revision: str = "HEAD") -> list[str]:
+        return self.listed(revision).stdout.split()
+
+    def test_functions(self) -> None:
+        self.assertEqual(self.chosen(), [])
+        self.edit("one.c", "return 7", "return 8")  # a line that no test reached
+        done = self.listed()
+        self.assertEqual(done.stdout, "one\n")
+        self.assertEqual(
+            done.stderr,
+            "tally: 1 of 3 tests are affected by changes since HEAD\n"
+            "  one: one.c:6 changed in a function that it reached\n",
+        )
+        self.git("commit", "-qam", "two")
+        self.assertEqual(self.chosen(), ["one"])  # since the record
+        self.assertEqual(self.chosen("HEAD~"), ["one"])
+        self.edit("one.c", "return n;", "return n + 0;")  # a function that no test reached
+        self.edit("t3.c", "return 0", "return 0 + 0")
+        self.assertEqual(self.chosen(), ["none", "one"])
+
+    def test_comments_touch_nothing(self) -> None:
+        self.edit("one.c", "/* counts */", "/* counts\n  more */")
+        self.edit("two.c", "return n - 1;", "return  n-1; // one less")
+        self.assertEqual(self.chosen(), [])
+
+    def test_what_is_outside_of_functions(self) -> None:
+        self.edit("lib.h", "STEP 1", "STEP 2")
+        self.assertEqual(self.chosen(), ["one", "two"])
+        self.git("checkout", "-q", "lib.h")
+        self.edit("two.c", "int two(int n)", "int two(int m)")  # a signature
+        self.assertEqual(self.chosen(), ["one", "two"])  # both link the library
+
+    def test_everything(self) -> None:
+        for name, text, why in (
+            ("notes.md", "more\n", "notes.md is not a source of this build"),
+            ("data.txt", "new\n", "data.txt is not a source of this build"),
+            ("meson.build", PROJECT["meson.build"] + "\n", "meson.build defines the build"),
+            ("unused.h", "int x;\n", "unused.h is not a source of this build"),
+        ):
+            path = self.project / name
+            path.write_text(text, encoding="utf-8")
+            done = self.listed()
+            self.assertEqual(done.stdout.split(), ["none", "one", "two"])
+            self.assertEqual(done.stderr, f"tally: all 3 tests are affected: {why}\n")
+            path.unlink()
+            self.git("checkout", "-q", ".")
+        self.must("meson", "configure", "build", "-Doptimization=1")
+        self.must("ninja", "-C", "build")
+        self.assertIn("configured differently", self.listed().stderr)
+        os.remove(self.project / "build" / "meson-private" / "tally-tests.json")
+        self.assertIn("there is no record", self.listed().stderr)
+        self.refused(
+            2,
+            "git: .*absent.*|git: Needed a single revision",
+            "tally-meson",
+            "test",
+            "-C",
+            "build",
+            "--affected",
+            "absent",
+        )
+
+    def test_redundant(self) -> None:
+        text = (self.project / "meson.build").read_text(encoding="utf-8")
+        (self.project / "meson.build").write_text(
+            text + "test('again', executable('t4', 't1.c', link_with: lib))\n", encoding="utf-8"
+        )
+        done = self.expect(0, "tally-meson", "test", "-C", "build", "--redundant")
+        self.assertTrue(
+            done.stdout.endswith(
+                "\nThese tests reach no line that others do not reach. Those with a * can go together.\n"
+                "Reaching a line is not checking it.\n"
+                "* again\n  one\n"
+            ),
+            done.stdout,
+        )
+
+    def test_runs(self) -> None:
+        done = self.expect(0, "tally-meson", "test", "-C", "build", "--affected", "HEAD")
+        self.assertEqual(done.stderr, "tally: 0 of 3 tests are affected by changes since HEAD\n")
+        self.edit("two.c", "return n - 1", "return n + 1")
+        done = self.run_in("tally-meson", "test", "-C", "build", "--affected", "HEAD")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"1/1 .*two +FAIL")
+        # A test that failed runs again, whatever has changed.
+        self.run_in("tally-meson", "test", "-C", "build", "--coverage-per-test")
+        self.assertEqual(self.chosen(), ["two"])
+        # A run of some tests leaves the record as it is.
+        self.run_in("tally-meson", "test", "-C", "build", "--coverage-per-test", "one")
+        self.assertEqual(self.chosen(), ["two"])
+        self.refused(
+            2,
+            "--affected cannot be combined with --coverage-per-test: .*",
+            "tally-meson",
+            "test",
+            "-C",
+            "build",
+            "--affected=HEAD",
+            "--coverage-per-test",
+        )
+
+
+globals().update(for_each_meson(Affected))
+
+if __name__ == "__main__":
+    run_unittests()
