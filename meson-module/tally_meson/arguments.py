@@ -177,8 +177,8 @@ FLAGS: T.Tuple[_Flag, ...] = (
 
 
 class Flags(T.NamedTuple):
-    """The values of the flags; None, False or () if a flag is not given. There is a data member
-    for each flag, and one for --redundant."""
+    """The values of the flags; None, False or () if a flag is not given. Its data members are
+    many: one for each flag of coverage, and --redundant."""
 
     coverage: bool = False  # also with --coverage=source
     source: bool = False

@@ -23,7 +23,7 @@ from .collector import Collector
 from .refusal import BUILD_FAILED, NO_DATA, Refusal, say
 
 if T.TYPE_CHECKING:
-    from .arguments import Comparing
+    from .comparing import Comparing
     from .measurement import Ran
     from .words import Words
 

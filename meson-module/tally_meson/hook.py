@@ -146,8 +146,8 @@ class _Stopped(Exception):
 def _measured(
     mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any], options: argparse.Namespace
 ) -> T.Any:
+    from . import measurement as measuring, switching
     from .build_dir import BuildDir
-    from .measurement import Measurement, nothing_ran, switching
 
     flags = arguments.Flags.of(options)
     folder = getattr(options, "wd", None) or os.getcwd()
@@ -172,14 +172,14 @@ def _measured(
     build = BuildDir(folder)
     if getattr(options, "list", False):
         return run(options)
-    measurement = Measurement(build, flags, os.getcwd())
+    measurement = measuring.Measurement(build, flags, os.getcwd())
     harness = _Harness(mtest.TestHarness, measurement)
     try:
         measurement.prepare(may_rebuild=not getattr(options, "no_rebuild", False))
         with harness:
             status = run(options)
         if not harness.tests_ran:
-            return status or nothing_ran()
+            return status or measuring.nothing_ran()
         return measurement.finish(status)
     except _Stopped as stopped:
         raise T.cast(Refusal, stopped.__cause__) from None

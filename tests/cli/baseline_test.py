@@ -177,7 +177,7 @@ class BaselineTest(unittest.TestCase):
             (HEAD + "end a.c", "2:1: truncated: the last line has no line break"),
         ):
             self.base.write_text(text, encoding="utf-8")
-            for words in ([], ["--update-baseline"]):
+            for words in ((), ("--update-baseline",)):
                 self.assertEqual(self.run_in(1, *words), f"tally: {BASE}:{error}\n")
             self.assertEqual(self.base.read_text(encoding="utf-8"), text)
 

@@ -10,7 +10,7 @@ namespace tally {
 
 namespace {
 
-constexpr std::string_view label = "coverage";
+constexpr std::string_view badge_label = "coverage";
 
 // A color has the name that shields.io gives to its own, and a value that is dark enough for white
 // text to have a contrast of at least 4.5:1.
@@ -69,7 +69,7 @@ unsigned width_of(std::string_view text) {
 std::string to_badge(const Coverage &coverage) {
   constexpr unsigned margin = 6, baseline = 14;
   const auto [message, color] = badge_text(coverage);
-  const unsigned left = width_of(label) + 2 * margin, right = width_of(message) + 2 * margin;
+  const unsigned left = width_of(badge_label) + 2 * margin, right = width_of(message) + 2 * margin;
   const auto text = [&](std::string_view words, unsigned from, unsigned width) {
     const unsigned length = width - 2 * margin;
     const double middle = from + width / 2.0;
@@ -92,14 +92,14 @@ std::string to_badge(const Coverage &coverage) {
       "<rect width=\"{0}\" height=\"20\" fill=\"url(#coverage-shine)\"/></g>\n"
       "<g fill=\"#fff\" text-anchor=\"middle\" font-size=\"11\" "
       "font-family=\"Verdana,DejaVu Sans,Geneva,sans-serif\">\n{6}{7}</g>\n</svg>\n",
-      left + right, label, message, left, right, color.value, text(label, 0, left),
+      left + right, badge_label, message, left, right, color.value, text(badge_label, 0, left),
       text(message, left, right));
 }
 
 std::string to_shields(const Coverage &coverage) {
   const auto [message, color] = badge_text(coverage);
   return fmt::format(
-      "{{\"schemaVersion\":1,\"label\":\"{}\",\"message\":\"{}\",\"color\":\"{}\"}}\n", label,
+      "{{\"schemaVersion\":1,\"label\":\"{}\",\"message\":\"{}\",\"color\":\"{}\"}}\n", badge_label,
       message, color.name);
 }
 
