@@ -136,20 +136,22 @@ enum tally_report_flag {
 /* What is reported. */
 typedef struct tally_report_options {
   uint32_t size;
-  uint32_t flags;     /* tally_report_flag */
-  const char *by;     /* what makes a row: function (the default), line, object (or module),
-                         namespace, directory, process, thread or part */
-  const char *sort;   /* self (the default) or inclusive: the cost to sort by, highest first */
-  const char *event;  /* the event, which may be a derived one; by default the first */
-  const char *thread; /* only the samples of this thread: its name or its thread ID */
-  const char *part;   /* only the samples of the part with this number */
-  /* Only the samples of this process: its name or its process ID. */
-  const char *process;
-  /* PCRE2 patterns that are searched in the names of a sample's functions, their files and objects:
-     only samples with a match, only those without; frames that are removed; consecutive frames that
-     become one. Percentages are of what remains. */
-  const char *focus, *ignore, *hide, *fold;
-  const char *from, *to; /* only what was counted between these times ("1.2s", "300ms") */
+  uint32_t flags;      /* tally_report_flag */
+  const char *by;      /* what makes a row: function (the default), line, object (or module),
+                          namespace, directory, process, thread or part */
+  const char *sort;    /* self (the default) or inclusive: the cost to sort by, highest first */
+  const char *event;   /* the event, which may be a derived one; by default the first */
+  const char *thread;  /* only the samples of this thread: its name or its thread ID */
+  const char *part;    /* only the samples of the part with this number */
+  const char *process; /* only the samples of this process: its name or its process ID */
+  /* PCRE2 patterns, which are searched in the names of functions, of their files and objects.
+     Percentages are of the samples that remain. */
+  const char *focus;  /* only samples with a frame that matches */
+  const char *ignore; /* only samples without a frame that matches */
+  const char *hide;   /* frames that match are removed */
+  const char *fold;   /* consecutive frames that match become one */
+  const char *from;   /* only what was counted after this time: "1.2s", "300ms" */
+  const char *to;     /* only what was counted up to this time */
 } tally_report_options;
 
 /* Flags of tally_write_options. Both concern Callgrind's format. */
