@@ -162,12 +162,12 @@ Result<void> print_table_of_tests(const CollectedCoverage &collected, const Text
       "-", '\n' + tests_to_text(collected.coverage.tests, collected.tests_without_data, options));
 }
 
-Result<void> print_redundant_tests(const std::vector<TestCoverage> &tests) {
+Result<void> print_redundant_tests(const CollectedCoverage &collected) {
   using Line = std::pair<std::string_view, uint32_t>;
   std::map<Line, size_t> reached_by; // how many tests
   std::vector<std::pair<std::string_view, std::vector<Line>>> all;
-  for (const TestCoverage &test : tests) {
-    if (test.name.empty())
+  for (const TestCoverage &test : collected.coverage.tests) {
+    if (test.name.empty() || std::ranges::count(collected.tests_without_data, test.name) > 0)
       continue;
     all.emplace_back(test.name, std::vector<Line>());
     for (const FileCoverage &file : test.files)

@@ -169,7 +169,7 @@ class Affected(MixIn):
     def test_redundant(self) -> None:
         text = (self.project / "meson.build").read_text(encoding="utf-8")
         (self.project / "meson.build").write_text(
-            text + "test('again', executable('t4', 't1.c', link_with: lib))\n", encoding="utf-8"
+            text + "test('again', executable('t5', 't1.c', link_with: lib))\n", encoding="utf-8"
         )
         done = self.expect(0, "tally-meson", "test", "-C", "build", "--redundant")
         self.assertTrue(
