@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import typing as T
 
 from .refusal import Refusal, say
 
 if T.TYPE_CHECKING:
+    from .arguments import Flags
     from .build_dir import BuildDir
 
 # By flag: the metavariable ("" for a switch), and the help.
@@ -60,6 +62,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             group.add_argument(name, metavar=metavar, help=text)
         else:
             group.add_argument(name, action="store_true", help=text)
+
+
+def is_asked_for(options: argparse.Namespace) -> bool:
+    return getattr(options, "affected", None) is not None or bool(
+        getattr(options, "affected_list", False)
+    )
+
+
+def refuse_measuring(flags: Flags) -> None:
+    """Raises Refusal if a flag of coverage is given."""
+    other = flags.first_given() or ("--coverage" if flags.coverage else None)
+    if other:
+        raise Refusal(
+            f"--affected cannot be combined with {other}: some of the tests do not show what all reach"
+        )
+
+
+def run_chosen(
+    run: T.Callable[[argparse.Namespace], T.Any], options: argparse.Namespace, flags: Flags
+) -> T.Any:
+    """Runs `meson test`, whose options these are, with the tests that a change may affect."""
+    from .build_dir import BuildDir
+    from .refusal import BUILD_FAILED
+    from .run import is_built
+
+    given = Choosing.of(options)
+    assert given  # see is_asked_for()
+    refuse_measuring(flags)
+    if getattr(options, "benchmark", False):
+        raise Refusal("--affected cannot be combined with --benchmark")
+    build = BuildDir(getattr(options, "wd", None) or os.getcwd())
+    if not given.list_only and not getattr(options, "no_rebuild", False):
+        if not is_built(build, benchmark=False):
+            return BUILD_FAILED
+        options.no_rebuild = True
+    tests = chosen(build, given)
+    if given.list_only or tests == []:
+        return 0
+    options.args = [*(getattr(options, "args", None) or []), *(tests or [])]
+    return run(options)
 
 
 def chosen(build: BuildDir, given: Choosing) -> T.Optional[T.List[str]]:

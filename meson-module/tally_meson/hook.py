@@ -16,7 +16,7 @@ import os
 import sys
 import typing as T
 
-from . import arguments
+from . import arguments, choosing
 from .refusal import BUILD_FAILED, REFUSED, Refusal, say
 
 if T.TYPE_CHECKING:
@@ -77,6 +77,7 @@ def attach(mtest: T.Any) -> None:
         result = theirs(parser, *more, **keywords)
         try:
             arguments.add_arguments(parser)
+            choosing.add_arguments(parser)
         except (argparse.ArgumentError, AttributeError, TypeError):
             # Meson has a flag of its own with the same name.
             flags = (
@@ -99,8 +100,11 @@ def attach(mtest: T.Any) -> None:
                 "tally-meson test"
             )
             return REFUSED
-        if flags == "ours" and given != arguments.Flags():
+        chosen = flags == "ours" and choosing.is_asked_for(options)
+        if flags == "ours" and (chosen or given != arguments.Flags()):
             try:
+                if chosen:
+                    return choosing.run_chosen(run, options, given)
                 return _measured(mtest, run, options)
             except Refusal as refusal:
                 say(str(refusal))
@@ -111,32 +115,6 @@ def attach(mtest: T.Any) -> None:
 
     mtest.add_arguments = add_arguments
     mtest.run = run_measured
-
-
-def trouble(mtest: T.Any) -> str:
-    """Returns how mesonbuild.mtest differs from what the hook supports, or ''."""
-    import inspect
-
-    harness = getattr(mtest, "TestHarness", None)
-    for owner, where, name, known in (
-        (mtest, "mtest", "add_arguments", ("parser",)),
-        (mtest, "mtest", "run", ("options",)),
-        (harness, "TestHarness", "doit", ("self",)),
-        (harness, "TestHarness", "run_tests", ("self", "runners")),
-        (harness, "TestHarness", "get_test_runner", ("self", "test", "...")),
-    ):
-        function = getattr(owner, name, None)
-        if not callable(function):
-            return f"it has no {where}.{name}"
-        try:
-            parameters = tuple(inspect.signature(function).parameters)
-        except (TypeError, ValueError):
-            return f"{where}.{name} is not a function"
-        if known[-1] == "...":
-            parameters = (*parameters[: len(known) - 1], "...")
-        if parameters != known:
-            return f"{where}.{name} has other parameters"
-    return ""
 
 
 class _Stopped(Exception):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import site
@@ -30,6 +31,30 @@ def report() -> None:
     print(json.dumps(out))
 
 
+def trouble(mtest: T.Any) -> str:
+    """Returns how mesonbuild.mtest differs from what hook.py supports, or ''."""
+    harness = getattr(mtest, "TestHarness", None)
+    for owner, where, name, known in (
+        (mtest, "mtest", "add_arguments", ("parser",)),
+        (mtest, "mtest", "run", ("options",)),
+        (harness, "TestHarness", "doit", ("self",)),
+        (harness, "TestHarness", "run_tests", ("self", "runners")),
+        (harness, "TestHarness", "get_test_runner", ("self", "test", "...")),
+    ):
+        function = getattr(owner, name, None)
+        if not callable(function):
+            return f"it has no {where}.{name}"
+        try:
+            parameters = tuple(inspect.signature(function).parameters)
+        except (TypeError, ValueError):
+            return f"{where}.{name} is not a function"
+        if known[-1] == "...":
+            parameters = (*parameters[: len(known) - 1], "...")
+        if parameters != known:
+            return f"{where}.{name} has other parameters"
+    return ""
+
+
 def _add_meson(script: str, out: T.Dict[str, T.Any]) -> None:
     # Python itself sets sys.path[0] in this way for a script, and for a zip file that contains one.
     sys.path[0] = script if zipfile.is_zipfile(script) else os.path.dirname(script)
@@ -40,7 +65,5 @@ def _add_meson(script: str, out: T.Dict[str, T.Any]) -> None:
         out["mtest"] = f"it cannot be loaded: {error}"
         return
     out["meson"] = coredata.version
-    from . import hook
-
-    out["mtest"] = hook.trouble(mtest)
+    out["mtest"] = trouble(mtest)
     out["hooked"] = hasattr(getattr(mtest, "run", None), "__wrapped__")

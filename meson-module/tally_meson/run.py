@@ -60,9 +60,9 @@ def test(words: T.Sequence[str]) -> int:
         if not parsed.no_rebuild:
             # If ninja configures again, it does so without the module.
             if (
-                not _is_built(build, parsed)
+                not is_built(build, benchmark=parsed.benchmark)
                 or measurement.hold_settings()
-                and not _is_built(build, parsed)
+                and not is_built(build, benchmark=parsed.benchmark)
             ):
                 return BUILD_FAILED
         measurement.begin()
@@ -114,7 +114,7 @@ def _compare(
         if is_given:
             raise Refusal(f"--baseline cannot be combined with {option}")
     comparison = Comparison(build, compared, parsed, _executed)
-    if not parsed.no_rebuild and not _is_built(build, parsed):
+    if not parsed.no_rebuild and not is_built(build, benchmark=parsed.benchmark):
         return BUILD_FAILED
     return comparison.run()
 
@@ -123,14 +123,14 @@ def _run_chosen(
     build: BuildDir, flags: arguments.Flags, chosen: choosing.Choosing, parsed: command_words.Words
 ) -> int:
     """Runs the tests that a change may affect, without measuring them."""
-    other = flags.first_given() or ("--coverage" if flags.coverage else None)
-    if other:
-        raise Refusal(
-            f"--affected cannot be combined with {other}: some of the tests do not show what all reach"
-        )
+    choosing.refuse_measuring(flags)
     if parsed.benchmark:
         raise Refusal("--affected cannot be combined with --benchmark")
-    if not chosen.list_only and not parsed.no_rebuild and not _is_built(build, parsed):
+    if (
+        not chosen.list_only
+        and not parsed.no_rebuild
+        and not is_built(build, benchmark=parsed.benchmark)
+    ):
         return BUILD_FAILED
     tests = choosing.chosen(build, chosen)
     if chosen.list_only or tests == []:
@@ -166,8 +166,9 @@ def _one_wrapper(measurement: Measurement, parsed: command_words.Words) -> None:
         )
 
 
-def _is_built(build: BuildDir, parsed: command_words.Words) -> bool:
-    target = "meson-benchmark-prereq" if parsed.benchmark else "meson-test-prereq"
+def is_built(build: BuildDir, *, benchmark: bool) -> bool:
+    """Builds what the tests or benchmarks need, and returns whether that succeeded."""
+    target = "meson-benchmark-prereq" if benchmark else "meson-test-prereq"
     return subprocess.run([*ninja(), "-C", build.path, target], check=False).returncode == 0
 
 

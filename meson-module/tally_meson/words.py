@@ -10,6 +10,7 @@ import typing as T
 
 from . import choosing, comparing
 from .arguments import FLAGS
+from .profile_update import METHODS
 
 
 # Flags of ours that cannot be abbreviated, and whether they take a value.
@@ -83,6 +84,9 @@ def split(words: T.Sequence[str]) -> T.Optional[Words]:
             at += 1
         elif word.startswith("-C"):
             build = word[3:] if word.startswith("-C=") else word[2:]
+        elif word == "--coverage-update" and follows and words[at] in METHODS:
+            ours.append(f"{word}={words[at]}")
+            at += 1
         elif name.startswith("--c"):
             ours.append(word)
             if "=" not in word and follows and _takes_value(name) != "switch":

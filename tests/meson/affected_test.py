@@ -166,6 +166,18 @@ class Affected(MixIn):
             "absent",
         )
 
+    def test_the_hook(self) -> None:
+        self.must("tally-meson", "enable")
+        self.addCleanup(self.must, "tally-meson", "disable")
+        self.edit("two.c", "return n - 1", "return n + 1")
+        affected = ("meson", "test", "-C", "build", "--affected", "HEAD")
+        done = self.expect(0, *affected, "--affected-list")
+        self.assertEqual(done.stdout, "silent\ntwo\n")
+        done = self.run_in(*affected)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"\d/2 .*two +FAIL")
+        self.refused(2, "--affected cannot be combined with --coverage: .*", *affected, "--coverage")
+
     def test_redundant(self) -> None:
         text = (self.project / "meson.build").read_text(encoding="utf-8")
         (self.project / "meson.build").write_text(

@@ -116,6 +116,16 @@ class Arguments(unittest.TestCase):
             parsed = split(line)
             self.assertEqual((parsed.build, parsed.meson), ("b", ["one"]), line)
         self.assertEqual(split("one").build, ".")
+        # A method is no name of a test, whether or not there is an "=".
+        parsed = split("--coverage-update prefer-atomic one --affected REV two --affected-list")
+        self.assertEqual(
+            (parsed.coverage, parsed.meson),
+            (
+                ["--coverage-update=prefer-atomic", "--affected", "REV", "--affected-list"],
+                ["one", "two"],
+            ),
+        )
+        self.assertEqual(split("--coverage-update one").meson, ["one"])
         # A single word that contains a flag belongs to Meson.
         self.assertEqual(split("--test-args=--coverage").coverage, [])
         # Abbreviations are accepted, as argparse does.

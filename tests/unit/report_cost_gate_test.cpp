@@ -6,7 +6,7 @@
 #include "report/cost_gate.h"
 #include "report/significance.h"
 
-namespace tally {
+namespace tally::report_cost_gate_test {
 
 namespace {
 
@@ -189,4 +189,4 @@ TEST(CostGate, IsWrittenAsMarkdown) {
 
 } // namespace
 
-} // namespace tally
+} // namespace tally::report_cost_gate_test
