@@ -3,8 +3,8 @@
 
 """Adds the flags to `meson test`, and makes import('tally') available.
 
-The hook relies on internals of Meson. trouble() checks each of them before it is used. Without a
-coverage flag on the command line, the hook changes nothing but the list of flags.
+The hook relies on internals of Meson. probe.trouble() checks each of them before it is used. Without
+a coverage flag on the command line, the hook changes nothing but the list of flags.
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ def _measured(
 ) -> T.Any:
     from . import measurement as measuring, switching
     from .build_dir import BuildDir
+    from .probe import trouble
 
     flags = arguments.Flags.of(options)
     folder = getattr(options, "wd", None) or os.getcwd()
