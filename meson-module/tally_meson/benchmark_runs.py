@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import os
-import re
 import typing as T
+import urllib.parse
+import zlib
 
 if T.TYPE_CHECKING:
     from .build_dir import BuildDir
     from .measurement import Ran
 
 _GOOD = ("OK", "EXPECTEDFAIL")  # Meson's words
+_SKIPPED = "SKIP"
+_LONGEST = 200  # of a file's name, which most systems limit to 255 bytes
 
 
 class Runs:
@@ -21,11 +24,13 @@ class Runs:
 
     def __init__(self, folder: str, build: BuildDir) -> None:
         self.folder = folder
-        self._names = build.names_for_meson()
+        self._names = build.plain_names()
         os.mkdir(folder)
-        self.numbers: T.Dict[str, T.List[int]] = {}  # by the name of the benchmark
+        self.files: T.Dict[str, T.List[str]] = {}  # by the name of the benchmark, in order
         self.failed: T.Set[str] = set()
+        self.skipped: T.Set[str] = set()
         self._last = 0
+        self._kept = 0
 
     def next(self) -> int:
         self._last += 1
@@ -37,20 +42,25 @@ class Runs:
     def ended(self, number: int, test: Ran) -> None:
         self.reserve([number])
         name = self._names.get(test.name, test.name)
-        self.numbers.setdefault(name, []).append(number)
-        if test.result not in _GOOD:
+        files = self.files.setdefault(name, [])
+        for file in sorted(os.listdir(self.folder)):
+            if file.partition(".")[0] == str(number):
+                # The next run of Meson uses the same numbers again.
+                self._kept += 1
+                kept = os.path.join(self.folder, f"run-{self._kept}.{file.partition('.')[2]}")
+                os.rename(os.path.join(self.folder, file), kept)
+                files.append(kept)
+        if test.result == _SKIPPED:
+            self.skipped.add(name)
+        elif test.result not in _GOOD:
             self.failed.add(name)
-
-    def files_of(self, name: str) -> T.List[str]:
-        wanted = {str(number) for number in self.numbers.get(name, [])}
-        return sorted(
-            os.path.join(self.folder, file)
-            for file in os.listdir(self.folder)
-            if file.partition(".")[0] in wanted and file.endswith((".pb.gz", ".callgrind"))
-        )
 
 
 def file_name(benchmark: str) -> str:
     """Returns the name without characters that a file name or a shell would interpret. Different
     names stay different."""
-    return re.sub(r"[^A-Za-z0-9_.+-]", lambda found: f"%{ord(found[0]):02x}", benchmark)
+    name = urllib.parse.quote(benchmark, safe="+", errors="surrogateescape")
+    name = name.replace("~", "%7E")  # the end of the name of a file that is being written
+    if len(name) <= _LONGEST:
+        return name
+    return f"{name[:_LONGEST]}%{zlib.crc32(benchmark.encode(errors='surrogateescape')):08x}"

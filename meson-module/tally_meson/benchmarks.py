@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import configparser
 import contextlib
+import glob
 import os
 import re
 import shlex
@@ -16,35 +16,22 @@ import sys
 import tempfile
 import typing as T
 
-from . import wrapped_test
+from . import benchmark_revision, source_based, wrapped_test
+from .benchmark_report import Pair, compare
 from .benchmark_runs import Runs, file_name
-from .build_dir import BuildDir, ninja
+from .build_dir import BuildDir
 from .collector import Collector
-from .refusal import BUILD_FAILED, NO_DATA, Refusal, say
+from .lock import exclude_others
+from .refusal import NO_DATA, REFUSED, Refusal, say
+from .running import ended_by_signals, executed
+from .words import without_repeat
 
 if T.TYPE_CHECKING:
     from .comparing import Comparing
-    from .measurement import Ran
     from .words import Words
 
 _HERTZ = "5000"  # of CPU time: a run of one second has 5000 samples
 _RUNS = 10
-_BELOW = 3  # the status of a gate that failed
-
-Execute = T.Callable[
-    [BuildDir, T.List[str]], T.Tuple[int, T.List[T.Tuple["Ran", T.List[str], float]]]
-]
-
-
-def _revision(source: str, word: str) -> T.Optional[str]:
-    done = subprocess.run(
-        ["git", "-C", source, "rev-parse", "--verify", "--quiet", f"{word}^{{commit}}"],
-        check=False,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-    )
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def _warn(build: BuildDir) -> None:
@@ -53,6 +40,10 @@ def _warn(build: BuildDir) -> None:
     }
     if options.get("b_coverage"):
         say("the option b_coverage is on: counters slow the benchmarks down")
+    elif source_based.is_on(build):
+        say("the build has source-based coverage: counters slow the benchmarks down")
+    if options.get("b_sanitize", "none") not in ("none", []):
+        say(f'the option b_sanitize is {options["b_sanitize"]}: checks slow the benchmarks down')
     if str(options.get("optimization")) in ("0", "g"):
         say(f'the option optimization is {options["optimization"]}: the compiler did not optimize')
 
@@ -60,67 +51,127 @@ def _warn(build: BuildDir) -> None:
 class Comparison:
     """One run of the benchmarks, and what it is compared with."""
 
-    def __init__(self, build: BuildDir, given: Comparing, words: Words, execute: Execute) -> None:
-        self._build, self._given, self._words, self._execute = build, given, words, execute
+    def __init__(self, build: BuildDir, given: Comparing, words: Words) -> None:
+        self._build, self._given = build, given
+        self._repeat, self._meson = without_repeat(words.meson)
         self._tally = Collector(build).path
         self._valgrind = shutil.which("valgrind") or ""
+        self._ending = ".callgrind" if given.exact else ".pb.gz"
+        self._folder = ""
+        self._notes: T.List[str] = []  # what the report says beside the comparisons
         if given.exact and not self._valgrind:
             raise Refusal("--exact: there is no valgrind on PATH")
-        self._ending = ".callgrind" if given.exact else ".pb.gz"
-        self._revision = None
-        if not os.path.isdir(given.baseline) and not given.update:
-            self._revision = _revision(build.source, given.baseline)
-            if not self._revision:
-                raise Refusal(
-                    f"--baseline: {given.baseline} is neither a directory nor a revision: "
-                    "--baseline-update makes the directory"
-                )
-        self._folder = ""
+        if given.exact and self._repeat:
+            raise Refusal("--exact cannot be combined with --repeat: one run is exact")
+        self._check_limit()
+        self._revision = self._chosen_revision()
+
+    def _chosen_revision(self) -> T.Optional[str]:
+        word = self._given.baseline
+        revision = benchmark_revision.revision_of(self._build.source, word)
+        if os.path.isdir(word):
+            if revision:
+                say(f"--baseline: {word} is taken as the directory, not as the revision")
+            return None
+        if os.path.lexists(word):
+            raise Refusal(f"--baseline: {word} is not a directory")
+        if revision and self._given.update:
+            raise Refusal(
+                f"--baseline-update: {word} is a revision: name a directory, such as ./{word}"
+            )
+        if not revision and not self._given.update:
+            raise Refusal(
+                f"--baseline: {word} is neither a directory nor a revision: "
+                "--baseline-update makes the directory"
+            )
+        return revision
+
+    def _check_limit(self) -> None:
+        """Raises Refusal if `tally diff` would reject the limit or a pattern."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "any.callgrind")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f'events: {"Ir" if self._given.exact else "ticks"}\nfn=any\n1 1\n')
+            done = self._ran("diff", path, path, *self._gate())
+        if done.returncode == REFUSED:
+            raise Refusal(re.sub("^tally: ", "", done.stderr.partition("\n")[0]))
 
     def run(self) -> int:
-        _warn(self._build)
-        self._folder = tempfile.mkdtemp(
-            prefix="benchmarks-", dir=os.path.join(self._build.path, "meson-private")
-        )
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(ended_by_signals())
+            lock = exclude_others(self._build)
+            if lock:
+                stack.enter_context(lock)
+            private = os.path.join(self._build.path, "meson-private")
+            for left in glob.glob(os.path.join(glob.escape(private), "benchmarks-*")):
+                self._remove(left)  # of a run that was killed
+            if not self._revision:
+                os.makedirs(self._given.baseline, exist_ok=True)  # to fail early
+            _warn(self._build)
+            self._folder = tempfile.mkdtemp(prefix="benchmarks-", dir=private)
+            stack.callback(self._remove, self._folder)
             if self._revision:
-                return self._compared_with_revision(self._revision)
-            return self._compared_with_files(self._given.baseline)
-        finally:
-            shutil.rmtree(self._folder, ignore_errors=True)
+                status = self._compared_with_revision(self._revision)
+            else:
+                status = self._compared_with_files(self._given.baseline)
+        return status
 
-    def _measure(self, build: BuildDir, into: Runs, repeat: int) -> int:
+    def _remove(self, folder: str) -> None:
+        source = os.path.join(folder, "source")
+        if os.path.isdir(source):
+            benchmark_revision.remove(self._build.source, source)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def _say(self, text: str) -> None:
+        self._notes.append(text)
+        say(text)
+
+    def _measure(
+        self, build: BuildDir, into: Runs, *, repeat: int = 1, is_quiet: bool = False
+    ) -> int:
         tool, hertz = (self._valgrind, "0") if self._given.exact else (self._tally, _HERTZ)
         here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wrapped_benchmark.py")
         wrapper = [sys.executable, here, into.folder, tool, hertz, "--"]
         more = [f"--repeat={repeat}"] if repeat > 1 else []
         if self._given.exact:  # Valgrind takes 20 to 100 times as long
             more.append("--timeout-multiplier=100")
-        status, entries = self._execute(
-            build, [*more, *self._words.meson, "--wrapper=" + " ".join(map(shlex.quote, wrapper))]
-        )
-        wrapped_test.assign_claims(T.cast(T.Any, into), entries)
+        more.append("--wrapper=" + " ".join(map(shlex.quote, wrapper)))
+        status, entries = executed(build, [*more, *self._meson], is_quiet)
+        alike = wrapped_test.assign_claims(T.cast(T.Any, into), entries)
+        if alike and not any("run the same command" in note for note in self._notes):
+            self._say(
+                f'several benchmarks run the same command: {", ".join(alike)}: only their order '
+                "distinguishes them"
+            )
         return status
 
     def _repeats(self) -> int:
-        is_given = any(word.startswith("--repeat") for word in self._words.meson)
-        return 1 if self._given.exact or is_given else _RUNS
+        return 1 if self._given.exact else self._repeat or _RUNS
 
     def _merged(self, runs: Runs, name: str, label: str) -> T.Optional[str]:
         """Returns a file with all runs of the benchmark; None if it left none."""
-        files = runs.files_of(name)
+        files = runs.files.get(name, [])
         if name in runs.failed:
-            say(f"{label}: it failed, and is not compared")
+            self._say(f"{label}: it failed, and is not compared")
+            return None
+        if name in runs.skipped:
+            self._say(f"{label}: it was skipped, and is not compared")
             return None
         if not files:
-            say(f"{label}: no data: it used hardly any CPU time")
+            why = "Callgrind wrote none" if self._given.exact else "it used hardly any CPU time"
+            self._say(f"{label}: no data: {why}")
             return None
         out = os.path.join(runs.folder, file_name(name) + self._ending)
-        self._must("merge", *files, "-o", out)
+        done = self._ran("merge", *files, "-o", out)
+        if done.returncode == NO_DATA:
+            self._say(f"{label}: no data: it used hardly any CPU time")
+            return None
+        if done.returncode != 0:
+            raise Refusal(re.sub("^tally: ", "", done.stderr.strip()), 1)
         return out
 
-    def _must(self, *words: str) -> None:
-        done = subprocess.run(
+    def _ran(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             [self._tally, *words],
             check=False,
             stdin=subprocess.DEVNULL,
@@ -129,133 +180,94 @@ class Comparison:
             encoding="utf-8",
             errors="replace",
         )
-        if done.returncode != 0:
-            raise Refusal(re.sub("^tally: ", "", done.stderr.strip()), 1)
 
     def _compared_with_files(self, folder: str) -> int:
         runs = Runs(os.path.join(self._folder, "now"), self._build)
-        status = self._measure(self._build, runs, self._repeats())
+        status = self._measure(self._build, runs, repeat=self._repeats())
         pairs, updates, own = [], [], 0
-        for name in runs.numbers:
+        for name in runs.files:
             now = self._merged(runs, name, name)
             before = os.path.join(folder, file_name(name) + self._ending)
             if now is None:
-                own = own or NO_DATA
-            elif os.path.exists(before):
-                pairs.append((name, before, now))
+                own = own if name in runs.skipped else NO_DATA
+                continue
+            updates.append((now, before))
+            if os.path.exists(before):
+                pairs.append(Pair(name, before, now))
             elif not self._given.update:
-                say(f"{name}: there is no {before}: --baseline-update writes it")
-            if now is not None:
-                updates.append((now, before))
-        if not pairs and not self._given.update and not own:
+                self._say(f"{name}: there is no {before}: --baseline-update writes it")
+        if not pairs and not updates or not pairs and not self._given.update:
             say("nothing was compared")
             own = NO_DATA
-        own = self._shown(pairs) or own
-        if self._given.update:
-            self._write(folder, updates)
-        return status if status % 256 else own
+        gate = self._shown(pairs)
+        if self._given.update and updates:
+            if gate:
+                say(
+                    f"{folder} is not changed, because the limit is exceeded or cannot be decided: "
+                    "leave out --fail-over to accept the costs"
+                )
+            else:
+                self._write(folder, updates)
+        return status if status % 256 else gate or own
 
     def _write(self, folder: str, updates: T.List[T.Tuple[str, str]]) -> None:
-        os.makedirs(folder, exist_ok=True)
         for now, file in updates:
-            shutil.copyfile(now, file + "~")
-            os.replace(file + "~", file)
+            part = file + "~"
+            try:
+                shutil.copyfile(now, part)
+                os.replace(part, file)
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    os.remove(part)
+                raise OSError(error.errno, error.strerror, file) from None
         say(f"{len(updates)} of the baseline's files are written to {folder}")
 
     def _compared_with_revision(self, revision: str) -> int:
-        source = os.path.join(self._folder, "source")
-        git = ["git", "-C", self._build.source, "worktree"]
-        added = subprocess.run(
-            [*git, "add", "--quiet", "--detach", source, revision], check=False, stdout=sys.stderr
-        )
-        if added.returncode != 0:
-            raise Refusal(f"{revision} cannot be checked out", 1)
-        try:
-            base = self._built(source)
+        with benchmark_revision.Checkout(self._build, revision, self._folder) as checkout:
+            base = checkout.built()
             before = Runs(os.path.join(self._folder, "before"), base)
             now = Runs(os.path.join(self._folder, "now"), self._build)
-            status = 0
-            for _ in range(self._repeats()):  # by turns, so that both see the same machine
-                status = self._measure(base, before, 1) or status
-                status = self._measure(self._build, now, 1) or status
+            status = self._measured_by_turns(base, before, now)
             pairs, own = [], 0
-            for name in now.numbers:
-                if name not in before.numbers:
-                    say(f"{name}: the baseline has no such benchmark")
+            for name in now.files:
+                if name not in before.files:
+                    self._say(f"{name}: the baseline has no such benchmark")
                     continue
-                files = (
-                    self._merged(before, name, f"{name} of the baseline"),
-                    self._merged(now, name, name),
-                )
-                if files[0] and files[1]:
-                    pairs.append((name, files[0], files[1]))
-                else:
+                old = self._merged(before, name, f"{name} of the baseline")
+                new = self._merged(now, name, name)
+                if old and new:
+                    pairs.append(Pair(name, old, new))
+                elif name not in now.skipped:
                     own = NO_DATA
-            if not pairs and not own:
+            if not pairs:
                 say("nothing was compared")
                 own = NO_DATA
             own = self._shown(pairs) or own
             return status if status % 256 else own
-        finally:
-            with contextlib.suppress(OSError):
-                subprocess.run([*git, "remove", "--force", source], check=False)
 
-    def _built(self, source: str) -> BuildDir:
-        """Configures and builds the benchmarks of a source tree as this build is configured."""
-        folder = os.path.join(self._folder, "build")
-        given = configparser.ConfigParser(delimiters=["="], interpolation=None)
-        given.optionxform = str  # type: ignore  # names differ in case
-        given.read(
-            os.path.join(self._build.path, "meson-private", "cmd_line.txt"), encoding="utf-8"
-        )
-        words = [f"-D{name}={value}" for name, value in dict(given["options"]).items()]
-        for name in ("cross_file", "native_file"):
-            for file in re.findall(r"'([^']*)'", given.get("properties", name, fallback="")):
-                words.append(f'--{name.replace("_", "-")}={file}')
-        log = os.path.join(self._folder, "log")
-        with open(log, "w", encoding="utf-8") as file:
-            for command in (
-                [*self._build.meson(), "setup", *words, folder, source],
-                [*ninja(), "-C", folder, "meson-benchmark-prereq"],
-            ):
-                done = subprocess.run(command, check=False, stdout=file, stderr=file)
-                if done.returncode != 0:
-                    with open(log, encoding="utf-8", errors="replace") as text:
-                        sys.stderr.write("".join(text.readlines()[-20:]))
-                    raise Refusal("the baseline cannot be built", BUILD_FAILED)
-        return BuildDir(folder)
+    def _measured_by_turns(self, base: BuildDir, before: Runs, now: Runs) -> int:
+        """Runs the benchmarks of both builds by turns, so that both see the same machine. Returns
+        the first status that is not 0."""
+        status = 0
+        turns = [(base, before), (self._build, now)]
+        for turn in range(self._repeats()):
+            if turn > 0:
+                say(f"run {turn + 1} of {self._repeats()}")
+            for build, into in turns if turn % 2 == 0 else reversed(turns):
+                found = self._measure(build, into, is_quiet=turn > 0)
+                status = status or found
+        return status
 
-    def _shown(self, pairs: T.Sequence[T.Tuple[str, str, str]]) -> int:
-        """Prints and writes what changed. Returns the status of the gates: 3 if one failed, 4 if
-        one could not be decided."""
-        statuses = set()
-        markdown = []
+    def _gate(self) -> T.List[str]:
         gate = [] if self._given.fail_over is None else [f"--fail-over={self._given.fail_over}"]
-        gate += [f"--function={pattern}" for pattern in self._given.function]
-        part = os.path.join(self._folder, "part.md")
-        for name, before, now in pairs:
-            print(f"\n{name}")
-            sys.stdout.flush()
-            diff = [self._tally, "diff", before, now]
-            statuses.add(subprocess.run([*diff, "--limit=10", *gate], check=False).returncode)
-            quiet: T.Dict[str, T.Any] = {
-                "check": False,
-                "stdout": subprocess.DEVNULL,
-                "stderr": subprocess.DEVNULL,
-            }
-            subprocess.run([*diff, "-o", part, *gate], **quiet)
-            with contextlib.suppress(OSError), open(part, encoding="utf-8") as file:
-                markdown.append(file.read().replace("### Cost", f"### {name}", 1))
-            if not self._given.exact:  # which has no stacks
-                picture = os.path.join(self._build.logs, f"benchmark-{file_name(name)}.svg")
-                subprocess.run([*diff, "-o", picture], **quiet)
-        if markdown:
-            report = os.path.join(self._build.logs, "benchmarks.md")
-            with open(report + "~", "w", encoding="utf-8") as file:
-                file.write("\n".join(markdown))
-            os.replace(report + "~", report)
-            say(f"wrote {report}")
-        for status in (1, 2, _BELOW, NO_DATA):
-            if status in statuses:
-                return status
-        return 0
+        return gate + [f"--function={pattern}" for pattern in self._given.function]
+
+    def _shown(self, pairs: T.Sequence[Pair]) -> int:
+        return compare(
+            self._tally,
+            pairs,
+            gate=self._gate(),
+            has_stacks=not self._given.exact,  # Callgrind counts calls
+            folder=self._build.logs,
+            notes=self._notes,
+        )

@@ -144,24 +144,24 @@ class BuildDir:
         return sorted(set(found))
 
     def names_for_meson(self) -> T.Dict[str, str]:
-        """Returns, for each name of a test that Meson shows, a name that `meson test` accepts. It
-        includes the project's name if several projects have a test of that name."""
+        """Returns, for each name of a test that Meson shows, a name that `meson test` accepts."""
+        if self.meson_version.startswith(("1.0.", "1.1.")):
+            return self.plain_names()
+        # Since Meson 1.2 the argument is a pattern.
+        return {shown: name.replace("[", "[[]") for shown, name in self.plain_names().items()}
+
+    def plain_names(self) -> T.Dict[str, str]:
+        """Returns, for each name of a test that Meson shows, the name of the test. It includes the
+        project's name if several projects have a test of that name."""
         tests = [(test["name"], *_project_and_suites(test)) for test in self._tests()]
         projects: T.Dict[str, T.Set[str]] = {}
         for name, project, _ in tests:
             projects.setdefault(name, set()).add(project)
         out = {}
         for name, project, suites in tests:
-            # Since Meson 1.2 the argument is a pattern.
-            taken = (
-                name
-                if self.meson_version.startswith(("1.0.", "1.1."))
-                else name.replace("[", "[[]")
-            )
-            if len(projects[name]) > 1:
-                taken = f"{project}:{taken}"
+            plain = f"{project}:{name}" if len(projects[name]) > 1 else name
             for shown in _shown(name, project, suites):
-                out[shown] = taken
+                out[shown] = plain
         return out
 
     def tests_by_name(self) -> T.Dict[str, T.Dict[str, T.Any]]:

@@ -31,8 +31,8 @@ EXIT_STATUS = {  # unless a test failed: then it is that of `meson test`
     125: "the build failed",
     1: "a report cannot be written or an input cannot be used",
     2: "the command line is wrong",
-    3: "below a threshold or a baseline",
-    4: "no data",
+    3: "below a threshold or a baseline, or slower than a limit permits",
+    4: "no data, or too few to decide",
 }
 EXAMPLE = "tally-meson test -C build --coverage-fail-under 80"
 

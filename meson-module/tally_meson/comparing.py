@@ -18,7 +18,12 @@ FLAGS: T.Dict[str, T.Tuple[str, bool, str]] = {
         "Compare the benchmarks with those in the directory PATH, or with those of the git revision "
         "REV, which is built and run by turns with this build.",
     ),
-    "--baseline-update": ("", False, "Write the results to PATH, after they are compared."),
+    "--baseline-update": (
+        "",
+        False,
+        "Write the results to PATH, after they are compared, unless the limit of --fail-over is "
+        "exceeded or cannot be decided.",
+    ),
     "--exact": (
         "",
         False,

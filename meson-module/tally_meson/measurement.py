@@ -11,6 +11,7 @@ import typing as T
 
 from . import lending, record, settings, source_based, switching
 from .collector import Collector
+from .lock import exclude_others
 from .per_test import Trees
 from .refusal import NO_DATA, Refusal, refused_by_system, say
 
@@ -73,7 +74,7 @@ class Measurement:
         """Switches coverage on and ensures that the settings are stored. Call this before the
         rebuild, and before Meson reads its build data. From here on no other run can measure in
         this build directory, because it would change the objects and the counters of this run."""
-        self._exclude_others()
+        self._lock = exclude_others(self.build)
         switching.switch_on(self.build, self._flags, self._plan, may_rebuild=may_rebuild)
         if not may_rebuild and settings.are_missing(self.build):
             raise Refusal(
@@ -177,19 +178,6 @@ class Measurement:
         if self._lock:
             self._lock.close()
             self._lock = None
-
-    def _exclude_others(self) -> None:
-        try:
-            import fcntl
-        except ImportError:
-            return
-        path = os.path.join(self.build.path, "meson-private", "tally-coverage.lock")
-        self._lock = open(path, "w", encoding="utf-8")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            say(f"another run measures in {self.build.path}: waiting for its end")
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
 
 
 def nothing_ran() -> int:

@@ -5,13 +5,8 @@
 
 from __future__ import annotations
 
-import glob
-import json
 import os
-import signal
 import subprocess
-import sys
-import threading
 import typing as T
 
 from . import (
@@ -19,12 +14,13 @@ from . import (
     choosing,
     comparing,
     lending,
+    running,
     settings,
     words as command_words,
     wrapped_test,
 )
 from .build_dir import BuildDir, ninja
-from .measurement import Measurement, Ran
+from .measurement import Measurement
 from .refusal import BUILD_FAILED, Refusal, say
 from .switching import refuse_stale, switch_off
 
@@ -43,13 +39,15 @@ def test(words: T.Sequence[str]) -> int:
     chosen = choosing.Choosing.of(options)
     build = BuildDir(parsed.build)
     if compared:
+        if chosen:
+            raise Refusal("--affected cannot be combined with --benchmark")
         return _compare(build, flags, compared, parsed)
     if chosen:
         return _run_chosen(build, flags, chosen, parsed)
     meson_test = [*build.meson(), "test", "-C", build.path]
     if flags.off:
         switch_off(build, flags, {"--list": parsed.list_only, "--no-rebuild": parsed.no_rebuild})
-        return _run([*meson_test, *parsed.meson])
+        return running.run([*meson_test, *parsed.meson])
     if parsed.list_only:
         more = ["--no-rebuild"] if parsed.no_rebuild else []
         return subprocess.run([*meson_test, *more, *parsed.meson], check=False).returncode
@@ -71,12 +69,12 @@ def test(words: T.Sequence[str]) -> int:
         if measurement.trees:
             _one_wrapper(measurement, parsed)  # the rebuild may have changed per_test
             meson_test.append("--wrapper=" + wrapped_test.wrapper(measurement.trees))
-        before = _logs(build)
-        status = _run(
+        before = running.logs(build)
+        status = running.run(
             [*meson_test, *parsed.meson],
             wrapped_by="--coverage-per-test" if measurement.trees else "",
         )
-        log = _log_since(build, before)
+        log = running.log_since(build, before)
         if (
             status != 0
             and log is None
@@ -84,7 +82,7 @@ def test(words: T.Sequence[str]) -> int:
             and "--interactive" not in parsed.meson
         ):
             return status  # no test was run
-        entries = _entries(log)
+        entries = running.entries(log)
         measurement.ran = [ran for ran, _, _ in entries]
         if measurement.trees:
             alike = wrapped_test.assign_claims(measurement.trees, entries)
@@ -110,10 +108,15 @@ def _compare(
     other = flags.first_given() or ("--coverage" if flags.coverage else None)
     if other:
         raise Refusal(f"--baseline cannot be combined with {other}: counters would be timed, too")
-    for option, is_given in (("--wrapper", parsed.wrapper), ("--list", parsed.list_only)):
+    for option, is_given in (
+        ("--wrapper", parsed.wrapper),
+        ("--list", parsed.list_only),
+        ("--gdb", "--gdb" in parsed.meson),
+        ("--interactive", "--interactive" in parsed.meson),
+    ):
         if is_given:
             raise Refusal(f"--baseline cannot be combined with {option}")
-    comparison = Comparison(build, compared, parsed, _executed)
+    comparison = Comparison(build, compared, parsed)
     if not parsed.no_rebuild and not is_built(build, benchmark=parsed.benchmark):
         return BUILD_FAILED
     return comparison.run()
@@ -135,22 +138,9 @@ def _run_chosen(
     tests = choosing.chosen(build, chosen)
     if chosen.list_only or tests == []:
         return 0
-    return _run(
+    return running.run(
         [*build.meson(), "test", "-C", build.path, "--no-rebuild", *parsed.meson, *(tests or [])]
     )
-
-
-def _executed(
-    build: BuildDir, words: T.List[str]
-) -> T.Tuple[int, T.List[T.Tuple[Ran, T.List[str], float]]]:
-    """Runs `meson test` with a wrapper of ours, without a rebuild. Returns its status, and what
-    its log says."""
-    before = _logs(build)
-    status = _run(
-        [*build.meson(), "test", "-C", build.path, "--no-rebuild", *words],
-        wrapped_by="--baseline",
-    )
-    return status, _entries(_log_since(build, before))
 
 
 def _one_wrapper(measurement: Measurement, parsed: command_words.Words) -> None:
@@ -170,97 +160,6 @@ def is_built(build: BuildDir, *, benchmark: bool) -> bool:
     """Builds what the tests or benchmarks need, and returns whether that succeeded."""
     target = "meson-benchmark-prereq" if benchmark else "meson-test-prereq"
     return subprocess.run([*ninja(), "-C", build.path, target], check=False).returncode == 0
-
-
-# Meson prints this line if --wrapper is given and the test setup has an exe_wrapper.
-_CONFLICT = b"Conflict: both test setup and command line specify an exe wrapper."
-
-
-def _pass_on(errors: T.Optional[T.IO[bytes]], refused: threading.Event) -> None:
-    """Copies Meson's standard error, except for the line about an exe_wrapper, which sets
-    `refused`."""
-    for line in errors or ():
-        if line.strip() == _CONFLICT:
-            refused.set()
-            continue
-        sys.stderr.buffer.write(line)
-        sys.stderr.flush()
-
-
-def _run(words: T.List[str], *, wrapped_by: str = "") -> int:
-    """Runs Meson and returns its exit status. Passes signals on to Meson, so that it ends the tests
-    and the counts up to then are still reported. If `wrapped_by` is a flag of
-    Tally's, the --wrapper in `words` is for that flag, and a test setup that has an exe_wrapper is
-    refused."""
-    # A `with` is not used, because it would wait for every process that holds standard error open.
-    process = subprocess.Popen(words, stderr=subprocess.PIPE if wrapped_by else None)
-    before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
-            before[number] = signal.signal(number, lambda *_: process.terminate())
-    refused = threading.Event()
-    reader = threading.Thread(target=_pass_on, args=(process.stderr, refused), daemon=True)
-    try:
-        reader.start()
-        status = process.wait()
-        reader.join(timeout=5)  # a process that a test left behind may hold standard error open
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if refused.is_set():
-        more = (
-            ": only `meson test --coverage` supports both (tally-meson enable)"
-            if wrapped_by == "--coverage-per-test"
-            else ""
-        )
-        raise Refusal(
-            f"{wrapped_by} cannot be combined with a test setup that has an exe_wrapper{more}"
-        )
-    return 128 - status if status < 0 else status
-
-
-def _logs(build: BuildDir) -> T.Dict[str, int]:
-    """Returns the JSON logs in meson-logs as {path: time of last change in ns}. The name of the
-    tests' log depends on Meson's options."""
-    out = {}
-    for path in glob.glob(os.path.join(glob.escape(build.logs), "*.json")):
-        try:
-            out[path] = os.stat(path).st_mtime_ns
-        except OSError:
-            pass
-    return out
-
-
-def _log_since(build: BuildDir, before: T.Dict[str, int]) -> T.Optional[str]:
-    new = {path: when for path, when in _logs(build).items() if before.get(path) != when}
-    return max(new, key=lambda path: new[path]) if new else None
-
-
-def _entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
-    """Returns each test of the log, its command, and when it started in seconds."""
-    if log is None:
-        return []
-    try:
-        with open(log, encoding="utf-8", errors="replace") as file:
-            lines = [line for line in file if line.strip()]
-    except OSError:
-        return []
-    entries = []
-    for line in lines:
-        try:
-            entries.append(json.loads(line))
-        except ValueError:
-            say(f"{log}: a damaged line is ignored, and its test is not known")
-    return [
-        (
-            Ran(
-                str(entry.get("name")), str(entry.get("result")), int(entry.get("returncode") or 0)
-            ),
-            entry.get("command") or [],
-            float(entry.get("starttime") or 0),
-        )
-        for entry in entries
-    ]
 
 
 def report(words: T.Sequence[str]) -> int:

@@ -11,6 +11,7 @@ import typing as T
 from . import choosing, comparing
 from .arguments import FLAGS
 from .profile_update import METHODS
+from .refusal import Refusal
 
 
 # Flags of ours that cannot be abbreviated, and whether they take a value.
@@ -107,3 +108,26 @@ def split(words: T.Sequence[str]) -> T.Optional[Words]:
             seen["wrapper"] |= _abbreviates(name, "--wrapper", "--w")
             rest.append(word)
     return Words(ours, rest, build, **seen)
+
+
+def without_repeat(words: T.Sequence[str]) -> T.Tuple[int, T.List[str]]:
+    """Returns the number that Meson's --repeat has, or 0, and the other words."""
+    rest: T.List[str] = []
+    repeat = 0
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            return repeat, [*rest, *words[at - 1 :]]
+        name, equals, value = word.partition("=")
+        if not (name.startswith("--rep") and "--repeat".startswith(name)):
+            rest.append(word)
+            continue
+        if not equals and at < len(words):
+            value = words[at]
+            at += 1
+        if not value.isdecimal() or not 0 < int(value) <= 1000:
+            raise Refusal(f"--repeat: expected a number from 1 to 1000, found '{value}'")
+        repeat = int(value)
+    return repeat, rest

@@ -48,6 +48,7 @@ def _sampled(collector: str, out: str, hertz: str, command: T.List[str]) -> int:
 
 
 def _counted(valgrind: str, out: str, command: T.List[str]) -> int:
+    out = out.replace("%", "%%")
     return subprocess.run(
         [valgrind, "-q", "--tool=callgrind", "--trace-children=yes"]
         + [f"--callgrind-out-file={out}.%p.callgrind", *command],
