@@ -126,6 +126,7 @@ def _measured(
 ) -> T.Any:
     from . import measurement as measuring, switching
     from .build_dir import BuildDir
+    from .probe import trouble
 
     flags = arguments.Flags.of(options)
     folder = getattr(options, "wd", None) or os.getcwd()

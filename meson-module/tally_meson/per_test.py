@@ -53,7 +53,7 @@ def _folder(build: BuildDir) -> str:
 class Trees:
     def __init__(self, collector: Collector, build: BuildDir) -> None:
         self.collector = collector.path
-        self.folder = _folder(build)
+        self.folder: str = _folder(build)
         self.names: T.Dict[str, str] = {}  # the name to write, by the name that Meson shows
         self.profiles: T.Optional[Profiles] = None  # if the counters are source-based
         self._rows: T.List[T.Dict[str, T.Any]] = []

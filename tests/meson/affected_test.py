@@ -176,7 +176,9 @@ class Affected(MixIn):
         done = self.run_in(*affected)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"\d/2 .*two +FAIL")
-        self.refused(2, "--affected cannot be combined with --coverage: .*", *affected, "--coverage")
+        self.refused(
+            2, "--affected cannot be combined with --coverage: .*", *affected, "--coverage"
+        )
 
     def test_redundant(self) -> None:
         text = (self.project / "meson.build").read_text(encoding="utf-8")
