@@ -76,7 +76,7 @@ std::span<const Format> formats() {
        .file_names = {"*.firefox.json", "*.firefox.json.gz"},
        .gzip = Gzip::by_name,
        .probe = firefox::probe,
-       .read = firefox::read,
+       .read_addresses = firefox::read,
        .write_stacks = firefox::write},
       {.name = "flamegraph",
        .summary = "a flame graph: an SVG that any browser opens",
@@ -263,6 +263,12 @@ bool is_zero(const StackProfile &profile) {
   return true;
 }
 
+Result<void> check_not_zero(const Profile &profile, const ByteSource &source) {
+  if (const auto *stacks = std::get_if<StackProfile>(&profile); stacks && is_zero(*stacks))
+    return fail(ErrorCode::no_data, "holds no samples: every count is 0", source.name());
+  return {};
+}
+
 constexpr size_t head_bytes = 4096;
 constexpr size_t longest_head = size_t{1} << 30;
 
@@ -338,6 +344,7 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
   }
   if (format->read_addresses) {
     TALLY_TRY(profile, format->read_addresses(*source, diagnostics, unwinder));
+    TALLY_CHECK(check_not_zero(profile, *source));
     return ReadFile{std::move(profile), format};
   }
   if (!format->read)
@@ -345,8 +352,7 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
                 fmt::format("the format {} can be written, but not read", format->name),
                 source->name());
   TALLY_TRY(profile, format->read(*source, diagnostics));
-  if (const auto *stacks = std::get_if<StackProfile>(&profile); stacks && is_zero(*stacks))
-    return fail(ErrorCode::no_data, "holds no samples: every count is 0", source->name());
+  TALLY_CHECK(check_not_zero(profile, *source));
   return ReadFile{std::move(profile), format};
 }
 
