@@ -341,6 +341,29 @@ TEST(Firefox, KeepsTheNamesOfProcesses) {
   EXPECT_EQ(process_of(read_back(profile)), "Web Content");
 }
 
+// Samples without a process must not look as if they were the program's.
+TEST(Firefox, NamesNoProcess) {
+  const auto processes_of = [](int32_t pid, std::string_view process) {
+    StackProfileBuilder out;
+    out.add_value_type("ticks", "count");
+    out.set_command("prog");
+    const ThreadId thread = out.add_thread(pid, 7, "main");
+    out.set_process(thread, process);
+    out.add_sample(none<StackId>, thread, none<PartId>, 2);
+    out.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 1);
+    std::vector<std::string> names;
+    const Json file = Json::parse(written(*out.finish()).bytes);
+    for (const Json &track : file["threads"])
+      names.push_back(track["processName"]);
+    std::ranges::sort(names);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(processes_of(7, ""), (Names{"[no process]", "prog"}));
+  EXPECT_EQ(processes_of(7, "a"), (Names{"[no process]", "a"}));
+  EXPECT_EQ(processes_of(0, ""), (Names{"prog", "prog"})); // no process is known
+}
+
 TEST(Firefox, LimitsTheDepthOfStacks) {
   Json file = Json::parse(foreign);
   Json &table = file["threads"][0]["stackTable"];
