@@ -374,13 +374,15 @@ Result<StackProfile> with_unsampled(StackProfile profile, uint64_t cpu_ns) {
     return profile;
   std::vector<int64_t> values(profile.value_types().size());
   values[0] = amount;
+  // It belongs to the run, which must not look shorter than others once runs are merged.
+  const PartId part = profile.parts().size() == 1 ? PartId{} : none<PartId>;
   StackProfileBuilder builder(std::move(profile));
   const StringId name = builder.intern(truncation_name(unsampled_mark));
   const SourceLine line{builder.add_function({name, {}, {}, {}, 0}), {}, 0};
   builder.add_sample(
       builder.push(none<StackId>,
                    builder.add_location(none<MappingId>, unsampled_mark, std::span(&line, 1))),
-      none<ThreadId>, none<PartId>, values);
+      none<ThreadId>, part, values);
   return builder.finish();
 }
 

@@ -15,7 +15,7 @@ import re
 import typing as T
 
 from . import record, settings, source_text
-from .build_graph import BuildGraph
+from .build_graph import BuildGraph, GraphError
 from .record import Record, git, names
 from .refusal import Refusal
 
@@ -25,7 +25,9 @@ if T.TYPE_CHECKING:
 _BUILD_FILES = re.compile(r"(^|/)(meson\.build|meson_options\.txt|meson\.options|[^/]*\.wrap)$")
 # Functions that the compiler makes of initializers. Their lines may enclose others.
 _INITIALIZER = re.compile(r"_GLOBAL__|static_initialization_and_destruction")
-_EVALUATED_EARLY = re.compile(r"\b(constexpr|consteval|constinit)\b")
+# Functions whose bodies callers depend on when they are compiled. `auto` without a trailing type is
+# a type that the body determines.
+_EVALUATED_EARLY = re.compile(r"\b(constexpr|consteval|constinit)\b|\bauto\b(?!.*->)")
 
 
 class _Everything(Exception):
@@ -42,6 +44,9 @@ class _Chooser:
     def __init__(self, build: BuildDir, revision: str) -> None:
         self._build = build
         self._tests = build.tests_by_name()
+        self._alike: T.Dict[T.Tuple[str, ...], T.List[str]] = {}
+        for name, test in self._tests.items():
+            self._alike.setdefault(tuple(test["cmd"]), []).append(name)
         self.reasons: T.Dict[str, str] = {}
         found = Record.load(build)
         if not found:
@@ -76,6 +81,9 @@ class _Chooser:
         kept = self._record
         if kept.configuration != record.configuration_of(self._build):
             raise _Everything("the build is configured differently from that of the record")
+        for path, digest in kept.others.items():
+            if record.digest_of(path) != digest:
+                raise _Everything(f"{path} has changed, which git does not compare")
         revision = self._revision.decode().strip()
         try:
             git(self._top, "cat-file", "-e", f"{kept.revision}^{{commit}}")
@@ -85,7 +93,9 @@ class _Chooser:
         with_data = {kept.names[at] for file in kept.files.values() for at in file["tests"]}
         for name, test in self._tests.items():
             before = kept.tests.get(name)
-            if not before:
+            if test.get("is_ambiguous"):
+                self._add(name, "another test has the same name")
+            elif not before:
                 self._add(name, "it is new")
             elif before["definition"] != record.definition_of(test):
                 self._add(name, "its definition has changed")
@@ -93,16 +103,22 @@ class _Chooser:
                 self._add(name, "it failed last time")
             elif name not in with_data:
                 self._add(name, "it had no data last time")
+        differing = names(
+            git(self._top, "diff", "--name-only", "-z", "--no-renames", kept.revision)
+        )
         changed = {
             *kept.texts,
-            *names(git(self._top, "diff", "--name-only", "-z", "--no-renames", kept.revision)),
+            *differing,
             *names(git(self._top, "ls-files", "--others", "--exclude-standard", "-z")),
         }
         for name in sorted(changed):
             path = os.path.join(self._top, name)
             if path.startswith(self._build.path + os.sep):
                 continue
-            self._compare(name, self._recorded(name), record.text_of(path))
+            old, new = self._recorded(name), record.text_of(path)
+            if old == new and name in differing and name not in kept.texts:
+                raise _Everything(f"the mode of {name} has changed")
+            self._compare(name, old, new)
         if revision != kept.revision:
             between = git(
                 self._top, "diff", "--name-only", "-z", "--no-renames", kept.revision, revision
@@ -111,8 +127,12 @@ class _Chooser:
                 self._compare(name, self._recorded(name), self._committed(revision, name))
 
     def _add(self, test: str, reason: str) -> None:
-        if test in self._tests:
-            self.reasons.setdefault(test, reason)
+        if test not in self._tests:
+            return
+        self.reasons.setdefault(test, reason)
+        # If the tests ran in a wrapper, it could not tell those with one command apart.
+        for other in self._alike[tuple(self._tests[test]["cmd"])]:
+            self.reasons.setdefault(other, reason)
 
     def _committed(self, revision: str, name: str) -> T.Optional[str]:
         try:
@@ -137,6 +157,7 @@ class _Chooser:
             return
         if not name.endswith(source_text.SUFFIXES) or not self._graph.objects_of(path):
             raise _Everything(f"{name} is not a source of this build")
+        runs_during_build = self._graph.runs_during_build(self._graph.objects_of(path))
         if new is None or old is None:
             if new is None and old is None:
                 raise _Everything(f"{name} is not a regular file")
@@ -145,6 +166,8 @@ class _Chooser:
         before, after = source_text.lines_of(old), source_text.lines_of(new)
         for change in source_text.changes(before, after):
             reached = None if change.is_structural() else self._reached(path, before, change)
+            if runs_during_build:
+                self._add_users(name, "changed, which may be part of a program that the build runs")
             if reached is None:
                 self._add_users(name, f"changed outside of functions, at line {change.first}")
                 return  # which includes all that reached the file
@@ -214,5 +237,7 @@ def choose(build: BuildDir, revision: str) -> Choice:
         chooser = _Chooser(build, revision)
         chooser.choose()
         return Choice(chooser.reasons, tests, "")
+    except GraphError as error:
+        return Choice(dict.fromkeys(tests, "everything runs"), tests, str(error))
     except _Everything as why:
         return Choice(dict.fromkeys(tests, "everything runs"), tests, str(why))

@@ -165,13 +165,19 @@ class BuildDir:
         return out
 
     def tests_by_name(self) -> T.Dict[str, T.Dict[str, T.Any]]:
-        """Returns the tests, without benchmarks, by the names that `meson test` accepts."""
+        """Returns the tests, without benchmarks, by the names that `meson test` accepts. If several
+        have one name, "is_ambiguous" is set in the last of them."""
         names = self.names_for_meson()
-        return {
-            names[_shown(test["name"], *_project_and_suites(test))[1]]: test
-            for test in self.introspection("intro-tests.json")
-            if test["suite"]
-        }
+        out: T.Dict[str, T.Dict[str, T.Any]] = {}
+        for test in self.introspection("intro-tests.json"):
+            if test["suite"]:
+                name = names[_shown(test["name"], *_project_and_suites(test))[1]]
+                out[name] = {**test, "is_ambiguous": True} if name in out else test
+        return out
+
+    def ninja_text(self) -> str:
+        with self._ninja_file() as file:
+            return file.read()
 
     def tests_that_set(self, variable: str) -> T.Set[str]:
         """Returns the names, as Meson shows them, of tests whose environment has the variable."""
@@ -181,6 +187,17 @@ class BuildDir:
             if variable in test.get("env", {})
             for shown in _shown(test["name"], *_project_and_suites(test))
         }
+
+    def is_up_to_date(self) -> bool:
+        """Returns whether ninja has nothing to do before the tests."""
+        done = subprocess.run(
+            [*ninja(), "-C", self.path, "-n", "meson-test-prereq"],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        return done.returncode == 0 and b"no work to do" in done.stdout
 
     def _tests(self) -> T.List[T.Dict[str, T.Any]]:
         return [

@@ -6,11 +6,24 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import typing as T
 
 from .build_dir import BuildDir, ninja
-from .refusal import Refusal
+
+# Rules of Meson that run nothing which the project builds. All others may run a program of the
+# project, whose output is then part of what is built of it.
+_PLAIN_RULES = re.compile(
+    r"(_COMPILER|_LINKER|_PCH|SHSYM)(_FOR_BUILD)?(_RSP)?$|^(phony|REGENERATE_BUILD)$"
+)
+_EDGE = re.compile(r"^build ((?:[^\s:$|]|\$.|[ ])+?) *(?:\|.*?)?: (\S+)", re.MULTILINE)
+_MOST_WORDS = 500  # of one command
+
+
+class GraphError(Exception):
+    """Ninja does not tell the graph. A message for the user."""
 
 
 def _tool(build: BuildDir, *words: str) -> T.List[str]:
@@ -24,7 +37,7 @@ def _tool(build: BuildDir, *words: str) -> T.List[str]:
         errors="surrogateescape",
     )
     if done.returncode != 0:
-        raise Refusal(f"ninja -t {words[0]}: {(done.stderr or done.stdout).strip()}")
+        raise GraphError(f"ninja -t {words[0]}: {(done.stderr or done.stdout).strip()}")
     return done.stdout.splitlines()
 
 
@@ -44,6 +57,7 @@ class BuildGraph:
             for source in sources:
                 self._objects.setdefault(source, set()).add(name)
         self._inputs: T.Dict[str, T.Set[str]] = {}
+        self._run_by_build: T.Optional[T.Set[str]] = None
         self._targets = {
             target["id"]: [str(path) for path in target["filename"]]
             for target in build.introspection("intro-targets.json")
@@ -73,5 +87,29 @@ class BuildGraph:
     def _inputs_of_output(self, path: str) -> T.Set[str]:
         if path not in self._inputs:
             name = os.path.relpath(path, self._build.path)
-            self._inputs[path] = {self._real(line) for line in _tool(self._build, "inputs", name)}
+            self._inputs[path] = self._inputs_of_names([name])
         return self._inputs[path]
+
+    def _inputs_of_names(self, names: T.Sequence[str]) -> T.Set[str]:
+        out: T.Set[str] = set()
+        for at in range(0, len(names), _MOST_WORDS):
+            for line in _tool(self._build, "inputs", *names[at : at + _MOST_WORDS]):
+                # Ninja quotes a path that has a blank, as for a shell.
+                out.add(self._real(shlex.split(line)[0] if line.startswith("'") else line))
+        return out
+
+    def runs_during_build(self, objects: T.Set[str]) -> bool:
+        """Returns whether one of the objects may be part of a program that the build runs, such as
+        a generator of sources. What such a program does, no test reaches."""
+        if self._run_by_build is None:
+            outputs = [
+                re.sub(r"\$(.)", r"\1", name)
+                for names, rule in _EDGE.findall(self._build.ninja_text())
+                if not _PLAIN_RULES.search(rule)
+                for name in re.findall(r"(?:[^\s$]|\$.)+", names)
+            ]
+            # Targets such as `test` depend on all programs, but nothing is built of their output.
+            self._run_by_build = self._inputs_of_names(
+                [name for name in outputs if not name.startswith("meson-internal__")]
+            )
+        return bool(objects & self._run_by_build)

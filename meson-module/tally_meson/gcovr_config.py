@@ -28,6 +28,15 @@ class Entries(T.NamedTuple):
     fail_under_branch: T.Optional[str]
 
 
+def is_pattern(word: str) -> bool:
+    """Returns whether this is a regular expression of Python, as gcovr's are."""
+    try:
+        re.compile(word)
+        return True
+    except re.error:
+        return False
+
+
 def searched(pattern: str, root: str) -> str:
     """Returns the equivalent pattern for a search in the path as the table shows it. `root` is the
     source root, which is the directory of gcovr's file."""

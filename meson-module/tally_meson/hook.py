@@ -152,6 +152,9 @@ def _measured(
     if getattr(options, "list", False):
         return run(options)
     measurement = measuring.Measurement(build, flags, os.getcwd())
+    measurement.is_plain = not any(
+        getattr(options, name, None) for name in ("test_args", "setup", "wrapper")
+    )
     harness = _Harness(mtest.TestHarness, measurement)
     try:
         measurement.prepare(may_rebuild=not getattr(options, "no_rebuild", False))

@@ -55,6 +55,8 @@ class Measurement:
         self.trees: T.Optional[Trees] = None
         self._profiles: T.Optional[source_based.Profiles] = None
         self.ran: T.List[Ran] = []
+        self.is_plain = True  # no argument of `meson test` changes what the tests run
+        self._compiled: T.Optional[record.Sources] = None
 
     def _made_plan(self) -> settings.Plan:
         plan = settings.plan(self.build, self._flags, self._typed_in)
@@ -75,6 +77,8 @@ class Measurement:
         rebuild, and before Meson reads its build data. From here on no other run can measure in
         this build directory, because it would change the objects and the counters of this run."""
         self._lock = exclude_others(self.build)
+        if self._plan.per_test:
+            self._compiled = self._sources_to_compile(may_rebuild)
         switching.switch_on(self.build, self._flags, self._plan, may_rebuild=may_rebuild)
         if not may_rebuild and settings.are_missing(self.build):
             raise Refusal(
@@ -82,6 +86,16 @@ class Measurement:
                 "tally-meson enable and configure again"
             )
         self.hold_settings()
+
+    def _sources_to_compile(self, may_rebuild: bool) -> T.Optional[record.Sources]:
+        """Returns None if they are not known. Those that change while they are compiled differ from
+        what is found after the tests."""
+        if not may_rebuild and not self.build.is_up_to_date():
+            return None
+        try:
+            return record.sources_of(self.build)
+        except Refusal:
+            return None
 
     def hold_settings(self) -> bool:
         """Ensures that the project's settings are stored. Returns True if it had to configure the
@@ -154,9 +168,11 @@ class Measurement:
 
     def _store_record(self, trees: Trees, paths: T.List[str]) -> None:
         """Stores which test reached which function, for --affected."""
+        if not self.is_plain:
+            return
         reached = os.path.join(trees.folder, "reached.json")
         if self._collector.write_reached(self.build, trees.folder, paths, reached):
-            record.store(self.build, self.ran, reached)
+            record.store(self.build, self.ran, reached, self._compiled)
 
     def _say_what_has_no_data(self) -> None:
         own = self.build.tests_that_set(source_based.VARIABLE) if self._profiles else set()

@@ -13,13 +13,14 @@ import subprocess
 import typing as T
 import zlib
 
+from .build_graph import BuildGraph, GraphError
 from .refusal import Refusal
 
 if T.TYPE_CHECKING:
     from .build_dir import BuildDir
     from .measurement import Ran
 
-_FORMAT = 1
+_FORMAT = 2
 _MOST_CHANGED = 32 << 20  # bytes of files that are not as the revision has them
 _GOOD = ("OK", "EXPECTEDFAIL", "SKIP")  # Meson's words
 
@@ -79,6 +80,51 @@ def configuration_of(build: BuildDir) -> str:
     return out.hexdigest()
 
 
+class Sources(T.NamedTuple):
+    """The sources at one time."""
+
+    revision: str
+    # Files that are not as the revision has them; None if there is no such file.
+    texts: T.Dict[str, T.Optional[str]]
+
+
+def sources_of(build: BuildDir) -> Sources:
+    """Reads the sources. Raises Refusal if git does not know them, or too much is not committed."""
+    top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
+    revision = git(top, "rev-parse", "HEAD").decode().strip()
+    texts, size = {}, 0
+    for name in not_committed(top):
+        texts[name] = text_of(os.path.join(top, name))
+        size += len(texts[name] or "")
+        if size > _MOST_CHANGED:
+            raise Refusal("too much is not committed")
+    return Sources(revision, texts)
+
+
+def digest_of(path: str) -> str:
+    """Returns a digest of a file; '' if there is none."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _not_in_git(build: BuildDir) -> T.Dict[str, str]:
+    """Returns digests of the files that objects are compiled from, which git does not compare:
+    ignored ones, such as subprojects that were downloaded, and those outside, such as headers of
+    the system."""
+    top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
+    listed = git(top, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    known = {os.path.realpath(os.path.join(top, name)) for name in names(listed)}
+    used: T.Set[str] = set().union(*BuildGraph(build).sources.values())
+    return {
+        path: digest_of(path)
+        for path in sorted(used - known)
+        if not path.startswith(build.path + os.sep)
+    }
+
+
 class Record:
     """What `--affected` needs to know of the measured sources and tests."""
 
@@ -92,6 +138,7 @@ class Record:
             else zlib.decompress(base64.b64decode(text)).decode("latin-1")
             for name, text in values["texts"].items()
         }
+        self.others: T.Dict[str, str] = values["others"]  # see _not_in_git()
         # By the name of a test that `meson test` accepts: its definition, and whether it passed.
         self.tests: T.Dict[str, T.Dict[str, T.Any]] = values["tests"]
         self.names: T.List[str] = values["reached"]["tests"]
@@ -112,9 +159,12 @@ class Record:
             return None
 
 
-def store(build: BuildDir, ran: T.Sequence[Ran], reached: str) -> str:
-    """Stores the record of a run. `reached` is the file that the collector wrote. Returns why that
-    is not possible, or ''. An earlier record then stays: it knows which sources it belongs to."""
+def store(
+    build: BuildDir, ran: T.Sequence[Ran], reached: str, compiled: T.Optional[Sources]
+) -> str:
+    """Stores the record of a run. `reached` is the file that the collector wrote, and `compiled`
+    the sources that the tests were built of. Returns why that is not possible, or ''. An earlier
+    record then stays: it knows which sources it belongs to."""
     shown = build.names_for_meson()
     results: T.Dict[str, T.List[bool]] = {}
     for each in ran:
@@ -124,28 +174,25 @@ def store(build: BuildDir, ran: T.Sequence[Ran], reached: str) -> str:
     if set(tests) - set(results):
         return f"{len(set(tests) - set(results))} of {len(tests)} tests did not run"
     try:
-        top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
-        revision = git(top, "rev-parse", "HEAD").decode().strip()
-        texts, size = {}, 0
-        for name in not_committed(top):
-            text = text_of(os.path.join(top, name))
-            size += len(text or "")
-            texts[name] = (
-                None
-                if text is None
-                else base64.b64encode(zlib.compress(text.encode("latin-1"))).decode()
-            )
-            if size > _MOST_CHANGED:
-                return "too much is not committed"
-    except Refusal as refusal:
-        return str(refusal)
+        if compiled is None or sources_of(build) != compiled:
+            return "the sources have changed since they were compiled"
+        others = _not_in_git(build)
+    except (Refusal, GraphError) as error:
+        return str(error)
+    texts = {
+        name: None
+        if text is None
+        else base64.b64encode(zlib.compress(text.encode("latin-1"))).decode()
+        for name, text in compiled.texts.items()
+    }
     with open(reached, encoding="utf-8") as file:
         of_functions = json.load(file)
     values = {
         "format": _FORMAT,
-        "revision": revision,
+        "revision": compiled.revision,
         "configuration": configuration_of(build),
         "texts": texts,
+        "others": others,
         "tests": {
             name: {"definition": definition_of(test), "passed": all(results[name])}
             for name, test in tests.items()

@@ -52,6 +52,8 @@ def test(words: T.Sequence[str]) -> int:
         more = ["--no-rebuild"] if parsed.no_rebuild else []
         return subprocess.run([*meson_test, *more, *parsed.meson], check=False).returncode
     measurement = Measurement(build, flags, os.getcwd())
+    # Abbreviations of --test-args and --setup count, too.
+    measurement.is_plain = not any(word.startswith(("--te", "--se")) for word in parsed.meson)
     _one_wrapper(measurement, parsed)
     try:
         measurement.prepare(may_rebuild=not parsed.no_rebuild)

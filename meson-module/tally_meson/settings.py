@@ -84,6 +84,8 @@ def checked(keywords: T.Mapping[str, T.Any]) -> Settings:
             if good and name == "reports":
                 good = all(_is_report(word) for word in out[name])
                 wanted = f'FMT or FMT:FILE, where FMT is one of {", ".join(_DEFAULT_FILES)}'
+            elif good and name == "affected_ignore":
+                good, wanted = all(map(gcovr_config.is_pattern, out[name])), "regular expressions"
         elif name in _PERCENTAGES:
             # Meson has no fractional numbers, so a fraction is given as a string such as '79.5'.
             out[name] = str(value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import string
 import typing as T
 
 SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tcc")
@@ -19,8 +20,13 @@ _TOKEN = re.compile(
     r"""|(?P<number>\.?\d(?:'?\w|[eEpP][+-]|\.)*)"""
     r"""|(?P<name>[^\W\d]\w*)"""
     r"""|(?P<comment>/\*(?:.|\n)*?(?:\*/|\Z)|//(?:\\\r?\n|[^\n])*)"""
-    r"""|(?P<end>\n)|(?P<space>[^\S\n]+)|(?P<other>.)"""
+    # Without these operators, `a++ + b` would be the same as `a + ++b`.
+    r"""|(?P<end>\n)|(?P<space>[^\S\n]+)|(?P<other>\+\+|--|&&|\|\||->|<<|>>|##|::|.)"""
 )
+_DEFINITION = re.compile(r"# define \w+$")
+_OF_NAMES = string.ascii_letters + string.digits + "_"
+_LITERAL = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
+_GOES_ON = re.compile(r"^} (else|catch|while)\b")  # after what the first brace closes
 _MOST_COMPARED = 4_000_000  # products of lines; what is larger counts as one change
 
 
@@ -31,6 +37,9 @@ def lines_of(text: str) -> T.List[str]:
         kind = found.lastgroup if found.lastgroup != "mark" else "raw"
         token = found[0]
         if kind == "space":
+            continue
+        if token == "(" and _DEFINITION.match(out[-1]) and text[found.start() - 1] in _OF_NAMES:
+            out[-1] += token  # `#define F(x)` is another macro than `#define F (x)`
             continue
         pieces = token.split("\n")
         if kind == "comment":
@@ -51,17 +60,23 @@ class Change(T.NamedTuple):
     first: int  # the number of the first old line, or of the line that what is new precedes
     old: T.List[str]
     new: T.List[str]
+    is_continued: bool = False  # the line before, in either text, ends with a backslash
 
     def is_structural(self) -> bool:
         """Returns whether it may change more than the function that it is in: a directive of the
         preprocessor, or braces that end one thing and begin another."""
+        if self.is_continued:
+            return True
         for lines in (self.old, self.new):
             if any(line.startswith("#") or line.endswith("\\") for line in lines):
                 return True
             depth = [0]
-            for brace in re.findall("[{}]", " ".join(lines)):
+            for brace in re.findall("[{}]", _LITERAL.sub("", " ".join(lines))):
                 depth.append(depth[-1] + (1 if brace == "{" else -1))
-            if depth[-1] != 0 or (min(depth) < 0 and len([line for line in lines if line]) > 1):
+            if depth[-1] != 0:
+                return True
+            code = [line for line in lines if line]
+            if min(depth) < 0 and (len(code) > 1 or not _GOES_ON.match(code[0])):
                 return True
         return False
 
@@ -81,6 +96,13 @@ def changes(old: T.List[str], new: T.List[str]) -> T.List[Change]:
         blocks = list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
     out = []
     for kind, i, j, k, m in blocks:
-        if kind != "equal" and (any(before[i:j]) or any(after[k:m])):
-            out.append(Change(first + i + 1, before[i:j], after[k:m]))
+        if kind == "equal":
+            continue
+        # The end of a line that a backslash continues ends a macro, even if it is blank.
+        is_continued = any(
+            at > 0 and lines[at - 1].endswith("\\")
+            for lines, at in ((old, first + i), (new, first + k))
+        )
+        if is_continued or any(before[i:j]) or any(after[k:m]):
+            out.append(Change(first + i + 1, before[i:j], after[k:m], is_continued))
     return out

@@ -61,7 +61,7 @@ class Gate(ProfileCase):
         self.assertIn("nothing grew", self.gate(many, many, "8"))
         self.assertRegex(
             self.gate(many, more, "8", status=3),
-            r"^tally: the total grew by 10\.0 %: 100000 to 110000 ticks, p = \S+\n"
+            r"^tally: the total grew by 10\.0 %: 100000 to 110000 ticks, p < 1e-10\n"
             r"tally: f grew by 10\.0 %: ",
         )
         self.assertIn(
@@ -87,6 +87,32 @@ class Gate(ProfileCase):
         total = gate["gate"]["judged"][0]
         self.assertEqual((total["name"], total["before"], total["after"]), ("", 10000, 10002))
 
+    def test_markdown_shows_one_run(self) -> None:
+        part = "part: {}\ndesc: Trigger: exited, status 0\n{}fn=f\n1 1000\n"
+        one = part.format(1, "events: ticks\n")
+        before = self.put("one.callgrind", one)
+        more = "".join(part.format(number, "") for number in (2, 3, 4))
+        after = self.put("four.callgrind", one + more)
+        self.gate(before, after, "90", "-o", self.path("x.md"))
+        with open(self.path("x.md"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("- the means of 1 and 4 runs were compared\n", text)
+        self.assertIn("| ticks a run | before |", text)
+        self.assertIn("| **total** | 1000 | 1000 | +0.0 % |", text)
+
+    def test_runs_that_ended_differently_are_not_compared(self) -> None:
+        whole = self.put(
+            "a.callgrind", "desc: Trigger: exited, status 0\nevents: ticks\nfn=f\n1 9\n"
+        )
+        killed = self.put(
+            "b.callgrind", "desc: Trigger: ended by SIGKILL\nevents: ticks\nfn=f\n1 9\n"
+        )
+        for pair in ((whole, killed), (killed, whole)):
+            self.assertRegex(
+                self.gate(*pair, "50", status=4),
+                r"^tally: \S+: run 1 (exited, status 0|ended by SIGKILL), and none in ",
+            )
+
     def test_empty_profiles_fail(self) -> None:
         full = self.put("a.cg", callgrind({"f": 5}))
         for empty in (
@@ -108,7 +134,9 @@ class Gate(ProfileCase):
             self.assertEqual(done.stdout, "")
             self.assertIn("the total grew by 30.0 %", done.stderr)
         with open(self.path("x.md"), encoding="utf-8") as file:
-            self.assertTrue(file.read().startswith("### Cost\n\n- the total grew by 30.0 %"))
+            self.assertTrue(
+                file.read().startswith("### Cost: grew by more than 10 %\n\n- the total")
+            )
         self.tally("diff", before, after, "-o", self.path("plain.md"))
         with open(self.path("plain.md"), encoding="utf-8") as file:
             self.assertTrue(file.read().startswith("### Cost\n\n| ticks | before |"))

@@ -71,6 +71,25 @@ class Text(unittest.TestCase):
                 )
             )
 
+    def test_white_space_that_matters(self) -> None:
+        for one, other in (
+            ("#define F(x)", "#define F (x)"),
+            ("a++ + b", "a + ++b"),
+            ("#define A \\\n\nint x;", "#define A \\\nint x;"),
+        ):
+            self.assertNotEqual(changes(lines_of(one), lines_of(other)), [], one)
+        self.assertEqual(changes(lines_of("#  define A(x) x"), lines_of("#define A(x)  x")), [])
+
+    def test_structure(self) -> None:
+        for one, other, expected in (
+            ("#define M(x) \\\n  (x)", "#define M(x) \\\n  (x + 1)", True),
+            ("f() {\na;\n}", "f() {\na;\n} int g() {\n}", True),
+            ("f() {\na;\n}", 'f() {\na("{"); } int g() { b("}");\n}', True),
+            ("f() { if (a) {\n} else if (b) {\n}}", "f() { if (a) {\n} else if (c) {\n}}", False),
+        ):
+            (change,) = changes(lines_of(one), lines_of(other))
+            self.assertEqual(change.is_structural(), expected, other)
+
 
 class Affected(MixIn):
     def setUp(self) -> None:
@@ -176,7 +195,9 @@ class Affected(MixIn):
         done = self.run_in(*affected)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"\d/2 .*two +FAIL")
-        self.refused(2, "--affected cannot be combined with --coverage: .*", *affected, "--coverage")
+        self.refused(
+            2, "--affected cannot be combined with --coverage: .*", *affected, "--coverage"
+        )
 
     def test_redundant(self) -> None:
         text = (self.project / "meson.build").read_text(encoding="utf-8")
@@ -218,7 +239,112 @@ class Affected(MixIn):
         )
 
 
-globals().update(for_each_meson(Affected))
+class MoreThanTests(MixIn):
+    """What a change affects by other ways than the functions that the tests reach."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        need_tools("git")
+        write_project(
+            self.project,
+            {
+                ".gitignore": "build\nlocal.h\nlog\n",
+                "meson.build": """\
+project('more', 'c')
+gen = executable('gen', 'gen.c', native: true)
+made = custom_target('made', output: 'made c.h', command: [gen, '@OUTPUT@'])
+test('made', executable('t1', 't1.c', made))
+test('local', executable('t2', 't2.c'))
+t3 = executable('t3', 't3.c')
+test('env 1', t3, env: ['A=1'])
+test('env 2', t3, env: ['A=2'])
+test('edits', find_program('edits.sh'), suite: 'edits')
+""",
+                "gen.c": """\
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+  FILE *file = fopen(argv[argc - 1], "w");
+  fprintf(file, "#define VALUE %d\\n", 0);
+  return fclose(file);
+}
+""",
+                "t1.c": '#include "made c.h"\nint main(void)\n{\n  return VALUE;\n}\n',
+                "local.h": "#define LOCAL 0\n",
+                "t2.c": '#include "local.h"\nint main(void)\n{\n  return LOCAL;\n}\n',
+                "t3.c": """\
+#include <stdlib.h>
+static int first(void)
+{
+  return 0;
+}
+int main(void)
+{
+  return *getenv("A") == '1' ? first() : 0;
+}
+""",
+                "edits.sh": """\
+#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+test ! -e log || echo "int edited;" >> t1.c
+""",
+            },
+        )
+        (self.project / "edits.sh").chmod(0o755)
+        self.addCleanup(shutil.rmtree, self.project)
+        git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=no")
+        self.must(*git, "init", "-q")
+        self.must(*git, "add", ".")
+        self.must(*git, "commit", "-qm", "one")
+        self.must("meson", "setup", "build")
+
+    def record(self, *words: str) -> None:
+        self.must("tally-meson", "test", "-C", "build", "--coverage-per-test", *words)
+
+    def listed(self) -> subprocess.CompletedProcess:
+        return self.expect(
+            0, "tally-meson", "test", "-C", "build", "--affected", "HEAD", "--affected-list"
+        )
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        path = self.project / name
+        text = path.read_text(encoding="utf-8")
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def test_other_ways(self) -> None:
+        self.record()
+        self.assertEqual(self.listed().stdout, "edits\n")
+        # No test runs the generator, but its output is compiled into one.
+        self.edit("gen.c", '%d\\n", 0', '%d\\n", 1')
+        self.assertEqual(self.listed().stdout, "edits\nmade\n")
+        self.edit("gen.c", '%d\\n", 1', '%d\\n", 0')
+        # The wrapper cannot tell tests with the same command apart.
+        self.edit("t3.c", "return 0", "return 1")
+        self.assertEqual(self.listed().stdout, "edits\nenv 1\nenv 2\n")
+        self.edit("t3.c", "return 1", "return 0")
+        self.edit("local.h", "LOCAL 0", "LOCAL 1")
+        self.assertRegex(self.listed().stderr, "all 5 .*/local.h has changed, which git does not")
+        self.edit("local.h", "LOCAL 1", "LOCAL 0")
+        (self.project / "edits.sh").chmod(0o644)
+        self.assertIn("the mode of edits.sh has changed", self.listed().stderr)
+
+    def test_runs_that_make_no_record(self) -> None:
+        (self.project / "log").touch()
+        self.record()  # a source changes while the tests run
+        self.assertIn("there is no record", self.listed().stderr)
+        (self.project / "log").unlink()
+        self.record("--test-args=x")
+        self.assertIn("there is no record", self.listed().stderr)
+        self.edit("t1.c", "return VALUE", "return 0 + VALUE")
+        self.record("--no-rebuild")
+        self.assertIn("there is no record", self.listed().stderr)
+        self.record()
+        self.record("--no-rebuild")
+        self.assertEqual(self.listed().stdout, "edits\n")
+
+
+globals().update(for_each_meson(Affected, MoreThanTests))
 
 if __name__ == "__main__":
     run_unittests()

@@ -360,6 +360,7 @@ class Settings(Folder):
             {"baseline": ""},
             {"baseline": ["a"]},
             {"fail_under_new": "x"},
+            {"affected_ignore": "("},
             {"nonsense": 1},
         ]
         for keywords in bad:

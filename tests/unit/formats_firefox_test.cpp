@@ -305,6 +305,29 @@ TEST(Firefox, ReadsOldVersions) {
   EXPECT_EQ(shown_totals(*profile), shown_totals(*parsed(foreign)));
 }
 
+// Before version 17, functions that enter JavaScript had a prefix, and before 18 the line of a
+// function with a column was a part of its file.
+TEST(Firefox, ReadsTheNamesOfOldVersions) {
+  Json file = Json::parse(foreign);
+  Json &thread = file["threads"][0];
+  thread["stringArray"] = Json::parse(R"(["AutoEntryScript leaf", "root", "https://a/b.js:12"])");
+  thread["funcTable"]["isJS"] = Json::parse("[false, true]");
+  const auto leaf_of = [&](int version) {
+    file["meta"]["preprocessedProfileVersion"] = version;
+    const auto profile = parsed(file.dump());
+    EXPECT_TRUE(profile) << profile.error().text();
+    for (const auto &[sample, value] : shown_totals(*profile))
+      if (const ShownFrame &leaf = std::get<1>(sample).back(); std::get<1>(sample).size() == 2)
+        return leaf;
+    return ShownFrame{};
+  };
+  EXPECT_EQ(leaf_of(16), (ShownFrame{"leaf", "https://a/b.js", "", 12, 8}));
+  EXPECT_EQ(leaf_of(17), (ShownFrame{"AutoEntryScript leaf", "https://a/b.js", "", 12, 8}));
+  EXPECT_EQ(leaf_of(18), (ShownFrame{"AutoEntryScript leaf", "https://a/b.js:12", "", 7, 8}));
+  thread["funcTable"]["isJS"] = Json::parse("[true, false]");
+  EXPECT_EQ(leaf_of(16), (ShownFrame{"leaf", "https://a/b.js:12", "", 7, 8}));
+}
+
 TEST(Firefox, KeepsTheNamesOfProcesses) {
   Json file = Json::parse(foreign);
   const auto process_of = [](const StackProfile &profile) {
@@ -316,6 +339,29 @@ TEST(Firefox, KeepsTheNamesOfProcesses) {
   const StackProfile profile = *parsed(file.dump());
   EXPECT_EQ(process_of(profile), "Web Content");
   EXPECT_EQ(process_of(read_back(profile)), "Web Content");
+}
+
+// Samples without a process must not look as if they were the program's.
+TEST(Firefox, NamesNoProcess) {
+  const auto processes_of = [](int32_t pid, std::string_view process) {
+    StackProfileBuilder out;
+    out.add_value_type("ticks", "count");
+    out.set_command("prog");
+    const ThreadId thread = out.add_thread(pid, 7, "main");
+    out.set_process(thread, process);
+    out.add_sample(none<StackId>, thread, none<PartId>, 2);
+    out.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 1);
+    std::vector<std::string> names;
+    const Json file = Json::parse(written(*out.finish()).bytes);
+    for (const Json &track : file["threads"])
+      names.push_back(track["processName"]);
+    std::ranges::sort(names);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(processes_of(7, ""), (Names{"[no process]", "prog"}));
+  EXPECT_EQ(processes_of(7, "a"), (Names{"[no process]", "a"}));
+  EXPECT_EQ(processes_of(0, ""), (Names{"prog", "prog"})); // no process is known
 }
 
 TEST(Firefox, LimitsTheDepthOfStacks) {
@@ -336,15 +382,19 @@ TEST(Firefox, LimitsTheDepthOfStacks) {
 
 TEST(Firefox, SaysWhichVersionItCannotRead) {
   Json file = Json::parse(foreign);
-  for (const int version : {19, 71}) {
+  for (const int version : {4, 71}) {
     file["meta"]["preprocessedProfileVersion"] = version;
     const auto read = parsed(file.dump());
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().code, ErrorCode::unsupported);
     EXPECT_NE(read.error().message.find("version " + std::to_string(version)), std::string::npos);
   }
+  // The first versions had no number.
   file["meta"].erase("preprocessedProfileVersion");
-  EXPECT_EQ(parsed(file.dump()).error().code, ErrorCode::unsupported);
+  const auto read = parsed(file.dump());
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::unsupported);
+  EXPECT_NE(read.error().message.find("no version of Firefox Profiler"), std::string::npos);
 }
 
 TEST(Firefox, SaysWhereTheInputIsWrong) {

@@ -35,6 +35,39 @@ TEST(Foreign, IsNamedInTheMessage) {
   EXPECT_EQ(foreign_format(""), "");
 }
 
+// Windows' tools put a mark before text in UTF-8, or write UTF-16.
+TEST(Foreign, MarksOfTheByteOrderAreAccepted) {
+  const std::string json =
+      R"({"meta":{"preprocessedProfileVersion":48},"threads":[{"pid":1,"tid":2,)"
+      R"("samples":{"stack":[0],"time":[1]},"stackTable":{"frame":[0],"prefix":[null]},)"
+      R"("frameTable":{"func":[0]},"funcTable":{"name":[0]},"stringArray":["f"]}]})";
+  const std::string lcov = "SF:/s/a.c\nDA:1,2\nend_of_record\n";
+  const auto utf16 = [](std::string_view text, bool big_endian) {
+    std::string out = big_endian ? "\xFE\xFF" : "\xFF\xFE";
+    for (const char c : text)
+      out.append(big_endian ? std::string{'\0', c} : std::string{c, '\0'});
+    return out;
+  };
+  const TemporaryFolder folder;
+  const auto format_of = [&](const std::string &bytes) {
+    Diagnostics diagnostics;
+    const auto read = read_file(folder.put("x", bytes), diagnostics);
+    return read ? std::string(read->format->name) : read.error().text();
+  };
+  EXPECT_EQ(format_of("\xEF\xBB\xBF" + json), "firefox");
+  for (const bool big_endian : {false, true}) {
+    EXPECT_EQ(format_of(utf16(json, big_endian)), "firefox");
+    EXPECT_EQ(format_of(utf16(lcov, big_endian)), "lcov");
+    Diagnostics diagnostics;
+    const auto cut =
+        read_file(folder.put("x", utf16(json.substr(0, json.size() - 1), big_endian)), diagnostics);
+    ASSERT_FALSE(cut);
+    EXPECT_EQ(cut.error().where.offset, json.size() - 1);
+    EXPECT_NE(cut.error().message.find("in UTF-16"), std::string::npos);
+  }
+  EXPECT_NE(format_of("\xFF\xFE").find("is not in a known format"), std::string::npos);
+}
+
 TEST(Foreign, IsAnErrorUnderAnyFileName) {
   const TemporaryFolder folder;
   for (const std::string name : {"a.folded", "a.pb.gz", "a.heap"}) {

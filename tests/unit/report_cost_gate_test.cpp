@@ -20,6 +20,19 @@ TEST(Significance, EqualsTables) {
   EXPECT_NEAR(upper_tail(4, 18), 4.199e-4, 1e-7);
   EXPECT_NEAR(upper_tail(-4, 18), 1 - 4.199e-4, 1e-7);
   EXPECT_NEAR(upper_tail(0, 3), 0.5, 1e-12);
+  EXPECT_GE(upper_tail(1e6, 18), 0);
+}
+
+TEST(Significance, KnowsHowManyRunsDetectADifference) {
+  for (const double variance : {1e-4, 4e-3, 0.04}) {
+    const auto detected = [&](uint32_t runs) {
+      return critical_value(1e-3, 2 * runs - 2) * std::sqrt(2 * variance / runs) <= 0.05;
+    };
+    const uint32_t runs = runs_to_detect(0.05, variance, 1e-3);
+    EXPECT_TRUE(detected(runs)) << runs;
+    EXPECT_FALSE(detected(runs - 1)) << runs;
+  }
+  EXPECT_EQ(runs_to_detect(1e-9, 1, 1e-3), 1'000'000U);
 }
 
 using Costs = std::vector<std::pair<std::string, uint64_t>>;
@@ -58,6 +71,7 @@ GateSide sampled_side(const std::vector<Costs> &runs) {
   }
   out.all = table_with(Costs(sums.begin(), sums.end()), "ticks");
   out.sample = 1;
+  out.clocks = 1;
   return out;
 }
 
@@ -74,6 +88,38 @@ TEST(CostGate, IsExactForCountedEvents) {
   EXPECT_EQ(verdict_on(before, exact_side({{"f", 1007}, {"g", 9000}}), {0.7}), GateVerdict::passed);
   EXPECT_EQ(verdict_on(before, exact_side({{"f", 1008}, {"g", 9000}}), {0.7}), GateVerdict::failed);
   EXPECT_EQ(verdict_on(before, exact_side({{"f", 500}, {"g", 9000}}), {0}), GateVerdict::passed);
+}
+
+TEST(CostGate, ComparesLargeExactCostsWithoutRounding) {
+  const uint64_t large = (uint64_t{1} << 53) + 2;
+  EXPECT_EQ(verdict_on(exact_side({{"f", large}}), exact_side({{"f", large}}), {0}),
+            GateVerdict::passed);
+  EXPECT_EQ(verdict_on(exact_side({{"f", large}}), exact_side({{"f", large + 1}}), {0}),
+            GateVerdict::failed);
+  EXPECT_EQ(verdict_on(exact_side({{"f", UINT64_MAX}}), exact_side({{"f", UINT64_MAX}}), {1e6}),
+            GateVerdict::passed);
+  const auto gate = judge(exact_side({{"f", 1}}), exact_side({{"f", UINT64_MAX}}), {5});
+  ASSERT_TRUE(gate);
+  EXPECT_NE(to_text(*gate).find("1 to 18446744073709551615 Ir"), std::string::npos)
+      << to_text(*gate);
+}
+
+TEST(CostGate, RefusesRunsThatEndedInAnotherWay) {
+  GateSide before = exact_side({{"f", 10}}), after = before;
+  before.ends = {"exited, status 0", "exited, status 0"};
+  after.ends = {"exited, status 0", "ended by SIGSEGV"};
+  after.name = "b.out";
+  for (const auto &[one, other] : {std::pair(before, after), std::pair(after, before)}) {
+    const auto gate = judge(one, other, {5});
+    ASSERT_FALSE(gate);
+    EXPECT_EQ(gate.error().code, ErrorCode::no_data);
+    EXPECT_EQ(gate.error().text(),
+              "b.out: run 2 ended by SIGSEGV, and none in a.out did: their costs cannot be "
+              "compared");
+  }
+  EXPECT_TRUE(judge(after, after, {5}));
+  after.ends.clear(); // not known
+  EXPECT_TRUE(judge(before, after, {5}));
 }
 
 TEST(CostGate, LeavesOutWhatOneSideHasAndWhatIsSmall) {
@@ -128,6 +174,38 @@ TEST(CostGate, CannotTellSmallGrowthFromFewSamples) {
   EXPECT_EQ(verdict_on(before, sampled_side({{{"f", 1010}}}), {50}), GateVerdict::passed);
 }
 
+TEST(CostGate, KnowsLittleOfSamplesWithoutAClock) {
+  GateSide few = sampled_side({{{"f", 1000}}});
+  EXPECT_EQ(verdict_on(few, few, {6}), GateVerdict::passed);
+  few.clocks = 0;
+  EXPECT_EQ(verdict_on(few, few, {6}), GateVerdict::undecided);
+  EXPECT_EQ(verdict_on(few, few, {20}), GateVerdict::passed);
+}
+
+TEST(CostGate, SaysHowManyRunsAreMissing) {
+  const GateSide before = sampled_side({{{"f", 1000}}, {{"f", 1100}}}),
+                 after = sampled_side({{{"f", 1000}}, {{"f", 1100}}, {{"f", 1050}}});
+  const auto gate = judge(before, after, {5});
+  ASSERT_TRUE(gate);
+  EXPECT_EQ(to_text(*gate),
+            "a growth of 5 % cannot be told from chance, only one of 103.6 % and more: the runs "
+            "vary by 5.5 %; about 31 on each side are needed, and there are 2 and 3; or use longer "
+            "runs, or more samples per second\n"
+            "the means of 2 and 3 runs were compared\n"
+            "1 function has too few samples for 5 %, and was not judged\n");
+  const GateSide wild = sampled_side({{{"f", 1000}}, {{"f", 9000}}});
+  EXPECT_NE(judge(wild, wild, {5})->missing.find("not even one of 1000 %"), std::string::npos);
+}
+
+TEST(CostGate, DoesNotTrustFewRunsThatVaryMore) {
+  std::vector<Costs> quiet;
+  for (const uint64_t cost : {9990, 10000, 10010, 9995, 10005, 9990, 10000, 10010, 9995, 10005})
+    quiet.push_back({{"f", cost}});
+  const GateSide before = sampled_side(quiet),
+                 after = sampled_side({{{"f", 12000}}, {{"f", 10000}}, {{"f", 10500}}});
+  EXPECT_EQ(verdict_on(before, after, {3}), GateVerdict::undecided);
+}
+
 TEST(CostGate, DoesNotKnowTheVariationOfTimesWithoutSamples) {
   GateSide timed = sampled_side({{{"f", 1000000}}});
   timed.sample = 0;
@@ -176,7 +254,7 @@ TEST(CostGate, IsWrittenAsMarkdown) {
   const auto gate = judge(before, after, {5});
   ASSERT_TRUE(gate);
   EXPECT_EQ(to_markdown(diff_tables(before.all, after.all), &*gate),
-            "### Cost\n\n"
+            "### Cost: grew by more than 5 %\n\n"
             "- f&#124;x grew by 10.0 %: 1000 to 1100 Ir\n"
             "- the limit is 5 %: the total and 2 functions were judged\n\n"
             "| Ir | before | after | change |\n|:--|--:|--:|--:|\n"

@@ -34,6 +34,7 @@
 #endif
 #include "formats/speedscope/speedscope.h"
 #include "support/path.h"
+#include "support/utf16.h"
 
 namespace tally {
 
@@ -76,7 +77,7 @@ std::span<const Format> formats() {
        .file_names = {"*.firefox.json", "*.firefox.json.gz"},
        .gzip = Gzip::by_name,
        .probe = firefox::probe,
-       .read = firefox::read,
+       .read_addresses = firefox::read,
        .write_stacks = firefox::write},
       {.name = "flamegraph",
        .summary = "a flame graph: an SVG that any browser opens",
@@ -263,8 +264,38 @@ bool is_zero(const StackProfile &profile) {
   return true;
 }
 
+Result<void> check_not_zero(const Profile &profile, const ByteSource &source) {
+  if (const auto *stacks = std::get_if<StackProfile>(&profile); stacks && is_zero(*stacks))
+    return fail(ErrorCode::no_data, "holds no samples: every count is 0", source.name());
+  return {};
+}
+
 constexpr size_t head_bytes = 4096;
 constexpr size_t longest_head = size_t{1} << 30;
+
+// Removes the byte order mark before JSON and XML, whose readers accept it.
+std::string_view without_mark(std::string_view head) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  if (!head.starts_with(mark))
+    return head;
+  const std::string_view text = head.substr(mark.size());
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && (text[first] == '{' || text[first] == '[' || text[first] == '<')
+             ? text
+             : head;
+}
+
+// Returns whether the bytes are text in UTF-16, as PowerShell writes it: a mark and two letters.
+bool is_utf16_text(std::string_view head) {
+  if (!begins_utf16(head) || head.size() < 6)
+    return false;
+  const size_t high = head.starts_with("\xFE\xFF") ? 0 : 1; // offset of a unit's high byte
+  const auto is_letter = [&](size_t at) {
+    const char low = head[at + 1 - high];
+    return head[at + high] == 0 && ((low >= ' ' && low < 0x7F) || (low >= '\t' && low <= '\r'));
+  };
+  return is_letter(2) && is_letter(4);
+}
 
 // Detects the format from the content. If several probes accept the content, the file name decides
 // between them. If no probe accepts the content, the name selects the reader, which then reports
@@ -279,7 +310,8 @@ Result<const Format *> format_of(ByteSource &source, std::string_view name) {
   // A probe needs a whole line. Peeking at a very long line takes no more memory than reading the
   // file.
   for (size_t size = head_bytes, searched = 0;; size *= 2) {
-    TALLY_TRY(head, source.peek(size));
+    TALLY_TRY(begin, source.peek(size));
+    const std::string_view head = without_mark(begin);
     // Check this before any probe: `--- threadz` has lines that a Callgrind file could have.
     if (std::string what = foreign_format(head); !what.empty())
       return fail(ErrorCode::unsupported, std::move(what), source.name());
@@ -292,7 +324,7 @@ Result<const Format *> format_of(ByteSource &source, std::string_view name) {
     if (std::string what = by_content ? std::string() : foreign_table(head); !what.empty())
       return fail(ErrorCode::unsupported, std::move(what), source.name());
     const bool whole_line = head.find('\n', searched) != head.npos;
-    if (by_content || by_name || whole_line || head.size() < size || size >= longest_head)
+    if (by_content || by_name || whole_line || begin.size() < size || size >= longest_head)
       return by_content ? by_content : by_name;
     searched = head.size();
   }
@@ -307,47 +339,61 @@ std::string empty_message(const std::string &path) {
   return fmt::format("is empty; the threads are in separate files: {}, …", base_name(first));
 }
 
-} // namespace
-
-Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, const Format *from,
-                           const ReadOptions &options, Unwinder *unwinder) {
-  TALLY_TRY(source, ByteSource::open(path, options));
+Result<ReadFile> read_source(ByteSource &source, const std::string &path, Diagnostics &diagnostics,
+                             const Format *from, Unwinder *unwinder) {
   const Format *format = from;
   if (!format) {
-    TALLY_TRY(found, format_of(*source, path));
+    TALLY_TRY(found, format_of(source, path));
     format = found;
   }
-  TALLY_TRY(head, source->peek(1));
+  TALLY_TRY(head, source.peek(1));
   // GCC before 3.4 leaves the .bbg of an object without functions empty. So for counters and notes,
   // the format's reader decides whether an empty file is valid.
   if (head.empty() && !(format && format->read_counters))
-    return fail(ErrorCode::no_data, empty_message(path), source->name());
+    return fail(ErrorCode::no_data, empty_message(path), source.name());
   if (!format)
-    return fail(ErrorCode::invalid_input, "is not in a known format", source->name());
+    return fail(ErrorCode::invalid_input, "is not in a known format", source.name());
   if (format->read_counters) {
-    TALLY_TRY(counters, format->read_counters(*source, diagnostics));
+    TALLY_TRY(counters, format->read_counters(source, diagnostics));
     return ReadFile{std::move(counters), format};
   }
   if (format->read_coverage) {
-    TALLY_TRY(coverage, format->read_coverage(*source, diagnostics));
+    TALLY_TRY(coverage, format->read_coverage(source, diagnostics));
     return ReadFile{std::move(coverage), format};
   }
   if (format->read_pcs) {
-    TALLY_TRY(pcs, format->read_pcs(*source, diagnostics));
+    TALLY_TRY(pcs, format->read_pcs(source, diagnostics));
     return ReadFile{std::move(pcs), format};
   }
   if (format->read_addresses) {
-    TALLY_TRY(profile, format->read_addresses(*source, diagnostics, unwinder));
+    TALLY_TRY(profile, format->read_addresses(source, diagnostics, unwinder));
+    TALLY_CHECK(check_not_zero(profile, source));
     return ReadFile{std::move(profile), format};
   }
   if (!format->read)
     return fail(ErrorCode::unsupported,
                 fmt::format("the format {} can be written, but not read", format->name),
-                source->name());
-  TALLY_TRY(profile, format->read(*source, diagnostics));
-  if (const auto *stacks = std::get_if<StackProfile>(&profile); stacks && is_zero(*stacks))
-    return fail(ErrorCode::no_data, "holds no samples: every count is 0", source->name());
+                source.name());
+  TALLY_TRY(profile, format->read(source, diagnostics));
+  TALLY_CHECK(check_not_zero(profile, source));
   return ReadFile{std::move(profile), format};
+}
+
+} // namespace
+
+Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, const Format *from,
+                           const ReadOptions &options, Unwinder *unwinder) {
+  TALLY_TRY(source, ByteSource::open(path, options));
+  TALLY_TRY(begin, source->peek(6));
+  if (!is_utf16_text(begin))
+    return read_source(*source, path, diagnostics, from, unwinder);
+  TALLY_TRY(text, source->rest());
+  const std::string converted = utf8_of_utf16(text);
+  auto out =
+      read_source(*ByteSource::of(converted, source->name()), path, diagnostics, from, unwinder);
+  if (!out && out.error().where.kind == Position::Kind::offset)
+    out.error().message += " (the file is in UTF-16; the offset is that of the same text in UTF-8)";
+  return out;
 }
 
 } // namespace tally

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -11,12 +12,16 @@
 
 #include "report/row_match.h"
 #include "report/significance.h"
+#include "support/checked.h"
 #include "support/pattern.h"
+#include "support/text.h"
 #include "transform/event_units.h"
 
 namespace tally {
 
 namespace {
+
+__extension__ typedef unsigned __int128 Product;
 
 // How often unchanged programs may fail.
 constexpr double error_level = 1e-3;
@@ -41,17 +46,30 @@ bool is_marker(std::string_view name) {
          name.starts_with("[waits");
 }
 
-bool ends_a_run(std::string_view trigger) { return trigger.starts_with("exited"); }
+// Returns whether a part with this trigger lasted until the end of the process. A debugger's part
+// may have begun at a stop, but then another part, which does not end so, precedes it.
+bool ends_a_run(std::string_view trigger) {
+  return trigger.starts_with("exited") || trigger.starts_with("ended by ");
+}
 
-// Returns the tables of the parts, if each part is a whole run. `trigger_of` returns what ended a
-// part.
+// Returns what ended each part, if each is a whole run.
+template <class AnyProfile> std::vector<std::string> ends_of_runs(const AnyProfile &profile) {
+  std::vector<std::string> out;
+  for (const auto &part : profile.parts()) {
+    const std::string_view trigger = profile.strings[part.trigger];
+    if (!ends_a_run(trigger))
+      return {};
+    out.emplace_back(trigger);
+  }
+  return out;
+}
+
+// Returns the tables of the parts, which are whole runs, if there are several.
 template <class AnyProfile>
 Result<std::vector<FlatTable>> tables_of_runs(const AnyProfile &profile) {
   std::vector<FlatTable> out;
   const auto &parts = profile.parts();
-  if (parts.size() < 2 || !std::ranges::all_of(parts, [&](const auto &part) {
-        return ends_a_run(profile.strings[part.trigger]);
-      }))
+  if (parts.size() < 2)
     return out;
   for (const auto &part : parts) {
     SampleFilter run;
@@ -70,14 +88,15 @@ Result<std::vector<FlatTable>> tables_of_runs(const AnyProfile &profile) {
 }
 
 double cost_of_a_sample(const StackProfile &profile) {
-  double sum = 0, number = 0;
+  double sum = 0, squares = 0;
   for (const SampleTime &time : profile.times())
     if (time.value == 0) {
-      sum += static_cast<double>(time.amount);
-      ++number;
+      const auto amount = static_cast<double>(time.amount);
+      sum += amount;
+      squares += amount * amount;
     }
-  if (number > 0 && sum > 0)
-    return sum / number;
+  if (sum > 0)
+    return squares / sum; // the variance of the sum is that of the squares
   if (profile.value_types().empty())
     return 0;
   const bool is_time = profile.strings[profile.value_types().front().unit] == unit_of_times;
@@ -86,12 +105,41 @@ double cost_of_a_sample(const StackProfile &profile) {
 
 double logarithm_of(double percent) { return std::log1p(percent / 100); }
 
-// The costs of a row in each run.
+// The costs of a row on one side.
+struct ObservedCost {
+  uint64_t sum = 0; // of all runs
+  double mean = 0;  // of the runs
+  std::vector<double> runs{};
+
+  // Returns the sum of the squares of the runs' relative deviations from the mean, and adds to the
+  // degrees of freedom.
+  double squares(uint32_t &freedom) const {
+    const double mean_of_runs =
+        std::accumulate(runs.begin(), runs.end(), 0.0) / static_cast<double>(runs.size());
+    if (runs.size() < 2 || mean_of_runs <= 0)
+      return 0;
+    freedom += static_cast<uint32_t>(runs.size()) - 1;
+    return std::accumulate(runs.begin(), runs.end(), 0.0, [&](double so_far, double cost) {
+      return so_far + std::pow(cost / mean_of_runs - 1, 2);
+    });
+  }
+};
+
 struct Observed {
   const FlatRow *row = nullptr; // of AFTER, if it has the row
-  double before = 0, after = 0; // the mean of the runs
-  std::vector<double> before_runs, after_runs;
+  ObservedCost before, after;
 };
+
+// Returns why the runs of the sides did different work, empty if they did not.
+std::string different_end(const GateSide &side, const GateSide &other) {
+  if (other.ends.empty())
+    return {};
+  for (size_t i = 0; i < side.ends.size(); ++i)
+    if (std::ranges::count(other.ends, side.ends[i]) == 0)
+      return fmt::format("run {} {}, and none in {} did: their costs cannot be compared", i + 1,
+                         printable(side.ends[i]), other.name);
+  return {};
+}
 
 class Judge {
 public:
@@ -102,6 +150,9 @@ public:
     for (const GateSide *side : {&before_, &after_})
       if (side->all.totals.empty() || side->all.totals.front() == 0)
         return fail(ErrorCode::no_data, "holds no cost: there is nothing to judge", side->name);
+    for (const auto &[side, other] : {std::pair(&before_, &after_), std::pair(&after_, &before_)})
+      if (std::string why = different_end(*side, *other); !why.empty())
+        return fail(ErrorCode::no_data, std::move(why), side->name);
     gate_.percent = limit_.percent;
     gate_.event = after_.all.events.front();
     gate_.unit = after_.all.units.empty() ? "" : after_.all.units.front();
@@ -123,9 +174,8 @@ public:
   }
 
 private:
-  double cost_in(const FlatRow &row) const {
-    return static_cast<double>(limit_.cost == SortBy::self ? row.self.front()
-                                                           : row.inclusive.front());
+  uint64_t cost_in(const FlatRow &row) const {
+    return limit_.cost == SortBy::self ? row.self.front() : row.inclusive.front();
   }
 
   // Returns the number of samples that a mean cost of one run comes from.
@@ -134,27 +184,30 @@ private:
   }
 
   void observe() {
-    const auto add_side = [&](const GateSide &side, double Observed::*mean,
-                              std::vector<double> Observed::*runs) {
-      const auto count = static_cast<double>(side.run_count());
-      total_.*mean = static_cast<double>(side.all.totals.front()) / count;
+    const auto add_side = [&](const GateSide &side, ObservedCost Observed::*cost) {
+      const auto add_sum = [&](ObservedCost &to, uint64_t sum) {
+        to.sum = saturated_sum(to.sum, sum);
+        to.mean += static_cast<double>(sum) / static_cast<double>(side.run_count());
+      };
+      add_sum(total_.*cost, side.all.totals.front());
       for (const FlatRow &row : side.all.rows) {
         Observed &to = functions_[match_.key(row)];
-        to.*mean += cost_in(row) / count;
+        add_sum(to.*cost, cost_in(row));
         to.row = &row;
       }
       for (size_t i = 0; i < side.runs.size(); ++i) {
         const FlatTable &run = side.runs[i];
-        (total_.*runs).push_back(run.totals.empty() ? 0 : static_cast<double>(run.totals.front()));
+        (total_.*cost)
+            .runs.push_back(run.totals.empty() ? 0 : static_cast<double>(run.totals.front()));
         for (const FlatRow &row : run.rows) {
-          std::vector<double> &costs = functions_[match_.key(row)].*runs;
+          std::vector<double> &costs = (functions_[match_.key(row)].*cost).runs;
           costs.resize(side.runs.size());
-          costs[i] += cost_in(row);
+          costs[i] += static_cast<double>(cost_in(row));
         }
       }
     };
-    add_side(before_, &Observed::before, &Observed::before_runs);
-    add_side(after_, &Observed::after, &Observed::after_runs);
+    add_side(before_, &Observed::before);
+    add_side(after_, &Observed::after);
   }
 
   // Sets what is judged.
@@ -164,18 +217,18 @@ private:
     chosen_.push_back(&total_);
     double largest = 0;
     for (const auto &[key, each] : functions_) {
-      if (each.before <= 0 && each.after <= 0)
+      if (each.before.mean <= 0 && each.after.mean <= 0)
         continue;
-      const double share_before = each.before / total_.before,
-                   share_after = each.after / total_.after;
-      if (each.before <= 0) {
+      const double share_before = each.before.mean / total_.before.mean,
+                   share_after = each.after.mean / total_.after.mean;
+      if (each.before.mean <= 0) {
         ++gate_.only_after;
         gate_.percent_after += 100 * share_after;
-        if (each.after > largest) {
-          largest = each.after;
+        if (each.after.mean > largest) {
+          largest = each.after.mean;
           gate_.largest_after = each.row->name;
         }
-      } else if (each.after <= 0) {
+      } else if (each.after.mean <= 0) {
         ++gate_.only_before;
         gate_.percent_before += 100 * share_before;
       } else if (std::max(share_before, share_after) >= least_share && !is_marker(each.row->name)) {
@@ -192,7 +245,7 @@ private:
     const auto suffices = [](const GateSide &side, double mean) {
       return side.is_exact || side.sample <= 0 || samples_of(side, mean) >= least_samples;
     };
-    return suffices(before_, of.before) && suffices(after_, of.after);
+    return suffices(before_, of.before.mean) && suffices(after_, of.after.mean);
   }
 
   Result<void> choose_named() {
@@ -202,7 +255,7 @@ private:
       patterns.push_back(std::move(pattern));
     }
     for (const auto &[key, each] : functions_) {
-      if (!each.row || (each.before <= 0 && each.after <= 0))
+      if (!each.row || (each.before.sum == 0 && each.after.sum == 0))
         continue;
       for (const Pattern &pattern : patterns) {
         auto found = pattern.is_in(each.row->name);
@@ -230,9 +283,9 @@ private:
       row.file = of.row->file;
       row.object = of.row->object;
     }
-    row.before = of.before;
-    row.after = of.after;
-    const std::string missing = gate_.is_exact ? judge_exact(row) : judge_sampled(of, row);
+    row.before = of.before.mean;
+    row.after = of.after.mean;
+    const std::string missing = gate_.is_exact ? judge_exact(of, row) : judge_sampled(of, row);
     if (row.verdict == GateVerdict::undecided) {
       if (!is_total && limit_.functions.empty()) {
         ++gate_.too_small;
@@ -244,13 +297,20 @@ private:
     gate_.rows.push_back(std::move(row));
   }
 
-  std::string judge_exact(GateRow &row) const {
+  std::string judge_exact(const Observed &of, GateRow &row) const {
     // In millionths of a percent, because a limit such as 0.7 is not exact in binary.
-    const long double millionths = std::llround(limit_.percent * 1e6);
-    const long double grown = static_cast<long double>(row.after) - row.before;
-    if (grown * 1e8L > row.before * millionths)
+    constexpr uint64_t one = 100'000'000;
+    const auto most = one + static_cast<uint64_t>(std::llround(limit_.percent * 1e6));
+    if (Product{of.after.sum} * one > Product{of.before.sum} * most)
       row.verdict = GateVerdict::failed;
     return {};
+  }
+
+  // Returns the variance that sampling adds to the cost of a run, relative to the cost.
+  static double sampling_variance(const GateSide &side, double mean, bool is_total) {
+    const double one = side.sample / mean;
+    return is_total && side.clocks > 0 ? std::min(one, static_cast<double>(side.clocks) * one * one)
+                                       : one;
   }
 
   // Returns what is missing if the verdict is undecided.
@@ -266,18 +326,10 @@ private:
                          samples_of(before_, row.before), samples_of(after_, row.after),
                          least_samples);
     }
-    double squares = 0;
-    uint32_t freedom = 0;
-    for (const auto &runs : {of.before_runs, of.after_runs}) {
-      double mean = 0;
-      for (const double cost : runs)
-        mean += cost / static_cast<double>(runs.size());
-      if (runs.size() < 2 || mean <= 0)
-        continue;
-      for (const double cost : runs)
-        squares += (cost / mean - 1) * (cost / mean - 1);
-      freedom += static_cast<uint32_t>(runs.size()) - 1;
-    }
+    uint32_t freedom_before = 0, freedom_after = 0;
+    const double squares_before = of.before.squares(freedom_before),
+                 squares_after = of.after.squares(freedom_after);
+    const uint32_t freedom = freedom_before + freedom_after;
     if (freedom == 0 && (before_.sample <= 0 || after_.sample <= 0)) {
       row.verdict = GateVerdict::undecided;
       return fmt::format(
@@ -285,22 +337,24 @@ private:
           "from growth",
           (before_.sample <= 0 ? before_ : after_).name);
     }
-    // What the runs vary by includes what sampling does. A periodic clock adds less than one sample
-    // to the total, and to functions at most the square root of their samples.
-    const bool is_total = row.is_total();
-    const auto sampling_of = [&](const GateSide &side, double mean) {
-      const double one = side.sample / mean;
-      return is_total || freedom > 0 ? one * one : one;
-    };
-    const double variance = freedom > 0 ? squares / freedom : assumed_variation * assumed_variation;
-    const auto variance_of = [&](const GateSide &side, double mean) {
-      const double sampling = sampling_of(side, mean);
-      return (freedom > 0 ? std::max(variance, sampling) : variance + sampling) /
-             static_cast<double>(side.run_count());
-    };
-    const double deviation =
-        std::sqrt(variance_of(before_, row.before) + variance_of(after_, row.after));
-    const double critical = critical_value(level, freedom);
+    const double sampling_before = sampling_variance(before_, row.before, row.is_total()),
+                 sampling_after = sampling_variance(after_, row.after, row.is_total());
+    const auto runs_before = static_cast<double>(before_.run_count()),
+               runs_after = static_cast<double>(after_.run_count());
+    double of_one_run = assumed_variation * assumed_variation;
+    double variance =
+        (of_one_run + sampling_before) / runs_before + (of_one_run + sampling_after) / runs_after;
+    if (freedom > 0) {
+      // The variation among the runs includes that of sampling.
+      of_one_run =
+          std::max({(squares_before + squares_after) / freedom, sampling_before, sampling_after});
+      variance = of_one_run * (1 / runs_before + 1 / runs_after);
+      // The fewer runs may vary more than the others.
+      if (freedom_before > 0 && freedom_after > 0)
+        variance = std::max(variance, squares_before / freedom_before / runs_before +
+                                          squares_after / freedom_after / runs_after);
+    }
+    const double deviation = std::sqrt(variance), critical = critical_value(level, freedom);
     row.chance = upper_tail(std::log(row.after / row.before) / deviation, freedom);
     if (row.growth() * 100 > limit_.percent && *row.chance < level) {
       row.verdict = GateVerdict::failed;
@@ -309,22 +363,25 @@ private:
     if (critical * deviation <= logarithm_of(limit_.percent))
       return {};
     row.verdict = GateVerdict::undecided;
-    const std::string out = fmt::format(
-        "a growth of {:g} % cannot be told from chance, only one of {:.1f} % and more: ",
-        limit_.percent, std::ceil(std::expm1(critical * deviation) * 1000) / 10);
-    // How often the variance of one run must be divided.
-    const double per_side = 2 * critical * critical / std::pow(logarithm_of(limit_.percent), 2);
+    const double least_growth = std::expm1(critical * deviation);
+    const std::string out =
+        fmt::format("a growth of {:g} % cannot be told from chance, {}: ", limit_.percent,
+                    least_growth > 10 ? "not even one of 1000 %"
+                                      : fmt::format("only one of {:.1f} % and more",
+                                                    std::ceil(least_growth * 1000) / 10));
     if (freedom > 0)
-      return out +
-             fmt::format("the runs vary by {:.1f} %; about {:.0f} on each side are needed, or "
-                         "longer ones, or more samples per second",
-                         100 * std::sqrt(variance), std::ceil(per_side * variance));
-    if (sampling_of(before_, row.before) > variance)
+      return out + fmt::format("the runs vary by {:.1f} %; about {} on each side are needed, and "
+                               "there are {} and {}; or use longer runs, or more samples per "
+                               "second",
+                               100 * std::sqrt(of_one_run),
+                               runs_to_detect(logarithm_of(limit_.percent), of_one_run, level),
+                               before_.run_count(), after_.run_count());
+    if (sampling_before > of_one_run)
       return out +
              fmt::format("about {:.0f} samples are needed on each side, and there are {:.0f} and "
                          "{:.0f}; sample longer, more often, or several runs",
-                         std::ceil(per_side), samples_of(before_, row.before),
-                         samples_of(after_, row.after));
+                         std::ceil(2 * std::pow(critical / logarithm_of(limit_.percent), 2)),
+                         samples_of(before_, row.before), samples_of(after_, row.after));
     return out +
            fmt::format("single runs are assumed to vary by {:g} %; record several on each side, "
                        "and join them with tally merge",
@@ -357,11 +414,16 @@ private:
 Result<GateSide> gate_side(const StackProfile &profile, std::string name) {
   GateSide out;
   TALLY_TRY(all, flat_table(profile, By::function));
-  TALLY_TRY(runs, tables_of_runs(profile));
+  out.ends = ends_of_runs(profile);
+  if (!out.ends.empty()) {
+    TALLY_TRY(runs, tables_of_runs(profile));
+    out.runs = std::move(runs);
+  }
   out.name = std::move(name);
   out.all = std::move(all);
-  out.runs = std::move(runs);
   out.sample = cost_of_a_sample(profile);
+  if (profile.period_ns != 0)
+    out.clocks = profile.threads().size();
   return out;
 }
 
@@ -372,8 +434,11 @@ Result<GateSide> gate_side(const CostProfile &profile, std::string name) {
   out.is_exact = !all.events.empty() && std::ranges::count(exact_events, all.events.front()) > 0;
   out.all = std::move(all);
   if (!out.is_exact) {
-    TALLY_TRY(runs, tables_of_runs(profile));
-    out.runs = std::move(runs);
+    out.ends = ends_of_runs(profile);
+    if (!out.ends.empty()) {
+      TALLY_TRY(runs, tables_of_runs(profile));
+      out.runs = std::move(runs);
+    }
     out.sample = !out.all.events.empty() && out.all.events.front() == "ticks" ? 1 : 0;
   }
   return out;

@@ -23,11 +23,17 @@ namespace tally {
 struct GateSide {
   std::string name; // of the file, for messages
   FlatTable all;    // by function
-  // The same for each run, if the profile consists of whole runs of the program: if all its parts
-  // end with "exited". Otherwise empty: the profile counts as one run.
+  // The same for each run, if the profile consists of several whole runs of the program: if each of
+  // its parts ends with the end of the process. Otherwise empty: the profile counts as one run.
   std::vector<FlatTable> runs{};
-  // The cost that one sample stands for; 0 if unknown.
+  // What ended each run: "exited, status 0", "ended by SIGKILL". Empty if it is not known.
+  std::vector<std::string> ends{};
+  // The cost that one sample stands for; 0 if unknown. If samples differ in their cost, it is the
+  // one that gives the sum of equal samples the same variance.
   double sample = 0;
+  // The number of periodic clocks that ticked, one in each thread; 0 for other samples. To the sum
+  // of its ticks, a clock adds less than one by chance.
+  size_t clocks = 0;
   bool is_exact = false;
 
   size_t run_count() const { return runs.empty() ? 1 : runs.size(); }
@@ -47,7 +53,7 @@ enum class GateVerdict : uint8_t { passed, failed, undecided };
 struct GateRow {
   std::string name; // empty for the total
   std::string file, object;
-  double before = 0, after = 0;
+  double before = 0, after = 0; // rounded, if they exceed 2^53
   // The probability of such a growth by chance. None if the costs are exact.
   std::optional<double> chance{};
   GateVerdict verdict = GateVerdict::passed;
@@ -78,13 +84,13 @@ struct CostGate {
 // functions that match, whatever their size; one that only AFTER has grew without a limit.
 //
 // The variation of sampled costs is that among the runs of both sides. If both sides are single
-// runs, the program itself is assumed to vary by 1 %, and n samples of a function by the square
-// root of n. The limit must exceed what the test can detect; otherwise the verdict on this row is
-// undecided. A function without a pattern is then not judged, and neither is one with fewer than 50
-// samples on a side.
+// runs, the program itself is assumed to vary by 1 %, and n samples by the square root of n. The
+// limit must exceed what the test can detect; otherwise the verdict on this row is undecided. A
+// function without a pattern is then not judged, and neither is one with fewer than 50 samples on a
+// side.
 //
-// Fails with no_data if a side has no cost, or no function matches, and with invalid_argument for
-// a pattern that is not valid.
+// Fails with no_data if a side has no cost, no function matches, or a run ended in another way than
+// all runs of the other side, and with invalid_argument for a pattern that is not valid.
 Result<CostGate> judge(const GateSide &before, const GateSide &after, const GateLimit &limit);
 
 // Returns a line for each row that failed, and lines about what was judged. No line has a prefix.
@@ -95,7 +101,7 @@ std::string to_text(const CostGate &gate);
 // "chance" if the costs are exact.
 std::string to_json(const DiffTable &table, const CostGate &gate, uint32_t limit);
 // Returns Markdown for a pull request: the verdict, if `gate` is not null, and a table of the total
-// and the `most` functions whose cost changed most.
+// and the `most` functions whose cost changed most. With a verdict, the costs are those of one run.
 std::string to_markdown(const DiffTable &table, const CostGate *gate, size_t most = 20);
 
 } // namespace tally

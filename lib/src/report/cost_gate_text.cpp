@@ -15,8 +15,11 @@ namespace tally {
 namespace {
 
 std::string value_of(double cost, std::string_view unit) {
-  return value_text(static_cast<uint64_t>(std::llround(cost)), unit);
+  constexpr double beyond = 0x1p64;
+  return value_text(cost < beyond ? static_cast<uint64_t>(std::round(cost)) : UINT64_MAX, unit);
 }
+
+bool has_runs(const CostGate &gate) { return gate.runs_before > 1 || gate.runs_after > 1; }
 
 std::string growth_text(double growth) { return fmt::format("{:.1f} %", growth * 100); }
 
@@ -27,13 +30,19 @@ std::string named(const GateRow &row) {
   return printable(row.name) + (place.empty() ? "" : fmt::format(" ({})", printable(place)));
 }
 
+// Smaller probabilities are not computed accurately.
+constexpr double least_chance = 1e-10;
+
+std::string chance_text(double chance) {
+  return chance < least_chance ? fmt::format(", p < {:.0g}", least_chance)
+                               : fmt::format(", p = {:.1g}", chance);
+}
+
 std::string what_failed(const CostGate &gate, const GateRow &row) {
   const bool has_unit = !gate.unit.empty() && gate.unit != "count";
-  const std::string of_runs =
-      (has_unit ? "" : " " + gate.event) +
-      (gate.runs_before > 1 || gate.runs_after > 1 ? std::string(" a run") : "");
+  const std::string of_runs = (has_unit ? "" : " " + gate.event) + (has_runs(gate) ? " a run" : "");
   const std::string after = value_of(row.after, gate.unit) + of_runs;
-  const std::string chance = row.chance ? fmt::format(", p = {:.1g}", *row.chance) : "";
+  const std::string chance = row.chance ? chance_text(*row.chance) : "";
   if (row.before <= 0)
     return fmt::format("{} is new: {}{}", named(row), after, chance);
   return fmt::format("{} grew by {}: {} to {}{}", named(row), growth_text(row.growth()),
@@ -68,6 +77,18 @@ bool is_notable(const CostGate &gate) {
   return gate.percent_after >= 1 || gate.percent_before >= 1;
 }
 
+std::string heading_of(const CostGate &gate) {
+  switch (gate.verdict) {
+  case GateVerdict::passed:
+    return fmt::format("nothing grew by more than {:g} %", gate.percent);
+  case GateVerdict::failed:
+    return fmt::format("grew by more than {:g} %", gate.percent);
+  case GateVerdict::undecided:
+    break;
+  }
+  return fmt::format("a growth of {:g} % could not be judged", gate.percent);
+}
+
 std::string verdict_text(const CostGate &gate) {
   const std::string judged = what_was_judged(gate);
   switch (gate.verdict) {
@@ -89,6 +110,9 @@ std::string to_text(const CostGate &gate) {
     if (row.verdict == GateVerdict::failed)
       out += what_failed(gate, row) + '\n';
   out += verdict_text(gate) + '\n';
+  if (gate.runs_before != gate.runs_after)
+    out += fmt::format("the means of {} and {} runs were compared\n", gate.runs_before,
+                       gate.runs_after);
   if (gate.too_small > 0)
     out += fmt::format("{} {} too few samples for {:g} %, and {} not judged\n",
                        counted(gate.too_small, "functions"), gate.too_small == 1 ? "has" : "have",
@@ -99,29 +123,33 @@ std::string to_text(const CostGate &gate) {
 }
 
 std::string to_markdown(const DiffTable &table, const CostGate *gate, size_t most) {
-  std::string out = "### Cost\n\n";
+  std::string out = "### Cost";
   if (gate) {
-    std::string_view lines = "";
+    out += fmt::format(": {}\n\n", heading_of(*gate));
     const std::string text = to_text(*gate);
-    for (lines = text; !lines.empty();) {
+    for (std::string_view lines = text; !lines.empty();) {
       const size_t end = lines.find('\n');
       out += fmt::format("- {}\n", markdown_text(lines.substr(0, end)));
       lines.remove_prefix(end + 1);
     }
     out += '\n';
+  } else {
+    out += "\n\n";
   }
-  const auto change = [](uint64_t before, uint64_t after) {
-    if (before == 0)
-      return std::string("new");
-    return fmt::format("{:+.1f} %", 100 *
-                                        (static_cast<double>(after) - static_cast<double>(before)) /
-                                        static_cast<double>(before));
+  // The costs of one run, as in the verdict.
+  const auto mean = [](uint64_t cost, size_t runs) {
+    return static_cast<double>(cost) / static_cast<double>(runs);
   };
-  out +=
-      fmt::format("| {} | before | after | change |\n|:--|--:|--:|--:|\n| **total** | {} | {} | {} "
-                  "|\n",
-                  markdown_text(table.event), table.before_total, table.after_total,
-                  change(table.before_total, table.after_total));
+  const std::string_view unit = gate ? std::string_view(gate->unit) : std::string_view();
+  const auto row_of = [&](const std::string &name, uint64_t before, uint64_t after) {
+    const double was = mean(before, gate ? gate->runs_before : 1),
+                 now = mean(after, gate ? gate->runs_after : 1);
+    return fmt::format("| {} | {} | {} | {} |\n", name, value_of(was, unit), value_of(now, unit),
+                       before == 0 ? "new" : fmt::format("{:+.1f} %", 100 * (now - was) / was));
+  };
+  out += fmt::format("| {} | before | after | change |\n|:--|--:|--:|--:|\n",
+                     markdown_text(gate && has_runs(*gate) ? table.event + " a run" : table.event));
+  out += row_of("**total**", table.before_total, table.after_total);
   size_t rows = 0, left_out = 0;
   for (const DiffRow &row : table.rows) {
     if (row.before == row.after)
@@ -130,9 +158,7 @@ std::string to_markdown(const DiffTable &table, const CostGate *gate, size_t mos
       ++left_out;
       continue;
     }
-    out += fmt::format("| {} | {} | {} | {} |\n",
-                       markdown_name(row.name.empty() ? row.object : row.name), row.before,
-                       row.after, change(row.before, row.after));
+    out += row_of(markdown_name(row.name.empty() ? row.object : row.name), row.before, row.after);
   }
   if (left_out > 0)
     out += fmt::format("\n{} more changed.\n", left_out);

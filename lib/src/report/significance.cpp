@@ -1,5 +1,6 @@
 #include "report/significance.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -21,7 +22,7 @@ double upper_tail(double t, uint32_t freedom) {
   }
   const double inside = odd ? 2 / std::numbers::pi * (angle + std::sin(angle) * sum)
                             : std::sin(angle) * sum; // of -t to t
-  return (1 - inside) / 2;
+  return std::max(0.0, (1 - inside) / 2);
 }
 
 double critical_value(double probability, uint32_t freedom) {
@@ -31,6 +32,20 @@ double critical_value(double probability, uint32_t freedom) {
   for (int i = 0; i < 200 && high - low > 1e-9 * high; ++i) {
     const double middle = (low + high) / 2;
     (upper_tail(middle, freedom) > probability ? low : high) = middle;
+  }
+  return high;
+}
+
+uint32_t runs_to_detect(double difference, double variance, double probability) {
+  const auto suffices = [&](uint32_t runs) {
+    constexpr uint32_t as_normal = 1000; // from here on, the distributions differ by less than 1 %
+    const uint32_t freedom = 2 * runs - 2 < as_normal ? 2 * runs - 2 : 0;
+    return critical_value(probability, freedom) * std::sqrt(2 * variance / runs) <= difference;
+  };
+  uint32_t low = 1, high = 1'000'000; // `low` does not suffice
+  while (high - low > 1) {
+    const uint32_t middle = low + (high - low) / 2;
+    (suffices(middle) ? high : low) = middle;
   }
   return high;
 }

@@ -141,6 +141,11 @@ bool JsonValue::is_object() const {
   return !is_absent() && tree_->kind_of(node_) == JsonTree::Kind::object;
 }
 
+bool JsonValue::is_true() const {
+  return !is_absent() && tree_->kind_of(node_) == JsonTree::Kind::truth &&
+         tree_->nodes_[node_].content != 0;
+}
+
 std::optional<int64_t> JsonValue::integer() const {
   if (is_absent())
     return {};

@@ -26,6 +26,7 @@ public:
   bool is_null() const; // also true if it is absent
   bool is_list() const;
   bool is_object() const;
+  bool is_true() const;
   std::optional<int64_t> integer() const; // also of a real number without a fraction
   std::optional<double> number() const;
   std::optional<std::string_view> text() const;

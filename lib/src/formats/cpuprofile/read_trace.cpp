@@ -303,8 +303,10 @@ Result<Profile> read_trace(ByteSource &source, Diagnostics &diagnostics) {
   // A program that ends early leaves a list without its end, which viewers accept.
   std::string completed;
   const size_t last = text.find_last_not_of(json_blanks);
-  if (last != text.npos && text[text.find_first_not_of(json_blanks)] == '[' &&
-      (text[last] == ',' || text[last] == '}')) {
+  std::string_view rest = text;
+  constexpr std::string_view mark = "\xEF\xBB\xBF"; // the byte order mark
+  rest.remove_prefix(rest.starts_with(mark) ? mark.size() : 0);
+  if (last != text.npos && skip_json(rest, "[") && (text[last] == ',' || text[last] == '}')) {
     completed.assign(text.substr(0, text[last] == ',' ? last : last + 1));
     completed += ']';
   }

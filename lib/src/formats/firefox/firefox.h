@@ -5,7 +5,8 @@
 namespace tally::firefox {
 
 bool probe(std::string_view head);
-Result<Profile> read(ByteSource &source, Diagnostics &diagnostics);
+// The profile has addresses without names only if Firefox itself wrote it.
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics, Unwinder *unwinder = nullptr);
 Result<Written> write(const StackProfile &profile, const WriteOptions &options);
 
 // The names of the categories that say what a sample measures. The first one is the default of the

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -11,7 +10,9 @@
 
 #include "formats/finished.h"
 #include "formats/firefox/firefox.h"
+#include "formats/firefox/gecko.h"
 #include "formats/firefox/read_code.h"
+#include "formats/firefox/read_values.h"
 #include "formats/sample_times.h"
 #include "support/json_text.h"
 #include "support/json_tree.h"
@@ -20,9 +21,12 @@ namespace tally::firefox {
 
 namespace {
 
-// Version 20 is of 2019; before 18 the lines of functions are misplaced. Version 70 is that of
+// Version 5 is of 2017; before it, functions had no files of their own. Version 70 is that of
 // Firefox Profiler in August 2026.
-constexpr int64_t oldest_version = 20, newest_version = 70;
+constexpr int64_t oldest_version = 5, newest_version = 70;
+
+// In `meta`. Only what Firefox Profiler saved has it.
+constexpr std::string_view version_key = "preprocessedProfileVersion";
 
 // Each sample has a value of each type, so with very many types a profile would need far more
 // memory than its file has bytes.
@@ -34,34 +38,6 @@ constexpr std::array<std::string_view, 14> ignored{
     "jsTracer",      "markerSchema",  "profilerOverhead",  "pages",
     "profilingLog",  "nativeSymbols", "innerWindowID",     "profileGatheringLog",
     "visualMetrics", "extensions"};
-
-constexpr double ns_in_ms = 1e6;
-
-// Returns whole nanoseconds; nothing if they do not fit in 63 bits.
-std::optional<int64_t> nanoseconds(double ms) {
-  const double ns = std::round(ms * ns_in_ms);
-  constexpr double limit = 9.2e18;
-  if (!(std::abs(ns) < limit))
-    return {};
-  return static_cast<int64_t>(ns);
-}
-
-// Reads a pid or tid: 12, "12", or what samply and we make of it to tell threads apart: "12.1",
-// "12 cycles"; "PID:TID" as in a profile of Chrome.
-std::optional<int32_t> id_of(const JsonValue &value) {
-  if (const auto number = value.integer())
-    return *number >= INT32_MIN && *number <= INT32_MAX
-               ? std::optional(static_cast<int32_t>(*number))
-               : std::nullopt;
-  std::string_view text = value.text().value_or("");
-  if (const size_t colon = text.find(':'); colon != text.npos)
-    text.remove_prefix(colon + 1);
-  int32_t id = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (fault != std::errc() || (end != text.data() + text.size() && *end != '.' && *end != ' '))
-    return {};
-  return id;
-}
 
 enum class WeightType : uint8_t { samples, time, bytes };
 constexpr std::array<std::string_view, 3> weight_types{"samples", "tracing-ms", "bytes"};
@@ -79,6 +55,7 @@ public:
       return document_.error("the list of threads is missing");
     const auto arguments = meta_["arguments"].text();
     const auto product = own_.is_object() ? std::nullopt : meta_["product"].text();
+    version_ = *meta_[version_key].integer();
     builder_.set_command(arguments ? *arguments : product.value_or(""));
     if (own_.is_object())
       TALLY_CHECK(read_own());
@@ -100,13 +77,10 @@ private:
   }
 
   Result<void> check_version() const {
-    if (!document_.is_object() || !meta_.is_object())
-      return document_.error("is not a profile of Firefox Profiler: meta is missing");
-    const JsonValue version = meta_["preprocessedProfileVersion"];
+    const JsonValue version = meta_[version_key];
     const auto number = version.integer();
     if (!number)
-      return meta_.error("is not a profile that Firefox Profiler saved: "
-                         "preprocessedProfileVersion is missing; open it there and save it",
+      return meta_.error("has no version of Firefox Profiler's format: open it there and save it",
                          ErrorCode::unsupported);
     if (*number < oldest_version || *number > newest_version)
       return version.error(fmt::format("has version {} of Firefox Profiler's format, but only "
@@ -202,9 +176,9 @@ private:
     const JsonValue shared = document_["shared"];
     if (shared["stackTable"].is_absent())
       return {};
-    TALLY_TRY(stacks,
-              read_stacks({shared, shared["stringArray"], shared["sources"], document_["libs"]},
-                          builder_));
+    TALLY_TRY(stacks, read_stacks({shared, shared["stringArray"], shared["sources"],
+                                   document_["libs"], version_},
+                                  builder_));
     shared_stacks_ = std::move(stacks);
     return {};
   }
@@ -251,7 +225,8 @@ private:
     const JsonValue strings = thread["stringArray"];
     const JsonValue libs = thread["libs"]; // until version 40
     TALLY_TRY(stacks, read_stacks({thread, strings.is_absent() ? shared["stringArray"] : strings,
-                                   shared["sources"], libs.is_absent() ? document_["libs"] : libs},
+                                   shared["sources"], libs.is_absent() ? document_["libs"] : libs,
+                                   version_},
                                   builder_));
     return read_samples(samples, track, stacks);
   }
@@ -296,14 +271,13 @@ private:
       stamp.value = static_cast<uint32_t>(value);
       stamp.amount = amount;
       const int64_t length = measures_intervals(builder_.so_far(), value) ? amount : 0;
-      const int64_t after_zero = *begin <= zero_ns_ ? 0 : *begin - std::max<int64_t>(0, zero_ns_);
-      stamp.at_ns = static_cast<uint64_t>(std::max<int64_t>(0, after_zero)) +
-                    static_cast<uint64_t>(std::max<int64_t>(0, length));
+      stamp.at_ns =
+          time_after(*begin, zero_ns_) + static_cast<uint64_t>(std::max<int64_t>(0, length));
       const bool is_timed = i >= track.untimed;
       std::ranges::fill(values, 0);
       values[value] = amount;
-      stamp.row = builder_.add_sample(leaf ? stacks[*leaf].id : unknown_stack(), track.thread,
-                                      part_at(is_timed, stamp.at_ns), values);
+      stamp.row = builder_.add_sample(leaf ? stacks[*leaf].id : push_unknown(builder_),
+                                      track.thread, part_at(is_timed, stamp.at_ns), values);
       if (is_timed && amount > 0)
         builder_.add_time(stamp);
     }
@@ -357,16 +331,6 @@ private:
     return static_cast<PartId>(index == 0 ? 0 : index - 1);
   }
 
-  StackId unknown_stack() {
-    if (unknown_ == none<StackId>) {
-      const SourceLine line{
-          builder_.add_function({builder_.intern("[unknown]"), {}, {}, {}, 0}), {}, 0};
-      unknown_ = builder_.push(none<StackId>,
-                               builder_.add_location(none<MappingId>, 0, std::span(&line, 1)));
-    }
-    return unknown_;
-  }
-
   struct ValueTypeName {
     std::string_view type, unit;
   };
@@ -378,9 +342,9 @@ private:
   std::vector<ValueRole> roles_;
   std::vector<Measure> measures_;                    // by category, in our own files
   std::array<size_t, weight_types.size()> values_{}; // by WeightType, in those of others
+  int64_t version_ = 0;
   int64_t zero_ns_ = 0;
   std::vector<ReadStack> shared_stacks_;
-  StackId unknown_ = none<StackId>;
 };
 
 } // namespace
@@ -391,6 +355,14 @@ bool probe(std::string_view head) {
     return false;
   if (head.find("\"preprocessedProfileVersion\"") != head.npos)
     return true;
+  // Firefox begins with the libraries.
+  if (skip("\"libs\"")) {
+    if (!skip(":") || !skip("["))
+      return false;
+    if (!skip("]"))
+      return skip("{") && head.find("\"breakpadId\"") != head.npos;
+    skip(",");
+  }
   // Long lists may come before the version.
   if (!skip("\"meta\"") || !skip(":") || !skip("{"))
     return false;
@@ -399,9 +371,15 @@ bool probe(std::string_view head) {
                              [&](std::string_view key) { return head.find(key) != head.npos; });
 }
 
-Result<Profile> read(ByteSource &source, Diagnostics &diagnostics) {
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics, Unwinder *) {
   TALLY_TRY(text, source.rest());
   TALLY_TRY(tree, JsonTree::parse(text, source.name(), ignored));
+  const JsonValue meta = tree.root()["meta"];
+  if (!meta.is_object())
+    return tree.root().error("is not a profile of Firefox: meta is missing");
+  // The first versions of Firefox Profiler's form had no number, but lists of strings.
+  if (meta[version_key].is_absent() && tree.root()["threads"].first()["stringArray"].is_absent())
+    return read_gecko(tree, source.name());
   return Reader(tree, source.name(), diagnostics).run();
 }
 

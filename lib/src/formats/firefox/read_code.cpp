@@ -1,9 +1,11 @@
 #include "formats/firefox/read_code.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
+#include "formats/firefox/read_values.h"
 #include "formats/stack_depth.h"
 
 namespace tally::firefox {
@@ -12,6 +14,22 @@ namespace {
 
 // A location is not given more functions, so that the memory does not grow faster than the file.
 constexpr size_t most_inlined = 64;
+
+// Moves the number at the end of "https://a/b.js:12" into `line`. Before version 18, the URL of a
+// function of JavaScript that has a column contains its line, and what should be the line is the
+// column.
+void take_line(std::string_view &file, uint32_t &line) {
+  const size_t colon = file.rfind(':');
+  if (colon == file.npos)
+    return;
+  const std::string_view digits = file.substr(colon + 1);
+  uint32_t number = 0;
+  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (fault != std::errc() || end != digits.data() + digits.size())
+    return;
+  file = file.substr(0, colon);
+  line = number;
+}
 
 class CodeReader {
 public:
@@ -39,6 +57,15 @@ private:
     if (!text)
       return strings_[*row].error("expected text in stringArray");
     return builder_.intern(*text);
+  }
+
+  // Reads the name of a function. Before version 17, calls into JavaScript have a prefix.
+  Result<StringId> function_name(const JsonValue &index) {
+    TALLY_TRY(name, string(index));
+    const std::string_view text = builder_.string(name);
+    if (source_.version < 17 && text.starts_with(script_entry))
+      return builder_.intern(std::string(text.substr(script_entry.size())));
+    return name;
   }
 
   // Reads the names of the libraries and other resources that functions belong to.
@@ -97,10 +124,11 @@ private:
     TALLY_TRY(sources, optional_column(table, "source", size));
     TALLY_TRY(lines, optional_column(table, "lineNumber", size));
     TALLY_TRY(resources, optional_column(table, "resource", size));
+    TALLY_TRY(are_js, optional_column(table, "isJS", size));
     TALLY_TRY(source_names, source_files());
     for (size_t i = 0; i < size; ++i) {
       SourceFunction function;
-      TALLY_TRY(name, string(names.rows[i]));
+      TALLY_TRY(name, function_name(names.rows[i]));
       function.name = name;
       if (!sources.is_absent()) {
         TALLY_TRY(index, index_below(sources.rows[i], source_names.size(), "source"));
@@ -111,6 +139,12 @@ private:
       }
       TALLY_TRY(line, line_of(lines, i));
       function.line = line;
+      if (source_.version < 18 && !are_js.is_absent() && are_js.rows[i].is_true()) {
+        std::string file(builder_.string(function.file));
+        std::string_view rest = file;
+        take_line(rest, function.line);
+        function.file = builder_.intern(rest);
+      }
       if (!resources.is_absent()) {
         TALLY_TRY(index, index_below(resources.rows[i], objects_.size(), "resource"));
         function.object = index ? objects_[*index] : StringId{};

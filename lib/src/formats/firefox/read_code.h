@@ -40,6 +40,7 @@ struct ReadStack {
 struct CodeSource {
   JsonValue tables; // the thread, or what all threads share
   JsonValue strings, sources, libs;
+  int64_t version = 0;
 };
 
 Result<std::vector<ReadStack>> read_stacks(const CodeSource &source, StackProfileBuilder &builder);

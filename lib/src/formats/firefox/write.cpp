@@ -48,6 +48,9 @@ struct Marker {
 
 constexpr std::string_view wait_schema = "Wait", part_schema = "Part", region_schema = "Region";
 
+// The process of samples that have none, if others have one.
+constexpr std::string_view no_process = "[no process]";
+
 class Writer {
 public:
   Writer(const StackProfile &profile, const FrameTree &tree, const CodeTable &code,
@@ -63,6 +66,8 @@ public:
     product_ = base_name(command.substr(0, command.find(' ')));
     if (product_.empty())
       product_ = "tally";
+    knows_processes_ =
+        std::ranges::any_of(profile_.threads(), [](const Thread &known) { return known.pid != 0; });
     meta(tracks, time);
     libs();
     to_.put("\"threads\":[");
@@ -253,7 +258,8 @@ private:
             "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\"processName\":");
     const std::string_view process =
         known ? std::string_view(profile_.strings[known->process]) : std::string_view();
-    text(process.empty() ? product_ : process);
+    const bool has_process = known && known->pid != 0;
+    text(!process.empty() ? process : knows_processes_ && !has_process ? no_process : product_);
     to_.put(",\"name\":");
     text(value.empty() ? title : fmt::format("{}: {}", value, title));
     to_.put(",\"isMainThread\":");
@@ -472,6 +478,7 @@ private:
   const std::vector<ValueRole> &roles_;
   TextSink to_;
   std::string_view product_;
+  bool knows_processes_ = false;          // of any thread
   std::vector<std::string_view> objects_; // sorted
   std::unordered_set<int32_t> tids_;      // of the tracks of time
   bool changed_ = false;

@@ -1,13 +1,19 @@
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "formats/folded/counts.h"
 #include "formats/folded/folded.h"
 #include "support/checked.h"
+#include "support/hash.h"
+#include "support/id_table.h"
 #include "support/utf16.h"
 #include "transform/owner_roots.h"
 
@@ -64,7 +70,8 @@ struct Values {
 // frames would become far larger here. While it is written, memory holds it twice.
 constexpr uint64_t most_bytes_written = uint64_t{1} << 31;
 
-using Sums = std::map<std::string, std::array<int64_t, 2>>; // sorted, for reproducible output
+using Counts = std::array<int64_t, 2>;
+using Sums = std::vector<std::pair<std::string, Counts>>; // sorted, for reproducible output
 
 std::string text_of(const Sums &sums, const Values &values) {
   std::string out;
@@ -77,48 +84,106 @@ std::string text_of(const Sums &sums, const Values &values) {
   return out;
 }
 
+// The stacks by their texts: those with the same names are one. The length of a text is known
+// before it is built.
+class StackTexts {
+public:
+  // `names` must outlive it.
+  StackTexts(const StackProfile &profile, const std::vector<std::string> &names) {
+    for (const std::string &name : names)
+      names_.push_back(number_of(name));
+    unknown_ = push(none<uint32_t>, number_of("[unknown]"));
+    for (uint32_t i = 0; i < profile.stack_count(); ++i) { // callers precede their callees
+      const auto stack = static_cast<StackId>(i);
+      const StackId caller = profile.stack_caller(stack);
+      uint32_t at = caller == none<StackId> ? none<uint32_t> : of_stack_[index_of(caller)];
+      const auto lines = profile.location(profile.stack_location(stack)).lines;
+      for (size_t line = lines.size(); line-- > 0;)
+        at = push(at, names_[index_of(lines[line].function)]);
+      of_stack_.push_back(at);
+    }
+  }
+
+  uint32_t of(StackId stack) const {
+    const uint32_t node = stack == none<StackId> ? none<uint32_t> : of_stack_[index_of(stack)];
+    return node == none<uint32_t> ? unknown_ : node;
+  }
+  size_t size() const { return nodes_.size(); }
+  uint64_t bytes(uint32_t node) const { return nodes_[node].bytes; }
+  std::string text(uint32_t node) const {
+    std::string out(nodes_[node].bytes, ';');
+    for (; node != none<uint32_t>; node = nodes_[node].caller) {
+      const std::string_view name = texts_[nodes_[node].name];
+      name.copy(out.data() + nodes_[node].bytes - name.size(), name.size());
+    }
+    return out;
+  }
+
+private:
+  struct Node {
+    uint32_t caller = none<uint32_t>;
+    uint32_t name = 0;
+    uint64_t bytes = 0; // of the text
+  };
+
+  uint32_t number_of(std::string_view name) {
+    const auto [at, added] = numbers_.try_emplace(name, static_cast<uint32_t>(texts_.size()));
+    if (added)
+      texts_.push_back(name);
+    return at->second;
+  }
+  uint32_t push(uint32_t caller, uint32_t name) {
+    const auto hash = [](uint32_t of_caller, uint32_t of_name) {
+      return mix((uint64_t{of_caller} << 32) | of_name);
+    };
+    const auto [node, added] = ids_.find_or_add(
+        hash(caller, name), static_cast<uint32_t>(nodes_.size()),
+        [&](uint32_t id) { return nodes_[id].caller == caller && nodes_[id].name == name; },
+        [&](uint32_t id) { return hash(nodes_[id].caller, nodes_[id].name); });
+    if (added)
+      nodes_.push_back(
+          {caller, name,
+           (caller == none<uint32_t> ? 0 : nodes_[caller].bytes + 1) + texts_[name].size()});
+    return node;
+  }
+
+  std::unordered_map<std::string_view, uint32_t> numbers_;
+  std::vector<std::string_view> texts_; // of names
+  std::vector<uint32_t> names_;         // by SourceFunctionId
+  IdTable ids_;
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> of_stack_; // by StackId; none for a stack without functions
+  uint32_t unknown_ = 0;
+};
+
 Result<Sums> sums_of(const StackProfile &profile, const std::vector<std::string> &names,
                      const Values &values, uint64_t most_bytes) {
-  Sums out;
+  const StackTexts texts(profile, names);
+  std::vector<Counts> counts(texts.size());
+  std::vector<bool> is_used(texts.size());
   uint64_t bytes = 0; // of all stacks
-  const auto too_long = [&] {
-    return fail(ErrorCode::limit,
-                fmt::format("the stacks have more than {} bytes as text, because each line has all "
-                            "frames of its stack; --focus selects fewer, and other formats hold "
-                            "them in less",
-                            most_bytes));
-  };
-  std::vector<std::string_view> frames;
   for (size_t row = 0; row < profile.sample_count(); ++row) {
     const Sample sample = profile.sample(row);
-    frames.clear();
-    for (StackId at = sample.stack; at != none<StackId>; at = profile.stack_caller(at))
-      for (const SourceLine &line : profile.location(profile.stack_location(at)).lines)
-        frames.push_back(names[index_of(line.function)]);
-    uint64_t length = frames.size();
-    for (const std::string_view frame : frames)
-      length += frame.size();
-    if (length > most_bytes)
-      return too_long();
-    std::string stack;
-    for (size_t i = frames.size(); i-- > 0;) {
-      if (!stack.empty())
-        stack += ';';
-      stack += frames[i];
-    }
-    if (stack.empty())
-      stack = "[unknown]";
-    const auto [at, added] = out.try_emplace(std::move(stack));
-    if (added && (bytes += at->first.size()) > most_bytes)
-      return too_long();
-    auto &sum = at->second;
+    const uint32_t node = texts.of(sample.stack);
+    if (!is_used[node] && (bytes += texts.bytes(node)) > most_bytes)
+      return fail(ErrorCode::limit,
+                  fmt::format("the stacks have more than {} bytes as text, because each line has "
+                              "all frames of its stack; --focus selects fewer, and other formats "
+                              "hold them in less",
+                              most_bytes));
+    is_used[node] = true;
     for (size_t i = 0; i < values.count; ++i) {
       if (sample.values[i] < 0)
         return fail(ErrorCode::invalid_input, "a sample has a negative value");
-      if (!checked_add(sum[i], sample.values[i]))
+      if (!checked_add(counts[node][i], sample.values[i]))
         return fail(ErrorCode::overflow, "the sum of the counts of a stack exceeds 63 bits");
     }
   }
+  Sums out;
+  for (uint32_t node = 0; node < texts.size(); ++node)
+    if (is_used[node])
+      out.emplace_back(texts.text(node), counts[node]);
+  std::ranges::sort(out);
   return out;
 }
 
