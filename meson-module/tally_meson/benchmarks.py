@@ -58,6 +58,7 @@ class Comparison:
         self._valgrind = shutil.which("valgrind") or ""
         self._ending = ".callgrind" if given.exact else ".pb.gz"
         self._folder = ""
+        self._has_failed = False
         self._notes: T.List[str] = []  # what the report says beside the comparisons
         if given.exact and not self._valgrind:
             raise Refusal("--exact: there is no valgrind on PATH")
@@ -126,19 +127,25 @@ class Comparison:
         self._notes.append(text)
         say(text)
 
-    def _measure(
-        self, build: BuildDir, into: Runs, *, repeat: int = 1, is_quiet: bool = False
-    ) -> int:
+    def _measure(self, build: BuildDir, into: Runs, *, is_first: bool) -> int:
+        """Runs the benchmarks once. The output of Meson is shown the first time, and when it fails
+        for the first time."""
         tool, hertz = (self._valgrind, "0") if self._given.exact else (self._tally, _HERTZ)
         here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wrapped_benchmark.py")
         wrapper = [sys.executable, here, into.folder, tool, hertz, "--"]
-        more = [f"--repeat={repeat}"] if repeat > 1 else []
+        words = ["--wrapper=" + " ".join(map(shlex.quote, wrapper))]
         if self._given.exact:  # Valgrind takes 20 to 100 times as long
-            more.append("--timeout-multiplier=100")
-        more.append("--wrapper=" + " ".join(map(shlex.quote, wrapper)))
-        status, entries = executed(build, [*more, *self._meson], is_quiet)
+            words.append("--timeout-multiplier=100")
+        with tempfile.TemporaryFile() as hidden:
+            output = None if is_first else hidden
+            status, entries = executed(build, [*words, *self._meson], output)
+            if status != 0 and not self._has_failed:
+                self._has_failed = True
+                hidden.seek(0)
+                sys.stdout.flush()
+                shutil.copyfileobj(hidden, sys.stdout.buffer)
         alike = wrapped_test.assign_claims(T.cast(T.Any, into), entries)
-        if alike and not any("run the same command" in note for note in self._notes):
+        if alike and is_first and into.folder.endswith("now"):
             self._say(
                 f'several benchmarks run the same command: {", ".join(alike)}: only their order '
                 "distinguishes them"
@@ -183,7 +190,7 @@ class Comparison:
 
     def _compared_with_files(self, folder: str) -> int:
         runs = Runs(os.path.join(self._folder, "now"), self._build)
-        status = self._measure(self._build, runs, repeat=self._repeats())
+        status = self._measured((self._build, runs))
         pairs, updates, own = [], [], 0
         for name in runs.files:
             now = self._merged(runs, name, name)
@@ -227,7 +234,7 @@ class Comparison:
             base = checkout.built()
             before = Runs(os.path.join(self._folder, "before"), base)
             now = Runs(os.path.join(self._folder, "now"), self._build)
-            status = self._measured_by_turns(base, before, now)
+            status = self._measured((base, before), (self._build, now))
             pairs, own = [], 0
             for name in now.files:
                 if name not in before.files:
@@ -245,16 +252,15 @@ class Comparison:
             own = self._shown(pairs) or own
             return status if status % 256 else own
 
-    def _measured_by_turns(self, base: BuildDir, before: Runs, now: Runs) -> int:
-        """Runs the benchmarks of both builds by turns, so that both see the same machine. Returns
-        the first status that is not 0."""
+    def _measured(self, *builds: T.Tuple[BuildDir, Runs]) -> int:
+        """Runs the benchmarks of all builds by turns, so that all see the same machine. Returns the
+        first status that is not 0. Meson's own --repeat would end after a failure."""
         status = 0
-        turns = [(base, before), (self._build, now)]
         for turn in range(self._repeats()):
             if turn > 0:
                 say(f"run {turn + 1} of {self._repeats()}")
-            for build, into in turns if turn % 2 == 0 else reversed(turns):
-                found = self._measure(build, into, is_quiet=turn > 0)
+            for build, into in builds if turn % 2 == 0 else reversed(builds):
+                found = self._measure(build, into, is_first=turn == 0)
                 status = status or found
         return status
 

@@ -9,11 +9,9 @@ import contextlib
 import glob
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import typing as T
 
@@ -128,23 +126,18 @@ def entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
 
 
 def executed(
-    build: BuildDir, words: T.List[str], is_quiet: bool
+    build: BuildDir, words: T.List[str], output: T.Optional[T.IO[bytes]]
 ) -> T.Tuple[int, T.List[T.Tuple[Ran, T.List[str], float]]]:
     """Runs `meson test` with a wrapper of ours, without a rebuild. Returns its status, and what
-    its log says. With is_quiet, its output is shown only if it fails."""
+    its log says. Its output goes to `output`, if that is given."""
     before = logs(build)
     signals: T.List[int] = []
-    with tempfile.TemporaryFile() as hidden:
-        status = run(
-            [*build.meson(), "test", "-C", build.path, "--no-rebuild", *words],
-            wrapped_by="--baseline",
-            signals=signals,
-            output=hidden if is_quiet else None,
-        )
-        if status != 0:
-            hidden.seek(0)
-            sys.stdout.flush()
-            shutil.copyfileobj(hidden, sys.stdout.buffer)
+    status = run(
+        [*build.meson(), "test", "-C", build.path, "--no-rebuild", *words],
+        wrapped_by="--baseline",
+        signals=signals,
+        output=output,
+    )
     if signals:
         raise Refusal("interrupted: nothing is compared", 128 + signals[0])
     return status, entries(log_since(build, before))

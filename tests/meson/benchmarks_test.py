@@ -215,6 +215,13 @@ class Benchmarks(MixIn):
         done = self.run_in("tally-meson", "test", "-C", "build", "--benchmark", *base, "fails")
         self.assertNotIn(done.returncode, (0, 3, 4))
         self.assertIn("fails: it failed, and is not compared", done.stderr)
+        # The other benchmarks run as often as without it, but its failure is shown once.
+        several = ("--baseline=.", "--repeat=3", "fails", "skips")
+        done = self.run_in("tally-meson", "test", "-C", "build", "--benchmark", *several)
+        self.assertNotIn(done.returncode, (0, 3, 4))
+        self.assertIn("tally: run 3 of 3\n", done.stderr)
+        self.assertIn("skips: it was skipped, and is not compared", done.stderr)
+        self.assertEqual(len(re.findall("fails +FAIL", done.stdout)), 1, done.stdout)
         done = self.run_in("tally-meson", "test", "-C", "build", "--benchmark", *base, "skips")
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("skips: it was skipped, and is not compared", done.stderr)
