@@ -122,6 +122,21 @@ TEST(CostGate, RefusesRunsThatEndedInAnotherWay) {
   EXPECT_TRUE(judge(before, after, {5}));
 }
 
+TEST(CostGate, RefusesTicksOfDifferentLengths) {
+  GateSide before = sampled_side({{{"f", 5000}}}), after = sampled_side({{{"f", 1000}}});
+  before.name = "a.out";
+  after.name = "b.out";
+  before.tick_ns = 200'000;
+  EXPECT_EQ(verdict_on(before, after, {20}), GateVerdict::passed) << "one is unknown";
+  after.tick_ns = 1'000'000;
+  const auto gate = judge(before, after, {20});
+  ASSERT_FALSE(gate);
+  EXPECT_EQ(gate.error().code, ErrorCode::no_data);
+  EXPECT_EQ(gate.error().text(),
+            "b.out: was sampled every 1000000 ns, and a.out every 200000 ns: their ticks cannot be "
+            "compared");
+}
+
 TEST(CostGate, LeavesOutWhatOneSideHasAndWhatIsSmall) {
   const GateSide before = exact_side({{"old_name", 1000}, {"small", 10}, {"g", 9000}});
   const GateSide after = exact_side({{"new_name", 1000}, {"small", 20}, {"g", 9000}});

@@ -103,6 +103,12 @@ double cost_of_a_sample(const StackProfile &profile) {
   return is_time ? static_cast<double>(profile.period_ns) : 1;
 }
 
+uint64_t length_of_a_tick(const StackProfile &profile) {
+  const bool has_ticks = !profile.value_types().empty() &&
+                         profile.strings[profile.value_types().front().type] == "ticks";
+  return has_ticks ? profile.period_ns : 0;
+}
+
 double logarithm_of(double percent) { return std::log1p(percent / 100); }
 
 // The costs of a row on one side.
@@ -153,6 +159,12 @@ public:
     for (const auto &[side, other] : {std::pair(&before_, &after_), std::pair(&after_, &before_)})
       if (std::string why = different_end(*side, *other); !why.empty())
         return fail(ErrorCode::no_data, std::move(why), side->name);
+    if (before_.tick_ns != after_.tick_ns && before_.tick_ns > 0 && after_.tick_ns > 0)
+      return fail(ErrorCode::no_data,
+                  fmt::format("was sampled every {} ns, and {} every {} ns: their ticks cannot be "
+                              "compared",
+                              after_.tick_ns, before_.name, before_.tick_ns),
+                  after_.name);
     gate_.percent = limit_.percent;
     gate_.event = after_.all.events.front();
     gate_.unit = after_.all.units.empty() ? "" : after_.all.units.front();
@@ -424,6 +436,7 @@ Result<GateSide> gate_side(const StackProfile &profile, std::string name) {
   out.sample = cost_of_a_sample(profile);
   if (profile.period_ns != 0)
     out.clocks = profile.threads().size();
+  out.tick_ns = length_of_a_tick(profile);
   return out;
 }
 

@@ -34,6 +34,8 @@ struct GateSide {
   // The number of periodic clocks that ticked, one in each thread; 0 for other samples. To the sum
   // of its ticks, a clock adds less than one by chance.
   size_t clocks = 0;
+  // The time that one tick stands for; 0 if it is unknown, or if the costs are not ticks.
+  uint64_t tick_ns = 0;
   bool is_exact = false;
 
   size_t run_count() const { return runs.empty() ? 1 : runs.size(); }
