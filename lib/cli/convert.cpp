@@ -1,4 +1,5 @@
 #include "profiles.h"
+#include "transform/function_stacks.h"
 
 namespace tally::cli {
 
@@ -21,6 +22,15 @@ Result<void> convert_command(const ParsedCommand &given, Outcome &) {
                   given.arguments[0]);
     TALLY_TRY(selected, select_from(std::move(*profile), {wanted}, given.arguments[0]));
     converted = std::move(selected);
+  }
+  if (given.has("functions-only")) {
+    Profile *const profile = std::get_if<Profile>(&converted);
+    const StackProfile *const stacks = profile ? std::get_if<StackProfile>(profile) : nullptr;
+    if (!stacks)
+      return fail(ErrorCode::unsupported, "--functions-only requires a profile of stacks",
+                  given.arguments[0]);
+    TALLY_TRY(functions, function_stacks(*stacks));
+    *profile = std::move(functions);
   }
   // A sum of several files has no name but that of the output.
   return about(given.arguments.size() == 1 ? given.arguments[0] : output.path,

@@ -205,7 +205,8 @@ constexpr OptionSpec names_object_option{.name = "object",
                                          .repeats = true};
 constexpr auto convert_specs =
     joined(input_specs, output_specs,
-           std::array<OptionSpec, 3>{{
+           std::array<OptionSpec, 4>{{
+               {.name = "functions-only", .summary = "keep no lines and addresses of stacks"},
                {.name = "to",
                 .values = "FORMAT",
                 .summary = "the format of OUT, if its name does not imply it",

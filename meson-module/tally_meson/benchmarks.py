@@ -173,9 +173,16 @@ class Comparison:
         if done.returncode == NO_DATA:
             self._say(f"{label}: no data: it used hardly any CPU time")
             return None
+        self._refuse_failed(done)
+        return out
+
+    def _must(self, *words: str) -> None:
+        self._refuse_failed(self._ran(*words))
+
+    @staticmethod
+    def _refuse_failed(done: subprocess.CompletedProcess[str]) -> None:
         if done.returncode != 0:
             raise Refusal(re.sub("^tally: ", "", done.stderr.strip()), 1)
-        return out
 
     def _ran(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -221,12 +228,16 @@ class Comparison:
         for now, file in updates:
             part = file + "~"
             try:
-                shutil.copyfile(now, part)
+                if self._given.exact:
+                    shutil.copyfile(now, part)
+                else:  # lines and addresses are most of the file, and functions are compared
+                    self._must("convert", now, "--to=pprof", "--functions-only", "-o", part)
                 os.replace(part, file)
             except OSError as error:
+                raise OSError(error.errno, error.strerror, file) from None
+            finally:
                 with contextlib.suppress(OSError):
                     os.remove(part)
-                raise OSError(error.errno, error.strerror, file) from None
         say(f"{len(updates)} of the baseline's files are written to {folder}")
 
     def _compared_with_revision(self, revision: str) -> int:

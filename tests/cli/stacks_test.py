@@ -287,6 +287,22 @@ class Patterns(StacksCase):
             )
 
 
+class FunctionsOnly(StacksCase):
+    def test_counts_stay(self) -> None:
+        """The unit tests compare stacks with lines and addresses."""
+        full = self.converted("x.pb.gz")
+        out = self.path("y.pb.gz")
+        self.tally("convert", full, "-o", out, "--functions-only")
+        folded = [self.tally("convert", each, "-o", "-", "--to=folded") for each in (full, out)]
+        self.assertEqual(folded[0].stdout, folded[1].stdout)
+        with open(self.path("a.cg"), "w", encoding="utf-8") as file:
+            file.write("events: Ir\nfn=f\n1 1\n")
+        done = self.tally(
+            "convert", self.path("a.cg"), "-o", self.path("b.cg"), "--functions-only", status=1
+        )
+        self.assertIn("--functions-only requires a profile of stacks", done.stderr)
+
+
 class Differences(StacksCase):
     """`tally diff A B -o FILE`."""
 
