@@ -14,7 +14,9 @@ namespace tally::cli {
 namespace {
 
 Result<Side> side_in(const std::string &file, const ParsedCommand &given) {
-  TALLY_TRY(profile, read_for_table(file, input_options(given), {}));
+  // A gate that judged the first half of a file would pass.
+  const auto damage = given.has("fail-over") ? OnDamage::refuse : OnDamage::warn;
+  TALLY_TRY(profile, read_for_table(file, input_options(given), {}, damage));
   return select_side(side_of(std::move(profile), file), given.filter());
 }
 
@@ -43,8 +45,12 @@ Result<CostGate> judged(const Comparison &both, const ParsedCommand &given, Sort
   limit.percent = std::strtod(std::string(given.value("fail-over")).c_str(), nullptr);
   limit.cost = cost;
   limit.functions = given.values("function");
+  TALLY_CHECK(check_comparable(both));
   TALLY_TRY(before, gate_side_of(both.before));
   TALLY_TRY(after, gate_side_of(both.after));
+  // Of the ticks of a whole run, patterns select a part that varies as any number of samples does.
+  if (!given.filter().takes_all_frames())
+    before.clocks = after.clocks = 0;
   if (limit.percent == 0 && !(before.is_exact && after.is_exact))
     return fail(ErrorCode::invalid_argument,
                 "0 requires exact costs, such as Callgrind's Ir: sampled ones always vary",
@@ -96,7 +102,8 @@ Result<void> diff_command(const ParsedCommand &given, Outcome &outcome) {
     TALLY_TRY(changes, changes_of(both, by, sort));
     const TableOptions options = table_options(given);
     if (is_markdown)
-      TALLY_CHECK(write_file(path, to_markdown(changes, gate ? &*gate : nullptr)));
+      TALLY_CHECK(write_file(path, to_markdown(changes, gate ? &*gate : nullptr,
+                                               given.has("limit") ? options.limit : 20)));
     else if (options.json)
       TALLY_CHECK(write_file("-", gate ? to_json(changes, *gate, options.limit)
                                        : to_json(changes, options.limit)));

@@ -227,11 +227,14 @@ Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event)
 }
 
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
-                               const Selection &wanted) {
+                               const Selection &wanted, OnDamage on_damage) {
   Diagnostics findings;
   auto result = read_input(path, options, findings);
   show(findings);
   TALLY_TRY(read, std::move(result));
+  const auto error = std::ranges::find(findings.findings(), Severity::error, &Finding::severity);
+  if (on_damage == OnDamage::refuse && error != findings.findings().end())
+    return fail(ErrorCode::invalid_input, "is damaged: its costs are not judged", path);
   TALLY_CHECK(check_costs(read.profile, path));
   return select_from(std::move(read.profile), wanted, path);
 }

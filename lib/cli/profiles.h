@@ -67,10 +67,11 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
 // Reads all files, see read_files(), and prints the diagnostics of each.
 Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
                               bool one_format);
+enum class OnDamage : bool { warn, refuse };
 // Reads a profile for a table, and prints the diagnostics as warnings. Keeps only what `wanted`
-// selects.
+// selects. If damage is to be refused, fails for a file of which only a part could be read.
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
-                               const Selection &wanted);
+                               const Selection &wanted, OnDamage on_damage = OnDamage::warn);
 // Returns the costs of one event, or of all if `event` is empty.
 Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event);
 Result<void> write_output(const Content &content, const Format &format,

@@ -124,6 +124,22 @@ class Gate(ProfileCase):
                 done = self.tally("diff", *pair, "--fail-over", "5", status=4)
                 self.assertTrue(done.stderr.startswith(f"tally: {empty}: "), done.stderr)
 
+    def test_damaged_files_fail(self) -> None:
+        """What could be read of a file may be less than its costs."""
+        full = self.put("a.cg", callgrind({"f": 5}) + "totals: 5\n")
+        head = "version: 1\ncreator: callgrind-3.19.0\npid: 1\ncmd: x\npart: 1\nevents: Ir\n"
+        cut = self.put("b.cg", f"{head}summary: 12\n\nfl=/src/a.c\nfn=f\n1 5\n")
+        self.tally("diff", full, cut)
+        for pair in ((full, cut), (cut, full)):
+            done = self.tally("diff", *pair, "--fail-over", "5", status=1)
+            self.assertIn(f"tally: {cut}: is damaged: its costs are not judged", done.stderr)
+
+    def test_other_events_are_refused_first(self) -> None:
+        counted = self.put("a.cg", callgrind({"f": 5}))
+        ticks = self.put("b.cg", callgrind({"f": 5}, event="ticks"))
+        done = self.tally("diff", counted, ticks, "--fail-over", "0", status=1)
+        self.assertIn("counts ticks, but", done.stderr)
+
     def test_files(self) -> None:
         before = self.put("a.folded", "main;f 100000\n")
         after = self.put("b.folded", "main;f 130000\n")
@@ -141,6 +157,11 @@ class Gate(ProfileCase):
         with open(self.path("plain.md"), encoding="utf-8") as file:
             self.assertTrue(file.read().startswith("### Cost\n\n| ticks | before |"))
         self.tally("diff", before, after, "--function", "f", status=2)
+        many = self.put("c.folded", "".join(f"main;f{i} {i}\n" for i in range(1, 31)))
+        for limit, rows in (("3", 3), ("0", 31)):
+            self.tally("diff", before, many, "-o", self.path("x.md"), "--limit", limit)
+            with open(self.path("x.md"), encoding="utf-8") as file:
+                self.assertEqual(file.read().count("| `f"), rows)
 
 
 if __name__ == "__main__":

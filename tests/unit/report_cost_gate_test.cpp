@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tally/stack_profile.h>
+
 #include "report/cost_gate.h"
 #include "report/significance.h"
 
@@ -127,9 +129,12 @@ TEST(CostGate, RefusesTicksOfDifferentLengths) {
   before.name = "a.out";
   after.name = "b.out";
   before.tick_ns = 200'000;
-  EXPECT_EQ(verdict_on(before, after, {20}), GateVerdict::passed) << "one is unknown";
+  auto gate = judge(before, after, {20});
+  ASSERT_FALSE(gate);
+  EXPECT_EQ(gate.error().text(), "b.out: does not say how long a tick is, and a.out does: their "
+                                 "ticks cannot be compared");
   after.tick_ns = 1'000'000;
-  const auto gate = judge(before, after, {20});
+  gate = judge(before, after, {20});
   ASSERT_FALSE(gate);
   EXPECT_EQ(gate.error().code, ErrorCode::no_data);
   EXPECT_EQ(gate.error().text(),
@@ -156,9 +161,116 @@ TEST(CostGate, JudgesNamedFunctionsOfAnySize) {
   ASSERT_TRUE(gate);
   EXPECT_EQ(to_text(*gate), "added is new: 1 Ir\nsmall grew by 10.0 %: 10 to 11 Ir\n"
                             "the limit is 5 %: 2 functions were judged\n");
-  const auto none = judge(before, after, {5, SortBy::self, {"absent"}});
-  ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().code, ErrorCode::no_data);
+  // A pattern that guards nothing: it matches nothing, or only what AFTER does not have any more.
+  const GateSide renamed = exact_side({{"tiny", 11}, {"g", 9000}});
+  for (const auto &[now, patterns] : {std::pair(after, std::vector<std::string>{"absent"}),
+                                      std::pair(after, std::vector<std::string>{"^g$", "absent"}),
+                                      std::pair(renamed, std::vector<std::string>{"^small$"})}) {
+    const auto none = judge(before, now, {5, SortBy::self, patterns});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, ErrorCode::no_data);
+  }
+}
+
+TEST(CostGate, ShowsGrowthThatRoundsToTheLimit) {
+  const auto gate = judge(exact_side({{"f", 1'000'000}}), exact_side({{"f", 1'000'001}}), {0});
+  ASSERT_TRUE(gate);
+  EXPECT_NE(to_text(*gate).find("f grew by 0.0001 %"), std::string::npos) << to_text(*gate);
+}
+
+// A profile of the ticks of `f`, with a part for each trigger.
+StackProfile profile_of_parts(const std::vector<std::string> &triggers, uint64_t ticks = 100) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  builder.set_period_ns(1'000'000);
+  const SourceFunctionId f = builder.add_function({builder.intern("f"), {}, {}, {}, 0});
+  const SourceLine line{f, {}, 0};
+  const StackId stack =
+      builder.push(none<StackId>, builder.add_location(none<MappingId>, 0, std::span(&line, 1)));
+  for (size_t i = 0; i < triggers.size(); ++i) {
+    Part part;
+    part.number = static_cast<uint32_t>(i + 1);
+    part.trigger = builder.intern(triggers[i]);
+    const PartId id = builder.add_part(part);
+    builder.add_sample(stack, none<ThreadId>, id, static_cast<int64_t>(ticks));
+  }
+  auto out = builder.finish();
+  EXPECT_TRUE(out);
+  return std::move(*out);
+}
+
+TEST(CostGate, KnowsWhichPartsAreRuns) {
+  const auto side = [](const std::vector<std::string> &triggers) {
+    return gate_side(profile_of_parts(triggers), "a");
+  };
+  const std::string exited = "exited, status 0";
+  EXPECT_EQ(side({exited, exited})->run_count(), 2U);
+  // The stops of one run in a debugger.
+  EXPECT_EQ(side({"breakpoint 1", "SIGINT", exited})->run_count(), 1U);
+  EXPECT_EQ(side({"breakpoint 1", "breakpoint 2"})->run_count(), 1U);
+  // Merged runs, one of which was interrupted.
+  for (const auto &triggers : {std::vector<std::string>{exited, "SIGINT", exited},
+                               std::vector<std::string>{exited, "SIGTERM"}}) {
+    const auto mixed = side(triggers);
+    ASSERT_FALSE(mixed);
+    EXPECT_EQ(mixed.error().code, ErrorCode::no_data);
+    EXPECT_NE(mixed.error().message.find("part 2 ends with 'SIG"), std::string::npos)
+        << mixed.error().message;
+  }
+  // A run that something cut is not compared with one that ended.
+  const auto cut = judge(*side({exited}), *side({"SIGTERM"}), {50});
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().code, ErrorCode::no_data);
+  EXPECT_TRUE(judge(*side({"SIGTERM"}), *side({"SIGTERM"}), {50}));
+  EXPECT_FALSE(side(std::vector<std::string>(1001, exited)));
+}
+
+TEST(CostGate, DoesNotInventTheSizeOfASample) {
+  StackProfileBuilder builder;
+  builder.add_value_type("cycles", "count");
+  const SourceFunctionId f = builder.add_function({builder.intern("f"), {}, {}, {}, 0});
+  const SourceLine line{f, {}, 0};
+  builder.add_sample(
+      builder.push(none<StackId>, builder.add_location(none<MappingId>, 0, std::span(&line, 1))),
+      none<ThreadId>, none<PartId>, 60'000'000);
+  const auto profile = builder.finish();
+  ASSERT_TRUE(profile);
+  const auto side = gate_side(*profile, "a");
+  ASSERT_TRUE(side);
+  EXPECT_EQ(side->sample, 0);
+  EXPECT_EQ(verdict_on(*side, *side, {50}), GateVerdict::undecided);
+}
+
+TEST(CostGate, DoesNotTrustEqualRunsWithoutSamples) {
+  GateSide before = sampled_side({{{"f", 3}}, {{"f", 3}}}),
+           after = sampled_side({{{"f", 4}}, {{"f", 4}}});
+  before.sample = after.sample = 0;
+  const auto grown = judge(before, after, {5, SortBy::self, {"f"}});
+  ASSERT_TRUE(grown);
+  EXPECT_GT(*grown->rows.front().chance, 1e-4); // two runs of a side vary by 1 %, or more
+  const auto same = judge(before, before, {90, SortBy::self, {"f"}});
+  ASSERT_TRUE(same);
+  EXPECT_NEAR(*same->rows.front().chance, 0.5, 1e-9);
+}
+
+TEST(CostGate, JudgesSamplesOfOneSide) {
+  const auto verdict = [](const GateSide &before, const GateSide &after) {
+    return verdict_on(before, after, {5, SortBy::self, {"[fg]"}});
+  };
+  const GateSide without = sampled_side({{{"g", 1000}}}),
+                 with = sampled_side({{{"f", 20}, {"g", 1000}}});
+  EXPECT_EQ(verdict(without, with), GateVerdict::failed);
+  GateSide rare = without; // ten times less was sampled
+  rare.sample = 10;
+  EXPECT_EQ(verdict(rare, with), GateVerdict::undecided);
+  // All samples of f are of one run.
+  std::vector<Costs> runs(10, Costs{{"g", 1000}});
+  const GateSide many_without = sampled_side(runs);
+  runs[3].emplace_back("f", 20);
+  EXPECT_EQ(verdict(many_without, sampled_side(runs)), GateVerdict::undecided);
+  // Few samples after: that f has none of them says little.
+  EXPECT_EQ(verdict(sampled_side({{{"f", 1000}, {"g", 1'000'000}}}), sampled_side({{{"g", 1000}}})),
+            GateVerdict::undecided);
 }
 
 TEST(CostGate, RefusesEmptyProfiles) {
@@ -207,7 +319,7 @@ TEST(CostGate, SaysHowManyRunsAreMissing) {
             "vary by 5.5 %; about 31 on each side are needed, and there are 2 and 3; or use longer "
             "runs, or more samples per second\n"
             "the means of 2 and 3 runs were compared\n"
-            "1 function has too few samples for 5 %, and was not judged\n");
+            "1 function has too few samples for 5 %, or varies too much, and was not judged\n");
   const GateSide wild = sampled_side({{{"f", 1000}}, {{"f", 9000}}});
   EXPECT_NE(judge(wild, wild, {5})->missing.find("not even one of 1000 %"), std::string::npos);
 }
@@ -261,6 +373,16 @@ TEST(CostGate, FindsGrowthOfOneFunction) {
     failed += verdict_on(sampled_side(random_runs(random, 20, 1)),
                          sampled_side(random_runs(random, 20, 1.08)), {3}) == GateVerdict::failed;
   EXPECT_GE(failed, 198);
+}
+
+TEST(CostGate, ShowsMeansInMarkdown) {
+  const GateSide before = sampled_side({{{"f", 500}, {"g", 100}}, {{"f", 500}, {"g", 100}}}),
+                 after = sampled_side({{{"f", 1000}, {"g", 100}}});
+  const auto gate = judge(before, after, {50});
+  ASSERT_TRUE(gate);
+  const std::string text = to_markdown(diff_tables(before.all, after.all), &*gate);
+  EXPECT_NE(text.find("| `f` | 500 | 1000 | +100.0 % |"), std::string::npos) << text;
+  EXPECT_EQ(text.find("| `g` |"), std::string::npos) << text;
 }
 
 TEST(CostGate, IsWrittenAsMarkdown) {

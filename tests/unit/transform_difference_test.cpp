@@ -83,8 +83,9 @@ TEST(Difference, MatchesFunctionsAsFarAsBothProfilesKnowThem) {
   EXPECT_EQ(main.line, 7u);
 }
 
+using Pairs = std::map<Identity, Identity>;
+
 TEST(Difference, PairsWhatMoved) {
-  using Pairs = std::map<Identity, Identity>;
   const Identity f{"f", "/a/x.c", "/a/prog", 0}, f_elsewhere{"f", "/b/x.c", "/b/prog", 0},
       f_in_y{"f", "/b/y.c", "/b/prog", 0}, g{"g", "/a/x.c", "/a/prog", 0};
   EXPECT_EQ(moved({f}, {f}), Pairs{});
@@ -104,6 +105,18 @@ TEST(Difference, PairsWhatMoved) {
 }
 
 // A side without functions, as patterns may leave it, does not decide what tells names apart.
+TEST(Difference, PairsFilesOfOneNameByTheirDirectories) {
+  const auto f_in = [](const char *file) { return Identity{"f", file, "/b/p", 0}; };
+  EXPECT_EQ(moved({f_in("/b1/x/util.c"), f_in("/b1/y/util.c")},
+                  {f_in("/b2/x/util.c"), f_in("/b2/y/util.c")}),
+            (Pairs{{f_in("/b1/x/util.c"), f_in("/b2/x/util.c")},
+                   {f_in("/b1/y/util.c"), f_in("/b2/y/util.c")}}));
+  EXPECT_EQ(moved({f_in("../x/util.c"), f_in("../y/util.c")}, {f_in("x/util.c"), f_in("y/util.c")})
+                .size(),
+            2U);
+  EXPECT_EQ(moved({f_in("/util.c")}, {f_in("util.c")}).size(), 1U);
+}
+
 TEST(Difference, KeepsFilesBesideASideWithoutSamples) {
   StackProfileBuilder empty;
   empty.add_value_type("ticks", "count");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -29,6 +30,7 @@ constexpr double error_level = 1e-3;
 // machine, runs differ by 0.5 to 2 %.
 constexpr double assumed_variation = 0.01;
 constexpr double least_share = 0.01; // of a function that no pattern names
+constexpr size_t most_runs = 1000;   // of a side; each of them takes a look at all samples
 
 // The events that tools count one by one: those of Callgrind and Cachegrind, with the sums that
 // they define, and our own of coverage.
@@ -52,25 +54,47 @@ bool ends_a_run(std::string_view trigger) {
   return trigger.starts_with("exited") || trigger.starts_with("ended by ");
 }
 
-// Returns what ended each part, if each is a whole run.
-template <class AnyProfile> std::vector<std::string> ends_of_runs(const AnyProfile &profile) {
-  std::vector<std::string> out;
+// Sets what ended each part, if each is a whole run, and otherwise the one run's last trigger.
+// Fails if only some parts are whole runs: their mean would not be the cost of a run. A debugger's
+// profile has a part for each stop, and only the last one may end the run.
+template <class AnyProfile> Result<void> find_runs(const AnyProfile &profile, GateSide &side) {
+  uint32_t runs = 0, other = 0; // `other` is the number of the first part that ends otherwise
+  std::string end_of_other;
+  bool has_other = false;
   for (const auto &part : profile.parts()) {
-    const std::string_view trigger = profile.strings[part.trigger];
-    if (!ends_a_run(trigger))
-      return {};
-    out.emplace_back(trigger);
+    side.last_trigger = profile.strings[part.trigger];
+    if (ends_a_run(side.last_trigger)) {
+      ++runs;
+      side.ends.push_back(side.last_trigger);
+    } else if (!has_other) {
+      has_other = true;
+      other = part.number;
+      end_of_other = side.last_trigger;
+    }
   }
-  return out;
+  if (!has_other)
+    return {};
+  side.ends.clear();
+  if (runs > 1 || (runs == 1 && !ends_a_run(side.last_trigger)))
+    return fail(ErrorCode::no_data,
+                fmt::format("part {} ends with '{}', and others with the end of the program: they "
+                            "cannot be compared",
+                            other, printable(end_of_other)),
+                side.name);
+  return {};
 }
 
 // Returns the tables of the parts, which are whole runs, if there are several.
 template <class AnyProfile>
-Result<std::vector<FlatTable>> tables_of_runs(const AnyProfile &profile) {
+Result<std::vector<FlatTable>> tables_of_runs(const AnyProfile &profile, const std::string &name) {
   std::vector<FlatTable> out;
   const auto &parts = profile.parts();
   if (parts.size() < 2)
     return out;
+  if (parts.size() > most_runs)
+    return fail(ErrorCode::unsupported,
+                fmt::format("has {} runs; at most {} can be compared", parts.size(), most_runs),
+                name);
   for (const auto &part : parts) {
     SampleFilter run;
     run.part = part.number;
@@ -99,8 +123,12 @@ double cost_of_a_sample(const StackProfile &profile) {
     return squares / sum; // the variance of the sum is that of the squares
   if (profile.value_types().empty())
     return 0;
-  const bool is_time = profile.strings[profile.value_types().front().unit] == unit_of_times;
-  return is_time ? static_cast<double>(profile.period_ns) : 1;
+  const std::string_view type = profile.strings[profile.value_types().front().type],
+                         unit = profile.strings[profile.value_types().front().unit];
+  if (unit == unit_of_times)
+    return static_cast<double>(profile.period_ns);
+  // Any other cost may come from samples of any size.
+  return unit == "count" && (type == "ticks" || type == "samples") ? 1 : 0;
 }
 
 uint64_t length_of_a_tick(const StackProfile &profile) {
@@ -134,14 +162,20 @@ struct ObservedCost {
 struct Observed {
   const FlatRow *row = nullptr; // of AFTER, if it has the row
   ObservedCost before, after;
+  bool is_chosen = false; // it is judged
 };
 
 // Returns why the runs of the sides did different work, empty if they did not.
 std::string different_end(const GateSide &side, const GateSide &other) {
   if (other.ends.empty())
     return {};
+  if (side.ends.empty() && !side.last_trigger.empty() && !ends_a_run(side.last_trigger))
+    return fmt::format("ends with '{}', and {} with the end of the program: their costs cannot be "
+                       "compared",
+                       printable(side.last_trigger), other.name);
+  const std::set<std::string_view> known(other.ends.begin(), other.ends.end());
   for (size_t i = 0; i < side.ends.size(); ++i)
-    if (std::ranges::count(other.ends, side.ends[i]) == 0)
+    if (!known.contains(side.ends[i]))
       return fmt::format("run {} {}, and none in {} did: their costs cannot be compared", i + 1,
                          printable(side.ends[i]), other.name);
   return {};
@@ -159,7 +193,14 @@ public:
     for (const auto &[side, other] : {std::pair(&before_, &after_), std::pair(&after_, &before_)})
       if (std::string why = different_end(*side, *other); !why.empty())
         return fail(ErrorCode::no_data, std::move(why), side->name);
-    if (before_.tick_ns != after_.tick_ns && before_.tick_ns > 0 && after_.tick_ns > 0)
+    for (const auto &[side, other] : {std::pair(&before_, &after_), std::pair(&after_, &before_)})
+      if (side->tick_ns == 0 && other->tick_ns > 0)
+        return fail(ErrorCode::no_data,
+                    fmt::format("does not say how long a tick is, and {} does: their ticks cannot "
+                                "be compared",
+                                other->name),
+                    side->name);
+    if (before_.tick_ns != after_.tick_ns)
       return fail(ErrorCode::no_data,
                   fmt::format("was sampled every {} ns, and {} every {} ns: their ticks cannot be "
                               "compared",
@@ -173,6 +214,7 @@ public:
     gate_.runs_after = after_.run_count();
     observe();
     TALLY_CHECK(choose());
+    observe_runs();
     for (const Observed *each : chosen_)
       add(*each);
     std::ranges::stable_sort(gate_.rows, [](const GateRow &a, const GateRow &b) {
@@ -207,14 +249,26 @@ private:
         add_sum(to.*cost, cost_in(row));
         to.row = &row;
       }
+    };
+    add_side(before_, &Observed::before);
+    add_side(after_, &Observed::after);
+  }
+
+  // Sets the costs of the runs of what is judged: those of all functions take too much memory.
+  void observe_runs() {
+    for (Observed *each : chosen_)
+      each->is_chosen = true;
+    const auto add_side = [&](const GateSide &side, ObservedCost Observed::*cost) {
       for (size_t i = 0; i < side.runs.size(); ++i) {
         const FlatTable &run = side.runs[i];
         (total_.*cost)
             .runs.push_back(run.totals.empty() ? 0 : static_cast<double>(run.totals.front()));
         for (const FlatRow &row : run.rows) {
-          std::vector<double> &costs = (functions_[match_.key(row)].*cost).runs;
-          costs.resize(side.runs.size());
-          costs[i] += static_cast<double>(cost_in(row));
+          Observed &to = functions_[match_.key(row)];
+          if (!to.is_chosen)
+            continue;
+          (to.*cost).runs.resize(side.runs.size());
+          (to.*cost).runs[i] += static_cast<double>(cost_in(row));
         }
       }
     };
@@ -228,7 +282,7 @@ private:
       return choose_named();
     chosen_.push_back(&total_);
     double largest = 0;
-    for (const auto &[key, each] : functions_) {
+    for (auto &[key, each] : functions_) {
       if (each.before.mean <= 0 && each.after.mean <= 0)
         continue;
       const double share_before = each.before.mean / total_.before.mean,
@@ -266,24 +320,34 @@ private:
       TALLY_TRY(pattern, Pattern::compile(text, "--function"));
       patterns.push_back(std::move(pattern));
     }
-    for (const auto &[key, each] : functions_) {
+    std::vector<bool> has_matched(patterns.size()); // a function that AFTER has
+    for (auto &[key, each] : functions_) {
       if (!each.row || (each.before.sum == 0 && each.after.sum == 0))
         continue;
-      for (const Pattern &pattern : patterns) {
-        auto found = pattern.is_in(each.row->name);
+      bool matches = false;
+      for (size_t i = 0; i < patterns.size(); ++i) {
+        auto found = patterns[i].is_in(each.row->name);
         if (!found)
           return fail(found.error().code, found.error().message, "--function");
-        if (*found) {
-          chosen_.push_back(&each);
-          break;
-        }
+        matches = matches || *found;
+        if (*found && each.after.sum > 0)
+          has_matched[i] = true;
       }
+      if (matches)
+        chosen_.push_back(&each);
     }
     if (chosen_.empty())
       return fail(ErrorCode::no_data,
                   fmt::format("no function with a cost matches, neither in {} nor in {}",
                               before_.name, after_.name),
                   "--function");
+    // A pattern guards nothing once its function has another name, or is inlined.
+    for (size_t i = 0; i < patterns.size(); ++i)
+      if (!has_matched[i])
+        return fail(ErrorCode::no_data,
+                    fmt::format("no function with a cost in {} matches '{}'", after_.name,
+                                printable(limit_.functions[i])),
+                    "--function");
     return {};
   }
 
@@ -329,9 +393,9 @@ private:
   std::string judge_sampled(const Observed &of, GateRow &row) const {
     const double level = error_level / static_cast<double>(chosen_.size());
     if (row.after <= 0)
-      return {};
+      return judge_gone(row);
     if (row.before <= 0)
-      return judge_new(row, level);
+      return judge_new(of, row, level);
     if (!has_enough_samples(of)) {
       row.verdict = GateVerdict::undecided;
       return fmt::format("{:.0f} and {:.0f} samples are too few: {:.0f} are needed on each side",
@@ -358,8 +422,11 @@ private:
         (of_one_run + sampling_before) / runs_before + (of_one_run + sampling_after) / runs_after;
     if (freedom > 0) {
       // The variation among the runs includes that of sampling.
-      of_one_run =
-          std::max({(squares_before + squares_after) / freedom, sampling_before, sampling_after});
+      // Without the size of a sample, the floor is unknown, and equal runs may be equal by chance.
+      const double floor = before_.sample > 0 && after_.sample > 0
+                               ? std::max(sampling_before, sampling_after)
+                               : assumed_variation * assumed_variation;
+      of_one_run = std::max((squares_before + squares_after) / freedom, floor);
       variance = of_one_run * (1 / runs_before + 1 / runs_after);
       // The fewer runs may vary more than the others.
       if (freedom_before > 0 && freedom_after > 0)
@@ -400,13 +467,35 @@ private:
                        assumed_variation * 100);
   }
 
-  // A function without a sample before: each of its samples would have been before the change with
-  // the same probability as after it.
-  std::string judge_new(GateRow &row, double level) const {
-    const auto runs = static_cast<double>(after_.run_count());
+  // A function without a sample after.
+  std::string judge_gone(GateRow &row) const {
+    const double expected =
+        after_.sample > 0 ? row.before / after_.sample * static_cast<double>(after_.run_count())
+                          : least_samples;
+    if (expected >= least_samples)
+      return {};
+    row.verdict = GateVerdict::undecided;
+    return fmt::format("{} has no sample of it, and {:.0f} would be expected: {:.0f} are needed",
+                       after_.name, expected, least_samples);
+  }
+
+  // A function without a sample before. Without a change, each of its samples would have been
+  // before with a probability that depends on how much was sampled, and likewise each run that has
+  // one: the samples of one run are not independent.
+  std::string judge_new(const Observed &of, GateRow &row, double level) const {
+    const auto weight = [](const GateSide &side) {
+      return static_cast<double>(side.run_count()) / (side.sample > 0 ? side.sample : 1);
+    };
     const double samples = samples_of(after_, row.after);
-    const double share = runs / (runs + static_cast<double>(before_.run_count()));
-    row.chance = std::pow(share, samples);
+    row.chance = std::pow(weight(after_) / (weight(after_) + weight(before_)), samples);
+    const auto has_it = [](double cost) { return cost > 0; };
+    const auto runs_after = static_cast<double>(after_.run_count()),
+               all_runs = runs_after + static_cast<double>(before_.run_count());
+    double chance_of_runs = 1;
+    for (auto i = std::ranges::count_if(of.after.runs, has_it); i-- > 0;)
+      chance_of_runs *= (runs_after - static_cast<double>(i)) / (all_runs - static_cast<double>(i));
+    if (!of.after.runs.empty())
+      row.chance = std::max(*row.chance, chance_of_runs);
     row.verdict = *row.chance < level ? GateVerdict::failed : GateVerdict::undecided;
     return fmt::format("{:.0f} samples, and none in {}, are too few to tell whether it grew",
                        samples, before_.name);
@@ -417,7 +506,7 @@ private:
   const RowMatch match_;
   Observed total_;
   std::map<Identity, Observed> functions_;
-  std::vector<const Observed *> chosen_;
+  std::vector<Observed *> chosen_;
   CostGate gate_;
 };
 
@@ -425,14 +514,14 @@ private:
 
 Result<GateSide> gate_side(const StackProfile &profile, std::string name) {
   GateSide out;
+  out.name = std::move(name);
   TALLY_TRY(all, flat_table(profile, By::function));
-  out.ends = ends_of_runs(profile);
+  out.all = std::move(all);
+  TALLY_CHECK(find_runs(profile, out));
   if (!out.ends.empty()) {
-    TALLY_TRY(runs, tables_of_runs(profile));
+    TALLY_TRY(runs, tables_of_runs(profile, out.name));
     out.runs = std::move(runs);
   }
-  out.name = std::move(name);
-  out.all = std::move(all);
   out.sample = cost_of_a_sample(profile);
   if (profile.period_ns != 0)
     out.clocks = profile.threads().size();
@@ -442,18 +531,18 @@ Result<GateSide> gate_side(const StackProfile &profile, std::string name) {
 
 Result<GateSide> gate_side(const CostProfile &profile, std::string name) {
   GateSide out;
-  TALLY_TRY(all, flat_table(profile, By::function));
   out.name = std::move(name);
+  TALLY_TRY(all, flat_table(profile, By::function));
   out.is_exact = !all.events.empty() && std::ranges::count(exact_events, all.events.front()) > 0;
   out.all = std::move(all);
-  if (!out.is_exact) {
-    out.ends = ends_of_runs(profile);
-    if (!out.ends.empty()) {
-      TALLY_TRY(runs, tables_of_runs(profile));
-      out.runs = std::move(runs);
-    }
-    out.sample = !out.all.events.empty() && out.all.events.front() == "ticks" ? 1 : 0;
+  if (out.is_exact)
+    return out;
+  TALLY_CHECK(find_runs(profile, out));
+  if (!out.ends.empty()) {
+    TALLY_TRY(runs, tables_of_runs(profile, out.name));
+    out.runs = std::move(runs);
   }
+  out.sample = !out.all.events.empty() && out.all.events.front() == "ticks" ? 1 : 0;
   return out;
 }
 

@@ -28,6 +28,7 @@ struct GateSide {
   std::vector<FlatTable> runs{};
   // What ended each run: "exited, status 0", "ended by SIGKILL". Empty if it is not known.
   std::vector<std::string> ends{};
+  std::string last_trigger{}; // what ended the last part, or all of it: "SIGTERM", "breakpoint 1"
   // The cost that one sample stands for; 0 if unknown. If samples differ in their cost, it is the
   // one that gives the sum of equal samples the same variance.
   double sample = 0;
@@ -91,19 +92,22 @@ struct CostGate {
 // function without a pattern is then not judged, and neither is one with fewer than 50 samples on a
 // side.
 //
-// Fails with no_data if a side has no cost, no function matches, or a run ended in another way than
-// all runs of the other side, and with invalid_argument for a pattern that is not valid.
+// Fails with no_data if a side has no cost, a pattern matches no function of AFTER, or a run ended
+// in another way than all runs of the other side, and with invalid_argument for a pattern that is
+// not valid.
 Result<CostGate> judge(const GateSide &before, const GateSide &after, const GateLimit &limit);
 
 // Returns a line for each row that failed, and lines about what was judged. No line has a prefix.
 std::string to_text(const CostGate &gate);
 // Returns the JSON of the table with one more key: "gate":{"limit","verdict","event","exact",
 // "runs":{"before","after"},"judged":[{"name","file","object","before","after","growth","chance",
-// "verdict"}],"missing"}. The total has the name "". "growth" is null if the cost before is 0, and
-// "chance" if the costs are exact.
+// "verdict"}],"not_judged":{"too_few_samples","only_before","only_after"},"missing"}, the numbers
+// of functions that were not judged. The total has the name "". "growth" is null if the cost before
+// is 0, and "chance" if the costs are exact.
 std::string to_json(const DiffTable &table, const CostGate &gate, uint32_t limit);
 // Returns Markdown for a pull request: the verdict, if `gate` is not null, and a table of the total
-// and the `most` functions whose cost changed most. With a verdict, the costs are those of one run.
+// and the `most` functions whose cost changed most, or all if it is 0. With a verdict, the costs
+// are those of one run.
 std::string to_markdown(const DiffTable &table, const CostGate *gate, size_t most = 20);
 
 } // namespace tally

@@ -1,6 +1,8 @@
 // Shows what a gate judged, as text and as Markdown.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -21,7 +23,14 @@ std::string value_of(double cost, std::string_view unit) {
 
 bool has_runs(const CostGate &gate) { return gate.runs_before > 1 || gate.runs_after > 1; }
 
-std::string growth_text(double growth) { return fmt::format("{:.1f} %", growth * 100); }
+// Returns the growth with as many digits as distinguish it from the limit that it exceeds.
+std::string growth_text(double growth, double limit) {
+  int digits = 1;
+  const auto text = [&] { return fmt::format("{:.{}f}", growth * 100, digits); };
+  while (digits < 12 && std::strtod(text().c_str(), nullptr) <= limit)
+    ++digits;
+  return text() + " %";
+}
 
 std::string named(const GateRow &row) {
   if (row.is_total())
@@ -45,8 +54,9 @@ std::string what_failed(const CostGate &gate, const GateRow &row) {
   const std::string chance = row.chance ? chance_text(*row.chance) : "";
   if (row.before <= 0)
     return fmt::format("{} is new: {}{}", named(row), after, chance);
-  return fmt::format("{} grew by {}: {} to {}{}", named(row), growth_text(row.growth()),
-                     value_of(row.before, gate.unit), after, chance);
+  return fmt::format("{} grew by {}: {} to {}{}", named(row),
+                     growth_text(row.growth(), gate.percent), value_of(row.before, gate.unit),
+                     after, chance);
 }
 
 std::string what_was_judged(const CostGate &gate) {
@@ -114,9 +124,10 @@ std::string to_text(const CostGate &gate) {
     out += fmt::format("the means of {} and {} runs were compared\n", gate.runs_before,
                        gate.runs_after);
   if (gate.too_small > 0)
-    out += fmt::format("{} {} too few samples for {:g} %, and {} not judged\n",
+    out += fmt::format("{} {} too few samples for {:g} %, or {} too much, and {} not judged\n",
                        counted(gate.too_small, "functions"), gate.too_small == 1 ? "has" : "have",
-                       gate.percent, gate.too_small == 1 ? "was" : "were");
+                       gate.percent, gate.too_small == 1 ? "varies" : "vary",
+                       gate.too_small == 1 ? "was" : "were");
   if (is_notable(gate))
     out += only_on_one_side(gate) + '\n';
   return out;
@@ -141,24 +152,31 @@ std::string to_markdown(const DiffTable &table, const CostGate *gate, size_t mos
     return static_cast<double>(cost) / static_cast<double>(runs);
   };
   const std::string_view unit = gate ? std::string_view(gate->unit) : std::string_view();
+  const size_t runs_before = gate ? gate->runs_before : 1, runs_after = gate ? gate->runs_after : 1;
   const auto row_of = [&](const std::string &name, uint64_t before, uint64_t after) {
-    const double was = mean(before, gate ? gate->runs_before : 1),
-                 now = mean(after, gate ? gate->runs_after : 1);
+    const double was = mean(before, runs_before), now = mean(after, runs_after);
     return fmt::format("| {} | {} | {} | {} |\n", name, value_of(was, unit), value_of(now, unit),
                        before == 0 ? "new" : fmt::format("{:+.1f} %", 100 * (now - was) / was));
   };
   out += fmt::format("| {} | before | after | change |\n|:--|--:|--:|--:|\n",
                      markdown_text(gate && has_runs(*gate) ? table.event + " a run" : table.event));
   out += row_of("**total**", table.before_total, table.after_total);
+  std::map<std::string_view, size_t> by_name; // the number of rows; a place distinguishes several
+  for (const DiffRow &row : table.rows)
+    ++by_name[row.name];
   size_t rows = 0, left_out = 0;
   for (const DiffRow &row : table.rows) {
-    if (row.before == row.after)
+    if (mean(row.before, runs_before) == mean(row.after, runs_after))
       continue;
-    if (++rows > most) {
+    if (most > 0 && ++rows > most) {
       ++left_out;
       continue;
     }
-    out += row_of(markdown_name(row.name.empty() ? row.object : row.name), row.before, row.after);
+    std::string name = markdown_name(row.name.empty() ? row.object : row.name);
+    const std::string place = location_of(row.file, row.line, row.object);
+    if (by_name[row.name] > 1 && !row.name.empty() && !place.empty())
+      name += ' ' + markdown_text(place);
+    out += row_of(name, row.before, row.after);
   }
   if (left_out > 0)
     out += fmt::format("\n{} more changed.\n", left_out);

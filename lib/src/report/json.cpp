@@ -133,6 +133,10 @@ std::string to_json(const DiffTable &table, const CostGate &gate, uint32_t limit
                  {"exact", gate.is_exact},
                  {"runs", {{"before", gate.runs_before}, {"after", gate.runs_after}}},
                  {"judged", std::move(judged)},
+                 {"not_judged",
+                  {{"too_few_samples", gate.too_small},
+                   {"only_before", gate.only_before},
+                   {"only_after", gate.only_after}}},
                  {"missing", gate.missing}};
   return dump(out);
 }

@@ -48,6 +48,14 @@ std::string first_event(const Side &side) {
              : std::string(side.costs->strings[side.costs->events().front().name]);
 }
 
+// Returns the unit of the first event; empty if it has none.
+std::string_view first_unit(const StackProfile &profile) {
+  return profile.value_types().empty() ? std::string_view()
+                                       : profile.strings[profile.value_types().front().unit];
+}
+
+} // namespace
+
 Result<void> check_comparable(const Comparison &both) {
   const auto &[before, after, remedy] = both;
   const std::string was = first_event(before), now = first_event(after);
@@ -61,8 +69,18 @@ Result<void> check_comparable(const Comparison &both) {
                 fmt::format("{}, neither in {} nor in {}", after.none_left->message, before.name,
                             after.name),
                 after.none_left->source);
+  if (!before.stacks || !after.stacks)
+    return {};
+  const std::string_view unit_was = first_unit(*before.stacks), unit = first_unit(*after.stacks);
+  if (!unit_was.empty() && !unit.empty() && unit_was != unit)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("counts {} in {}, but {} counts it in {}: they cannot be compared", now,
+                            unit, before.name, unit_was),
+                after.name);
   return {};
 }
+
+namespace {
 
 // Names the side in an error about an option.
 tl::unexpected<Error> on_side(const std::string &name, Error error) {

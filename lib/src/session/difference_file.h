@@ -32,6 +32,8 @@ struct Comparison {
   Side before, after;
   std::string_view remedy{};
 };
+// Fails unless the first values are the same event in the same unit.
+Result<void> check_comparable(const Comparison &both);
 // Compares the first value of the profiles, which must be the same event. Fails with no_data if the
 // patterns leave no sample of either.
 Result<DiffTable> changes_of(const Comparison &both, By by, SortBy sort);

@@ -87,13 +87,29 @@ private:
   std::map<Identity, SourceFunctionId> known_;
 };
 
-constexpr int steps_of_pairing = 3;
+// The last components of files that are compared at first, then one less at each step: static
+// functions of one name may be in several files of one name.
+constexpr size_t most_components = 8;
+constexpr size_t steps_of_pairing = most_components + 2;
+
+std::string last_components(std::string_view path, size_t count) {
+  size_t end = path.size();
+  for (; count > 0; --count) {
+    const size_t slash = end == 0 ? path.npos : path.rfind('/', end - 1);
+    if (slash == path.npos)
+      return std::string(path);
+    end = slash;
+  }
+  return std::string(path.substr(end + 1));
+}
 
 // Returns what must be equal at a step.
-Identity key_at(int step, const Identity &of) {
+Identity key_at(size_t step, const Identity &of) {
   const auto &[name, file, object, line] = of;
-  return {name, step < 2 ? std::string(base_name(file)) : "",
-          step < 1 ? std::string(base_name(object)) : "", line};
+  if (step < most_components)
+    return {name, last_components(file, most_components - step), std::string(base_name(object)),
+            line};
+  return {name, step == most_components ? std::string(base_name(file)) : "", "", line};
 }
 
 } // namespace
@@ -104,7 +120,7 @@ std::map<Identity, Identity> moved(const std::set<Identity> &before,
   std::ranges::set_difference(before, after, std::inserter(left_before, left_before.end()));
   std::ranges::set_difference(after, before, std::inserter(left_after, left_after.end()));
   std::map<Identity, Identity> out;
-  for (int step = 0; step < steps_of_pairing && !left_before.empty() && !left_after.empty();
+  for (size_t step = 0; step < steps_of_pairing && !left_before.empty() && !left_after.empty();
        ++step) {
     struct Same {
       const Identity *before = nullptr, *after = nullptr;
@@ -112,7 +128,7 @@ std::map<Identity, Identity> moved(const std::set<Identity> &before,
     };
     std::map<Identity, Same> all;
     const auto has_key = [&](const Identity &each) {
-      return step == 0 || !std::get<0>(each).empty();
+      return step < most_components || !std::get<0>(each).empty();
     };
     for (const Identity &each : left_before)
       if (has_key(each)) {

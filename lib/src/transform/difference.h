@@ -39,9 +39,10 @@ bool both_know(const Rows &before, const Rows &after, const Has &has) {
 using Identity = std::tuple<std::string, std::string, std::string, uint32_t>;
 // Pairs what only `before` has with what only `after` has: builds in different directories have
 // different paths, and functions move to other files. Two of the same name and line are a pair if
-// their files and objects have the same base names, otherwise if only their files have, and finally
-// by the name alone. At each of these steps, what is not unique on both sides is not paired.
-// Without a name, objects of the same base name are pairs.
+// their objects have the same base name and the paths of their files end alike, in eight components
+// or, if there is none, in seven, and so on; otherwise if their files have the same base name, and
+// finally by the name alone. At each of these steps, what is not unique on both sides is not
+// paired. Without a name, objects of the same base name are pairs.
 std::map<Identity, Identity> moved(const std::set<Identity> &before,
                                    const std::set<Identity> &after);
 
