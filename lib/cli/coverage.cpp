@@ -297,6 +297,13 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   if (given.has("harvest"))
     return harvest(std::string(given.value("harvest")));
   TALLY_CHECK(check_baseline_options(given));
+  if (given.has("tests-by-function"))
+    for (const char *option :
+         {"baseline", "diff", "fail-under", "fail-under-branch", "fail-under-mcdc",
+          "fail-under-region", "redundant", "report", "which-tests"})
+      if (given.has(option))
+        return fail(ErrorCode::invalid_argument, "cannot be used with --tests-by-function",
+                    fmt::format("--{}", option));
   if (!which_tests.empty() && is_diff)
     return fail(ErrorCode::invalid_argument, "cannot be used with --which-tests", "--diff");
   if (!which_tests.empty() &&
@@ -321,7 +328,13 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     requests.push_back(std::move(request));
   }
   // A report on standard output replaces the table.
-  if (std::ranges::none_of(requests, [](const auto &request) { return request.path == "-"; }))
+  const auto on_output = std::ranges::find(requests, "-", &CoverageReport::path);
+  if (given.has("redundant") && on_output != requests.end() && on_output->format != "text")
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("cannot be used with a report in {} on standard output", on_output->format),
+        "--redundant");
+  if (on_output == requests.end())
     requests.insert(requests.begin(), {"text", "-"});
   TALLY_TRY(how, collecting(given));
   Diagnostics findings;
@@ -355,9 +368,12 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     TALLY_TRY(location, source_location(which_tests));
     return print_tests(collected, location);
   }
-  if (given.has("tests-by-function"))
+  if (given.has("tests-by-function")) {
+    if (collected.coverage.tests.empty())
+      return fail(ErrorCode::invalid_input, not_by_test, "--tests-by-function");
     return write_tests_by_function(collected.coverage,
                                    std::string(given.value("tests-by-function")));
+  }
   bool nothing_changed = false;
   if (is_diff) {
     TALLY_CHECK(keep_changed(collected.coverage, collected.root, changed_since));

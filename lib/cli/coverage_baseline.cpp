@@ -150,6 +150,14 @@ Result<void> compare_with_baseline(const ParsedCommand &given, const CollectedCo
                   "there is no such file: --update-baseline makes it (tally-meson: "
                   "--coverage-update)",
                   path);
+    if (outcome.status != done) {
+      say(fmt::format("tally: {} is not written, because a threshold is not met", path));
+      return {};
+    }
+    if (collected.skipped > 0)
+      say(fmt::format("tally: {}: {} left out, so that the baseline is partial", path,
+                      counted(collected.skipped, "objects") +
+                          (collected.skipped == 1 ? " was" : " were")));
     const Baseline first = baseline_of(collected.coverage, collected.root);
     TALLY_CHECK(write_file(path, baseline::write(first)));
     say(fmt::format("tally: wrote {}: {}", path, counted(first.size(), "files")));
@@ -170,11 +178,19 @@ Result<void> compare_with_baseline(const ParsedCommand &given, const CollectedCo
   const BaselineComparison found =
       tally::compare_with_baseline(collected.coverage, *before, options);
   TALLY_CHECK(filter.check());
+  if (found.compared == 0 && found.selected > 0)
+    return fail(ErrorCode::no_data,
+                fmt::format("none of its {} was counted, so that nothing is compared: the paths "
+                            "are relative to {} (--root)",
+                            counted(found.selected, "files"), collected.root),
+                path);
   show_partial(found, before->size());
   if (found.misses_branches)
     say(fmt::format("tally: {}: its branches are not compared, because there are none now", path));
+  if (found.losses.empty() && outcome.status != done && updates)
+    say(fmt::format("tally: {} is not updated, because a threshold is not met", path));
   if (found.losses.empty())
-    return updates ? update(path, *before, found) : Result<void>();
+    return updates && outcome.status == done ? update(path, *before, found) : Result<void>();
   show_losses(found.losses, least);
   if (updates)
     say(fmt::format("tally: {} is not updated", path));

@@ -141,9 +141,12 @@ Result<void> write_tests_by_function(const Coverage &coverage, const std::string
     }
     for (const FunctionCoverage &function : file.functions) {
       Json reached = Json::array();
+      // Where the end is not known, any line of the file may belong to the function.
+      const bool has_end = function.end_line >= function.start_line && function.end_line > 0;
       for (size_t i = 0; i < ran.size(); ++i) {
-        const auto first = std::ranges::lower_bound(ran[i], function.start_line);
-        if (first != ran[i].end() && *first <= function.end_line)
+        const auto first =
+            has_end ? std::ranges::lower_bound(ran[i], function.start_line) : ran[i].begin();
+        if (first != ran[i].end() && (!has_end || *first <= function.end_line))
           reached.push_back(i);
       }
       functions.push_back({{"name", function.name},

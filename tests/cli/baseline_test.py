@@ -149,6 +149,26 @@ class BaselineTest(unittest.TestCase):
         self.assertIn("lines 9 of 10: b.c\n", self.base.read_text())
         self.assertIn("file c.c\n", self.base.read_text())
 
+    def test_nothing_in_common(self) -> None:
+        """A baseline of other paths guards nothing."""
+        self.put({"src/a.c": (0, 36)})
+        kept = text_of({"lib/src/a.c": (36, 36)})
+        self.base.write_text(kept, encoding="utf-8")
+        for words in ((), ("--update-baseline",)):
+            self.assertIn("none of its 1 file was counted", self.run_in(4, *words))
+        self.assertEqual(self.base.read_text(encoding="utf-8"), kept)
+
+    def test_thresholds_precede_updates(self) -> None:
+        self.put({"src/a.c": (30, 36)})
+        failing = ("--update-baseline", "--fail-under", "90")
+        self.assertIn(f"{BASE} is not written, because a threshold", self.run_in(3, *failing))
+        self.assertFalse(self.base.exists())
+        self.run_in(0, "--update-baseline")
+        kept = self.base.read_bytes()
+        self.put({"src/a.c": (31, 36)})
+        self.assertIn(f"{BASE} is not updated, because a threshold", self.run_in(3, *failing))
+        self.assertEqual(self.base.read_bytes(), kept)
+
     def test_filters(self) -> None:
         """What the patterns leave out is neither compared nor changed."""
         self.put({"a.c": (9, 10), "sub/b.c": (9, 10)})

@@ -341,6 +341,13 @@ class CoverageTest(unittest.TestCase):
         both = self.run_in("a.info", "build", "--report", "lcov:-").stdout
         self.assertIn("DA:11,2\n", both)
 
+    def test_what_prints_or_writes_tests_alone(self) -> None:
+        for option in ("--report=lcov:x", "--fail-under=90", "--redundant", "--baseline=b"):
+            done = self.run_in("all.info", "--tests-by-function", "t.json", option, status=2)
+            self.assertIn("cannot be used with --tests-by-function", done.stderr)
+        done = self.run_in("all.info", "--redundant", "--report", "lcov:-", status=2)
+        self.assertIn("cannot be used with a report in lcov on standard output", done.stderr)
+
     def test_which_tests(self) -> None:
         (self.folder / "tests.info").write_text(TRACE, encoding="utf-8")
 

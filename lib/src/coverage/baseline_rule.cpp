@@ -18,8 +18,8 @@ Record record_of(const CoverageTotals &totals) {
   return {{totals.lines_executed, totals.lines}, {totals.branches_taken, totals.branches}};
 }
 
-// Removing code that ran lowers the percentage, and adding code that did not run raises the number
-// of missed lines: neither alone is a loss.
+// Removing code that ran lowers the percentage alone, and adding code of which a part ran may raise
+// only the number of missed lines: neither alone is a loss.
 bool has_fallen(const Share &before, const Share &now) {
   return is_smaller(now, before) && now.missed() > before.missed();
 }
@@ -144,6 +144,7 @@ void Comparer::find_absent() {
   std::ranges::sort(counted_);
   std::vector<std::string> gone;
   for (const auto &[path, record] : before_) {
+    out_.selected += selects(path);
     if (out_.next.contains(path))
       continue;
     const bool is_counted = std::ranges::binary_search(counted_, path);

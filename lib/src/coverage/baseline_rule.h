@@ -35,6 +35,7 @@ struct BaselineComparison {
   // there are any, the run was partial.
   std::vector<std::string> without_counts; // sorted
   bool misses_branches = false;            // only the baseline has branches, which are not compared
+  size_t selected = 0;                     // files of the baseline that the filter selects
   size_t compared = 0;                     // files that are in the baseline and were counted
   baseline::Baseline next;                 // the baseline for the next run, if there are no losses
   size_t raised = 0, changed = 0, added = 0, removed = 0; // the records that differ in `next`
