@@ -203,21 +203,21 @@ constexpr OptionSpec names_object_option{.name = "object",
                                              "raw profile has no names",
                                          .check = check_file_name,
                                          .repeats = true};
-constexpr auto convert_specs =
-    joined(input_specs, output_specs,
-           std::array<OptionSpec, 4>{{
-               {.name = "functions-only", .summary = "keep no lines and addresses of stacks"},
-               {.name = "to",
-                .values = "FORMAT",
-                .summary = "the format of OUT, if its name does not imply it",
-                .check = check_any_format},
-               {.name = "event",
-                .values = "NAME",
-                .summary = "the event to write; it may be a derived one\n(default: all)",
-                .other_name = "value"},
-               names_object_option,
-           }},
-           filter_specs);
+constexpr auto convert_specs = joined(
+    input_specs, output_specs,
+    std::array<OptionSpec, 4>{{
+        {.name = "functions-only", .summary = "keep no lines, addresses and times of stacks"},
+        {.name = "to",
+         .values = "FORMAT",
+         .summary = "the format of OUT, if its name does not imply it",
+         .check = check_any_format},
+        {.name = "event",
+         .values = "NAME",
+         .summary = "the event to write; it may be a derived one\n(default: all)",
+         .other_name = "value"},
+        names_object_option,
+    }},
+    filter_specs);
 constexpr auto merge_specs =
     joined(input_specs, output_specs, std::array<OptionSpec, 1>{{names_object_option}});
 constexpr auto rewrite_specs = joined(nameless_input_specs, output_specs);
