@@ -27,7 +27,10 @@ _BUILD_FILES = re.compile(r"(^|/)(meson\.build|meson_options\.txt|meson\.options
 _INITIALIZER = re.compile(r"_GLOBAL__|static_initialization_and_destruction")
 # Functions whose bodies callers depend on when they are compiled. `auto` without a trailing type is
 # a type that the body determines.
-_EVALUATED_EARLY = re.compile(r"\b(constexpr|consteval|constinit)\b|\bauto\b(?!.*->)")
+# Macros such as FMT_CONSTEXPR count, too.
+_EVALUATED_EARLY = re.compile(r"(?i)const(expr|eval|init)")
+_DEDUCED = re.compile(r"\bauto\b(?!.*->)")
+_MOST_LINES_OF_HEAD = 20
 
 
 class _Everything(Exception):
@@ -50,8 +53,11 @@ class _Chooser:
         self.reasons: T.Dict[str, str] = {}
         found = Record.load(build)
         if not found:
+            why = Record.why_none(build)
             raise _Everything(
-                "there is no record: a run with --coverage-per-test of all tests makes it"
+                f"the last run with --coverage-per-test made no record: {why}"
+                if why
+                else "there is no record: a run with --coverage-per-test of all tests makes it"
             )
         self._record = found
         self._top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
@@ -100,7 +106,7 @@ class _Chooser:
             elif before["definition"] != record.definition_of(test):
                 self._add(name, "its definition has changed")
             elif not before["passed"]:
-                self._add(name, "it failed last time")
+                self._add(name, "it did not pass last time")
             elif name not in with_data:
                 self._add(name, "it had no data last time")
         differing = names(
@@ -115,7 +121,10 @@ class _Chooser:
             path = os.path.join(self._top, name)
             if path.startswith(self._build.path + os.sep):
                 continue
-            old, new = self._recorded(name), record.text_of(path)
+            try:
+                old, new = self._recorded(name), record.text_of(path)
+            except Refusal as error:
+                raise _Everything(str(error)) from None
             if old == new and name in differing and name not in kept.texts:
                 raise _Everything(f"the mode of {name} has changed")
             self._compare(name, old, new)
@@ -148,15 +157,18 @@ class _Chooser:
     def _compare(self, name: str, old: T.Optional[str], new: T.Optional[str]) -> None:
         """Adds the tests that the difference of a file may affect. `name` is relative to the top
         directory of the repository, and a text is None if there is no such file."""
-        if old == new and old is not None:
-            return
         path = os.path.join(self._top, name)
+        if old == new and (old is not None or not os.path.lexists(path)):
+            return
         if os.path.realpath(path) in self._build_files or _BUILD_FILES.search(name):
             raise _Everything(f"{name} defines the build")
         if any(pattern.search(name) for pattern in self._ignored):
             return
         if not name.endswith(source_text.SUFFIXES) or not self._graph.objects_of(path):
             raise _Everything(f"{name} is not a source of this build")
+        if self._graph.runs_during_build({os.path.realpath(path)}):
+            # A generator may read comments and bodies.
+            self._add_users(name, "changed, which the build reads or makes a program of")
         runs_during_build = self._graph.runs_during_build(self._graph.objects_of(path))
         if new is None or old is None:
             if new is None and old is None:
@@ -187,7 +199,15 @@ class _Chooser:
             head = first  # the line of the brace that opens the body
             while head <= last and "{" not in before[head - 1]:
                 head += 1
-            is_early = _EVALUATED_EARLY.search(" ".join(before[max(0, first - 3) : head]))
+            start = first - 1  # the index of the line at which the declaration begins
+            while (
+                start > max(0, first - _MOST_LINES_OF_HEAD)
+                and not before[start - 1].endswith((";", "}"))
+                and not before[start - 1].startswith("#")
+            ):
+                start -= 1
+            text = " ".join(before[start:head])
+            is_early = _EVALUATED_EARLY.search(text) or _DEDUCED.search(text.partition("{")[0])
             functions.append((head, last, None if is_early else function["tests"]))
         # What is inserted lies between the line before `first` and that line.
         spots = [
@@ -206,12 +226,12 @@ class _Chooser:
         return out
 
     def _add_users(self, name: str, what: str) -> None:
-        """Adds the tests whose programs depend on a file, those that reached anything compiled
-        together with it, and those of which it is not known what they run."""
+        """Adds the tests whose programs depend on a file, those that reached anything compiled or
+        linked together with it, and those of which it is not known what they run."""
         path = os.path.realpath(os.path.join(self._top, name))
         objects = self._graph.objects_of(path)
         together = {path}
-        for each in objects:
+        for each in self._graph.linked_with(objects):
             together |= {
                 source
                 for source in self._graph.sources[each]
@@ -224,7 +244,7 @@ class _Chooser:
         }
         for test, entry in self._tests.items():
             inputs = self._graph.inputs_of(entry)
-            if test in reached or inputs is None or inputs & objects:
+            if test in reached or inputs is None or inputs & (objects | {path}):
                 self._add(test, f"{name} {what}")
 
 

@@ -120,15 +120,17 @@ class Checkout:
         environment: T.Optional[T.Mapping[str, str]] = None,
     ) -> None:
         with open(self._log, "w", encoding="utf-8") as file:
-            done = subprocess.run(
-                words,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                env=environment,
+            process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment
             )
-        if done.returncode != 0:
+            try:
+                process.wait()
+            except BaseException:
+                # It ends its own processes, which would otherwise go on to write.
+                process.terminate()
+                process.wait()
+                raise
+        if process.returncode != 0:
             with open(self._log, encoding="utf-8", errors="replace") as text:
                 sys.stderr.write("".join(text.readlines()[-20:]))
             raise Refusal(why, status)
@@ -137,8 +139,8 @@ class Checkout:
 def remove(repository: str, folder: str) -> None:
     """Removes a directory that `git worktree add` has made."""
     shutil.rmtree(folder, ignore_errors=True)
-    if shutil.which("git"):
-        _git(repository, "worktree", "remove", "--force", folder)
+    if shutil.which("git"):  # twice: what an interrupted `git worktree add` left is locked
+        _git(repository, "worktree", "remove", "--force", "--force", folder)
 
 
 def _typed(build: BuildDir) -> T.Tuple[T.Dict[str, str], T.List[str]]:

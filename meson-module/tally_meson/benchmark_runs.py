@@ -25,7 +25,8 @@ class Runs:
     def __init__(self, folder: str, build: BuildDir) -> None:
         self.folder = folder
         self._names = build.plain_names()
-        os.mkdir(folder)
+        self.merged = os.path.join(folder, "merged")
+        os.makedirs(self.merged)
         self.files: T.Dict[str, T.List[str]] = {}  # by the name of the benchmark, in order
         self.failed: T.Set[str] = set()
         self.skipped: T.Set[str] = set()

@@ -16,13 +16,13 @@ import sys
 import tempfile
 import typing as T
 
-from . import benchmark_revision, source_based, wrapped_test
-from .benchmark_report import Pair, compare
+from . import benchmark_revision, wrapped_test
+from .benchmark_report import Pair, compare, remove_reports, warn_of_slow_build
 from .benchmark_runs import Runs, file_name
 from .build_dir import BuildDir
 from .collector import Collector
 from .lock import exclude_others
-from .refusal import NO_DATA, REFUSED, Refusal, say
+from .refusal import BUILD_FAILED, NO_DATA, REFUSED, Refusal, say
 from .running import ended_by_signals, executed
 from .words import without_repeat
 
@@ -34,18 +34,9 @@ _HERTZ = "5000"  # of CPU time: a run of one second has 5000 samples
 _RUNS = 10
 
 
-def _warn(build: BuildDir) -> None:
-    options = {
-        each["name"]: each["value"] for each in build.introspection("intro-buildoptions.json")
-    }
-    if options.get("b_coverage"):
-        say("the option b_coverage is on: counters slow the benchmarks down")
-    elif source_based.is_on(build):
-        say("the build has source-based coverage: counters slow the benchmarks down")
-    if options.get("b_sanitize", "none") not in ("none", []):
-        say(f'the option b_sanitize is {options["b_sanitize"]}: checks slow the benchmarks down')
-    if str(options.get("optimization")) in ("0", "g"):
-        say(f'the option optimization is {options["optimization"]}: the compiler did not optimize')
+def _remove_if_empty(folder: str) -> None:
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
 
 
 class Comparison:
@@ -97,7 +88,8 @@ class Comparison:
         if done.returncode == REFUSED:
             raise Refusal(re.sub("^tally: ", "", done.stderr.partition("\n")[0]))
 
-    def run(self) -> int:
+    def run(self, is_built: T.Callable[[], bool]) -> int:
+        """Builds the benchmarks by `is_built`, runs and compares them. Returns the exit status."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(ended_by_signals())
             lock = exclude_others(self._build)
@@ -106,9 +98,13 @@ class Comparison:
             private = os.path.join(self._build.path, "meson-private")
             for left in glob.glob(os.path.join(glob.escape(private), "benchmarks-*")):
                 self._remove(left)  # of a run that was killed
-            if not self._revision:
-                os.makedirs(self._given.baseline, exist_ok=True)  # to fail early
-            _warn(self._build)
+            if not is_built():
+                return BUILD_FAILED
+            if not self._revision and not os.path.isdir(self._given.baseline):
+                os.makedirs(self._given.baseline)  # to fail early
+                stack.callback(_remove_if_empty, self._given.baseline)
+            warn_of_slow_build(self._build)
+            remove_reports(self._build.logs)
             self._folder = tempfile.mkdtemp(prefix="benchmarks-", dir=private)
             stack.callback(self._remove, self._folder)
             if self._revision:
@@ -168,7 +164,7 @@ class Comparison:
             why = "Callgrind wrote none" if self._given.exact else "it used hardly any CPU time"
             self._say(f"{label}: no data: {why}")
             return None
-        out = os.path.join(runs.folder, file_name(name) + self._ending)
+        out = os.path.join(runs.merged, file_name(name) + self._ending)
         done = self._ran("merge", *files, "-o", out)
         if done.returncode == NO_DATA:
             self._say(f"{label}: no data: it used hardly any CPU time")
@@ -215,7 +211,12 @@ class Comparison:
             own = NO_DATA
         gate = self._shown(pairs)
         if self._given.update and updates:
-            if gate:
+            if gate == 1 and self._given.fail_over is not None:
+                say(
+                    f"{folder} is not changed, because it cannot be compared: leave out --fail-over "
+                    "to replace it"
+                )
+            elif gate not in (0, 1):
                 say(
                     f"{folder} is not changed, because the limit is exceeded or cannot be decided: "
                     "leave out --fail-over to accept the costs"
@@ -245,7 +246,7 @@ class Comparison:
             base = checkout.built()
             before = Runs(os.path.join(self._folder, "before"), base)
             now = Runs(os.path.join(self._folder, "now"), self._build)
-            status = self._measured((base, before), (self._build, now))
+            status = self._measured((self._build, now), (base, before))
             pairs, own = [], 0
             for name in now.files:
                 if name not in before.files:
@@ -255,7 +256,7 @@ class Comparison:
                 new = self._merged(now, name, name)
                 if old and new:
                     pairs.append(Pair(name, old, new))
-                elif name not in now.skipped:
+                elif not new and name not in now.skipped:
                     own = NO_DATA
             if not pairs:
                 say("nothing was compared")
@@ -265,14 +266,16 @@ class Comparison:
 
     def _measured(self, *builds: T.Tuple[BuildDir, Runs]) -> int:
         """Runs the benchmarks of all builds by turns, so that all see the same machine. Returns the
-        first status that is not 0. Meson's own --repeat would end after a failure."""
+        first status of the first build that is not 0. Meson's own --repeat would end after a
+        failure."""
         status = 0
         for turn in range(self._repeats()):
             if turn > 0:
                 say(f"run {turn + 1} of {self._repeats()}")
             for build, into in builds if turn % 2 == 0 else reversed(builds):
                 found = self._measure(build, into, is_first=turn == 0)
-                status = status or found
+                if build is builds[0][0]:
+                    status = status or found
         return status
 
     def _gate(self) -> T.List[str]:

@@ -98,9 +98,21 @@ class BuildGraph:
                 out.add(self._real(shlex.split(line)[0] if line.startswith("'") else line))
         return out
 
-    def runs_during_build(self, objects: T.Set[str]) -> bool:
-        """Returns whether one of the objects may be part of a program that the build runs, such as
-        a generator of sources. What such a program does, no test reaches."""
+    def linked_with(self, objects: T.Set[str]) -> T.Set[str]:
+        """Returns all objects of the programs and shared libraries that contain one of these."""
+        out = set(objects)
+        for target in self._build.introspection("intro-targets.json"):
+            if target["type"] in ("executable", "shared library", "shared module"):
+                for path in target["filename"]:
+                    inputs = self._inputs_of_output(str(path))
+                    if inputs & objects:
+                        out |= inputs & self.sources.keys()
+        return out
+
+    def runs_during_build(self, files: T.Set[str]) -> bool:
+        """Returns whether one of the objects or sources may be part of a program that the build
+        runs, such as a generator of sources, or be read by one. What such a program does, no test
+        reaches."""
         if self._run_by_build is None:
             outputs = [
                 re.sub(r"\$(.)", r"\1", name)
@@ -112,4 +124,4 @@ class BuildGraph:
             self._run_by_build = self._inputs_of_names(
                 [name for name in outputs if not name.startswith("meson-internal__")]
             )
-        return bool(objects & self._run_by_build)
+        return bool(files & self._run_by_build)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import os
 import sys
 import typing as T
@@ -35,6 +36,14 @@ FLAGS: T.Dict[str, T.Tuple[str, str]] = {
 }
 
 
+# Options of `meson test` with a value, which may be equal to the name of a test.
+_WITH_VALUES = (
+    *("--suite", "--no-suite", "--setup", "--repeat", "--maxfail", "--slice", "--logbase"),
+    *("-t", "--timeout-multiplier", "-j", "--num-processes", "--test-args", "--wrapper"),
+    "--gdb-path",
+)
+
+
 class Choosing(T.NamedTuple):
     """The values of the flags."""
 
@@ -48,16 +57,20 @@ class Choosing(T.NamedTuple):
             if options.affected_list:
                 raise Refusal("--affected-list requires --affected REV")
             return None
-        if options.redundant:
+        if getattr(options, "redundant", False):
             raise Refusal("--affected cannot be combined with --redundant")
         if not options.affected or options.affected.startswith("-"):
             raise Refusal(f"--affected: expected a revision, found '{options.affected}'")
         return cls(options.affected, options.affected_list)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, *, with_redundant: bool = True) -> None:
+    """Adds the flags to a parser. `meson test` accepts --r for --repeat, which --redundant would
+    make ambiguous."""
     group = parser.add_argument_group("tests that a change needs (Tally)")
     for name, (metavar, text) in FLAGS.items():
+        if name == "--redundant" and not with_redundant:
+            continue
         if metavar:
             group.add_argument(name, metavar=metavar, help=text)
         else:
@@ -72,7 +85,9 @@ def is_asked_for(options: argparse.Namespace) -> bool:
 
 def refuse_measuring(flags: Flags) -> None:
     """Raises Refusal if a flag of coverage is given."""
-    other = flags.first_given() or ("--coverage" if flags.coverage else None)
+    other = flags.first_given() or (
+        "--coverage" if flags.coverage else "--coverage-off" if flags.off else None
+    )
     if other:
         raise Refusal(
             f"--affected cannot be combined with {other}: some of the tests do not show what all reach"
@@ -98,14 +113,34 @@ def run_chosen(
             return BUILD_FAILED
         options.no_rebuild = True
     tests = chosen(build, given)
-    if given.list_only or tests == []:
+    named, others = names_in(build, getattr(options, "args", None) or [])
+    if given.list_only or not (tests or named or others):
         return 0
-    options.args = [*(getattr(options, "args", None) or []), *(tests or [])]
+    options.args = [*sorted({*named, *tests}), *others]
     return run(options)
 
 
-def chosen(build: BuildDir, given: Choosing) -> T.Optional[T.List[str]]:
-    """Returns the names of the tests to run, or None for all of them, and says which these are."""
+def names_in(build: BuildDir, words: T.Sequence[str]) -> T.Tuple[T.List[str], T.List[str]]:
+    """Returns the tests of the build that words for `meson test` name, and the other words. Meson
+    runs a test as often as it is named."""
+    named: T.List[str] = []
+    others = []
+    for at, word in enumerate(words):
+        is_value = at > 0 and words[at - 1] in _WITH_VALUES
+        found = [
+            name
+            for name in build.tests_by_name()
+            if fnmatch.fnmatchcase(name, word) or fnmatch.fnmatchcase(name.split(":")[-1], word)
+        ]
+        if word.startswith("-") or is_value or not found:
+            others.append(word)
+        else:
+            named += found
+    return named, others
+
+
+def chosen(build: BuildDir, given: Choosing) -> T.List[str]:
+    """Returns the names of the tests to run, and says which these are."""
     from .affected import choose
 
     choice = choose(build, given.revision)
@@ -121,4 +156,4 @@ def chosen(build: BuildDir, given: Choosing) -> T.Optional[T.List[str]]:
             print(name)
             if not choice.everything:
                 print(f"  {name}: {choice.reasons[name]}", file=sys.stderr)
-    return None if choice.everything else sorted(choice.reasons)
+    return sorted(choice.reasons)

@@ -77,7 +77,7 @@ def attach(mtest: T.Any) -> None:
         result = theirs(parser, *more, **keywords)
         try:
             arguments.add_arguments(parser)
-            choosing.add_arguments(parser)
+            choosing.add_arguments(parser, with_redundant=False)
         except (argparse.ArgumentError, AttributeError, TypeError):
             # Meson has a flag of its own with the same name.
             flags = (
@@ -153,7 +153,7 @@ def _measured(
         return run(options)
     measurement = measuring.Measurement(build, flags, os.getcwd())
     measurement.is_plain = not any(
-        getattr(options, name, None) for name in ("test_args", "setup", "wrapper")
+        getattr(options, name, None) for name in ("test_args", "setup", "wrapper", "benchmark")
     )
     harness = _Harness(mtest.TestHarness, measurement)
     try:

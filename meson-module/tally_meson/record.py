@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -22,7 +23,8 @@ if T.TYPE_CHECKING:
 
 _FORMAT = 2
 _MOST_CHANGED = 32 << 20  # bytes of files that are not as the revision has them
-_GOOD = ("OK", "EXPECTEDFAIL", "SKIP")  # Meson's words
+# Meson's words. What a test that was skipped would have reached is not known.
+_GOOD = ("OK", "EXPECTEDFAIL")
 
 
 def git(folder: str, *words: str) -> bytes:
@@ -48,11 +50,21 @@ def names(output: bytes) -> T.List[str]:
 
 
 def text_of(path: str) -> T.Optional[str]:
-    """Returns the file's bytes as Latin-1; None if it is not a regular file."""
-    if os.path.islink(path) or not os.path.isfile(path):
+    """Returns the file's bytes as Latin-1, or what a symbolic link names, as git does; None if there
+    is no file. Raises Refusal if it cannot be read."""
+    try:
+        if os.path.islink(path):
+            return os.fsencode(os.readlink(path)).decode("latin-1")
+        if not os.path.isfile(path):
+            return None
+        if os.path.getsize(path) > _MOST_CHANGED:
+            raise Refusal(f"{path} is too large")
+        with open(path, encoding="latin-1", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
         return None
-    with open(path, encoding="latin-1", newline="") as file:
-        return file.read()
+    except OSError as error:
+        raise Refusal(f"{path}: {error.strerror}") from None
 
 
 def not_committed(top: str) -> T.List[str]:
@@ -116,7 +128,15 @@ def _not_in_git(build: BuildDir) -> T.Dict[str, str]:
     the system."""
     top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
     listed = git(top, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
-    known = {os.path.realpath(os.path.join(top, name)) for name in names(listed)}
+    # A lower-case letter or S: `git update-index` was told that the file does not change.
+    hidden = {
+        name[2:]
+        for name in names(git(top, "ls-files", "-v", "-z"))
+        if name[0] in "S" or name[0].islower()
+    }
+    known = {
+        os.path.realpath(os.path.join(top, name)) for name in names(listed) if name not in hidden
+    }
     used: T.Set[str] = set().union(*BuildGraph(build).sources.values())
     return {
         path: digest_of(path)
@@ -150,6 +170,15 @@ class Record:
         return os.path.join(build.path, "meson-private", "tally-tests.json")
 
     @classmethod
+    def why_none(cls, build: BuildDir) -> str:
+        """Returns why the last run of all tests made no record; '' if there was no such run."""
+        try:
+            with open(cls.path_in(build) + ".why", encoding="utf-8") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    @classmethod
     def load(cls, build: BuildDir) -> T.Optional[Record]:
         try:
             with open(cls.path_in(build), encoding="utf-8") as file:
@@ -161,10 +190,24 @@ class Record:
 
 def store(
     build: BuildDir, ran: T.Sequence[Ran], reached: str, compiled: T.Optional[Sources]
+) -> None:
+    """Stores the record of a run, or why that is not possible. `reached` is the file that the
+    collector wrote, and `compiled` the sources that the tests were built of. An earlier record then
+    stays: it knows which sources it belongs to."""
+    why = _stored(build, ran, reached, compiled)
+    path = Record.path_in(build) + ".why"
+    if not why:
+        with contextlib.suppress(OSError):
+            os.remove(path)
+        return
+    with open(path, "w", encoding="utf-8", errors="replace") as file:
+        file.write(why)
+
+
+def _stored(
+    build: BuildDir, ran: T.Sequence[Ran], reached: str, compiled: T.Optional[Sources]
 ) -> str:
-    """Stores the record of a run. `reached` is the file that the collector wrote, and `compiled`
-    the sources that the tests were built of. Returns why that is not possible, or ''. An earlier
-    record then stays: it knows which sources it belongs to."""
+    """Returns why the record cannot be stored, or ''."""
     shown = build.names_for_meson()
     results: T.Dict[str, T.List[bool]] = {}
     for each in ran:
@@ -175,7 +218,9 @@ def store(
         return f"{len(set(tests) - set(results))} of {len(tests)} tests did not run"
     try:
         if compiled is None or sources_of(build) != compiled:
-            return "the sources have changed since they were compiled"
+            return (
+                "the sources changed while the tests were built or ran, or git does not know them"
+            )
         others = _not_in_git(build)
     except (Refusal, GraphError) as error:
         return str(error)

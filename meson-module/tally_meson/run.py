@@ -53,7 +53,9 @@ def test(words: T.Sequence[str]) -> int:
         return subprocess.run([*meson_test, *more, *parsed.meson], check=False).returncode
     measurement = Measurement(build, flags, os.getcwd())
     # Abbreviations of --test-args and --setup count, too.
-    measurement.is_plain = not any(word.startswith(("--te", "--se")) for word in parsed.meson)
+    measurement.is_plain = not parsed.benchmark and not any(
+        word.startswith(("--te", "--se")) for word in parsed.meson
+    )
     _one_wrapper(measurement, parsed)
     try:
         measurement.prepare(may_rebuild=not parsed.no_rebuild)
@@ -107,7 +109,9 @@ def _compare(
     """Runs the benchmarks, and compares them with a baseline."""
     from .benchmarks import Comparison
 
-    other = flags.first_given() or ("--coverage" if flags.coverage else None)
+    other = flags.first_given() or (
+        "--coverage" if flags.coverage else "--coverage-off" if flags.off else None
+    )
     if other:
         raise Refusal(f"--baseline cannot be combined with {other}: counters would be timed, too")
     for option, is_given in (
@@ -119,9 +123,7 @@ def _compare(
         if is_given:
             raise Refusal(f"--baseline cannot be combined with {option}")
     comparison = Comparison(build, compared, parsed)
-    if not parsed.no_rebuild and not is_built(build, benchmark=parsed.benchmark):
-        return BUILD_FAILED
-    return comparison.run()
+    return comparison.run(lambda: parsed.no_rebuild or is_built(build, benchmark=parsed.benchmark))
 
 
 def _run_chosen(
@@ -138,10 +140,20 @@ def _run_chosen(
     ):
         return BUILD_FAILED
     tests = choosing.chosen(build, chosen)
-    if chosen.list_only or tests == []:
+    named, others = choosing.names_in(build, parsed.meson)
+    if chosen.list_only or not tests and not named:
         return 0
+    # All names stand together, because Meson's parser accepts no more of them after an option.
     return running.run(
-        [*build.meson(), "test", "-C", build.path, "--no-rebuild", *parsed.meson, *(tests or [])]
+        [
+            *build.meson(),
+            "test",
+            "-C",
+            build.path,
+            "--no-rebuild",
+            *sorted({*named, *tests}),
+            *others,
+        ]
     )
 
 

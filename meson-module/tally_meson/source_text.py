@@ -21,7 +21,8 @@ _TOKEN = re.compile(
     r"""|(?P<name>[^\W\d]\w*)"""
     r"""|(?P<comment>/\*(?:.|\n)*?(?:\*/|\Z)|//(?:\\\r?\n|[^\n])*)"""
     # Without these operators, `a++ + b` would be the same as `a + ++b`.
-    r"""|(?P<end>\n)|(?P<space>[^\S\n]+)|(?P<other>\+\+|--|&&|\|\||->|<<|>>|##|::|.)"""
+    r"""|(?P<end>\n)|(?P<space>[^\S\n]+)|(?P<other>\+\+|--|&&|\|\||->|<<|>>|##|::|.)""",
+    re.ASCII,  # the bytes of UTF-8 are characters here, some of which look like white space
 )
 _DEFINITION = re.compile(r"# define \w+$")
 _OF_NAMES = string.ascii_letters + string.digits + "_"
@@ -44,6 +45,8 @@ def lines_of(text: str) -> T.List[str]:
         pieces = token.split("\n")
         if kind == "comment":
             pieces = [""] * len(pieces)
+        elif kind == "raw":
+            pieces = [piece or '""' for piece in pieces]  # an empty line counts
         elif kind == "end":
             pieces = ["", ""]
         for at, piece in enumerate(pieces):

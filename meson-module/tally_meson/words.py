@@ -88,6 +88,10 @@ def split(words: T.Sequence[str]) -> T.Optional[Words]:
         elif word == "--coverage-update" and follows and words[at] in METHODS:
             ours.append(f"{word}={words[at]}")
             at += 1
+        elif name == "--coverage-update" and "=" in word and word.partition("=")[2] not in METHODS:
+            raise Refusal(
+                f'{name}: expected {", ".join(METHODS)}, found \'{word.partition("=")[2]}\''
+            )
         elif name.startswith("--c"):
             ours.append(word)
             if "=" not in word and follows and _takes_value(name) != "switch":
@@ -121,7 +125,7 @@ def without_repeat(words: T.Sequence[str]) -> T.Tuple[int, T.List[str]]:
         if word == "--":
             return repeat, [*rest, *words[at - 1 :]]
         name, equals, value = word.partition("=")
-        if not (name.startswith("--rep") and "--repeat".startswith(name)):
+        if not _abbreviates(name, "--repeat", "--r"):
             rest.append(word)
             continue
         if not equals and at < len(words):

@@ -76,6 +76,8 @@ class Text(unittest.TestCase):
             ("#define F(x)", "#define F (x)"),
             ("a++ + b", "a + ++b"),
             ("#define A \\\n\nint x;", "#define A \\\nint x;"),
+            ('s = R"(a\nb)";', 's = R"(a\n\nb)";'),
+            ("int \xc3\xa0;", "int \xc3\x85;"),  # the bytes of names in UTF-8
         ):
             self.assertNotEqual(changes(lines_of(one), lines_of(other)), [], one)
         self.assertEqual(changes(lines_of("#  define A(x) x"), lines_of("#define A(x)  x")), [])
@@ -89,6 +91,77 @@ class Text(unittest.TestCase):
         ):
             (change,) = changes(lines_of(one), lines_of(other))
             self.assertEqual(change.is_structural(), expected, other)
+
+
+class Kinds(MixIn):
+    """Projects in which more than what a test reached decides."""
+
+    def record(self, files: dict[str, str]) -> None:
+        need_tools("git")
+        write_project(self.project, {".gitignore": "build\n", **files})
+        self.addCleanup(shutil.rmtree, self.project)
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+            self.must("git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words)
+        self.must("meson", "setup", "build")
+        self.must("tally-meson", "test", "-C", "build", "--coverage-per-test")
+
+    def chosen_after(self, name: str, old: str, new: str) -> list[str]:
+        path = self.project / name
+        text = path.read_text(encoding="utf-8")
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        affected = ("tally-meson", "test", "-C", "build", "--affected", "HEAD", "--affected-list")
+        chosen = self.expect(0, *affected).stdout.split()
+        path.write_text(text, encoding="utf-8")
+        return chosen
+
+    def test_a_header_that_a_generator_reads(self) -> None:
+        self.record(
+            {
+                "meson.build": """\
+project('generated', 'c')
+made = custom_target('made', input: 'defs.h', output: 'made.c',
+  command: [find_program('make.sh'), '@INPUT@', '@OUTPUT@'])
+test('reads', executable('t1', 't1.c', made))
+test('other', executable('t2', 't2.c'))
+test('apart', executable('t3', 't3.c'))
+""",
+                "make.sh": "#!/bin/sh\nsed -n 's/.*VALUE: /int value = /p' $1 > $2\n",
+                "defs.h": "// VALUE: 1;\n#define ONE 1\n",
+                "t1.c": "extern int value;\nint main(void)\n{\n  return value - 1;\n}\n",
+                "t2.c": '#include "defs.h"\nint main(void)\n{\n  return ONE - 1;\n}\n',
+                "t3.c": "int main(void)\n{\n  return 0;\n}\n",
+            }
+        )
+        self.assertEqual(self.chosen_after("defs.h", "VALUE: 1", "VALUE: 2"), ["other", "reads"])
+        self.assertEqual(self.chosen_after("defs.h", "ONE 1", "ONE 2"), ["other", "reads"])
+
+    def test_functions_that_are_evaluated_early(self) -> None:
+        self.record(
+            {
+                "meson.build": """\
+project('early', 'cpp', default_options: ['cpp_std=c++17'])
+test('uses', executable('t1', 't1.cpp'))
+test('skips', executable('t2', 't2.cpp'))
+""",
+                "early.h": """\
+#define LIB_CONSTEXPR constexpr
+LIB_CONSTEXPR
+/* adds
+ * one */
+inline
+int early(int n)
+{
+  return n + 1;
+}
+""",
+                "t1.cpp": '#include "early.h"\nint main()\n{\n  static_assert(early(1) == 2);\n'
+                "  int (*f)(int) = early;\n  return f == nullptr;\n}\n",
+                "t2.cpp": "int main()\n{\n  return 77;\n}\n",
+            }
+        )
+        # What a skipped test would have reached is not known.
+        self.assertEqual(self.chosen_after("early.h", "n + 1", "n + 2"), ["skips", "uses"])
 
 
 class Affected(MixIn):
@@ -183,6 +256,42 @@ class Affected(MixIn):
             "build",
             "--affected",
             "absent",
+        )
+
+    def test_names(self) -> None:
+        """Tests that are named run in any case, and beside all that are affected."""
+        affected = ("tally-meson", "test", "-C", "build", "--affected", "HEAD")
+        ran = r"\d/(\d) .*%s +OK"
+        self.assertRegex(self.expect(0, *affected, "one", "--verbose").stdout, ran % "one")
+        self.assertNotRegex(self.expect(0, *affected, "--suite", "one").stdout, ran % "one")
+        self.edit("two.c", "int two(int n)", "int  two(int m)")
+        self.edit("two.c", "return n", "return m")
+        done = self.expect(0, *affected, "none")
+        self.assertRegex(done.stdout, ran % "two")
+        self.assertRegex(done.stdout, ran % "none")
+        (self.project / "notes.md").write_text("other words\n", encoding="utf-8")
+        done = self.expect(0, *affected, "none")
+        self.assertRegex(done.stdout, "4/4 ")
+
+    def test_links(self) -> None:
+        """An untracked link and a file that is gone do not make all tests run."""
+        (self.project / "link").symlink_to("build")
+        (self.project / "notes.md").unlink()
+        self.must("tally-meson", "test", "-C", "build", "--coverage-per-test")
+        self.assertEqual(self.chosen(), [])
+
+    def test_hidden_files(self) -> None:
+        self.git("update-index", "--skip-worktree", "lib.h")
+        self.must("tally-meson", "test", "-C", "build", "--coverage-per-test")
+        self.edit("lib.h", "STEP 1", "STEP 2")
+        self.assertIn("lib.h has changed, which git does not compare", self.listed().stderr)
+
+    def test_no_record(self) -> None:
+        os.remove(self.project / "build" / "meson-private" / "tally-tests.json")
+        self.must("tally-meson", "test", "-C", "build", "--coverage-per-test", "one")
+        self.assertIn(
+            "the last run with --coverage-per-test made no record: 3 of 4 tests did not run",
+            self.listed().stderr,
         )
 
     def test_the_hook(self) -> None:
@@ -332,19 +441,19 @@ test ! -e log || echo "int edited;" >> t1.c
     def test_runs_that_make_no_record(self) -> None:
         (self.project / "log").touch()
         self.record()  # a source changes while the tests run
-        self.assertIn("there is no record", self.listed().stderr)
+        self.assertIn("made no record: the sources changed", self.listed().stderr)
         (self.project / "log").unlink()
         self.record("--test-args=x")
-        self.assertIn("there is no record", self.listed().stderr)
+        self.assertIn("made no record: the sources changed", self.listed().stderr)
         self.edit("t1.c", "return VALUE", "return 0 + VALUE")
         self.record("--no-rebuild")
-        self.assertIn("there is no record", self.listed().stderr)
+        self.assertIn("made no record: the sources changed", self.listed().stderr)
         self.record()
         self.record("--no-rebuild")
         self.assertEqual(self.listed().stdout, "edits\n")
 
 
-globals().update(for_each_meson(Affected, MoreThanTests))
+globals().update(for_each_meson(Affected, Kinds, MoreThanTests))
 
 if __name__ == "__main__":
     run_unittests()
