@@ -231,6 +231,27 @@ void CacheWriter::set_symbols(std::vector<SymbolRow> symbols) {
   has_symbols_ = true;
 }
 
+void seal_cache(std::string &file) {
+  Header header;
+  if (file.size() < sizeof header)
+    return;
+  std::memcpy(&header, file.data(), sizeof header);
+  const uint64_t pages = page_count(header.body_size);
+  const uint64_t body = sizeof header + pages * sizeof(uint64_t);
+  if (header.body_size > file.size() || body + header.body_size != file.size())
+    return;
+  for (uint64_t page = 0; page < pages; ++page) {
+    const uint64_t begin = body + page * page_size;
+    const uint64_t sum =
+        checksum(file.data() + begin, std::min<uint64_t>(page_size, file.size() - begin), page);
+    std::memcpy(file.data() + sizeof header + page * sizeof sum, &sum, sizeof sum);
+  }
+  header.head_sum = 0;
+  const uint64_t sum = checksum(reinterpret_cast<const char *>(&header), sizeof header);
+  header.head_sum = checksum(file.data() + sizeof header, pages * sizeof(uint64_t), sum);
+  std::memcpy(file.data(), &header, sizeof header);
+}
+
 std::string CacheWriter::finish(const CacheSource &source) {
   Header header{};
   std::memcpy(header.magic, magic, sizeof magic);
@@ -255,19 +276,12 @@ std::string CacheWriter::finish(const CacheSource &source) {
   body_ += texts_;
   header.body_size = body_.size();
 
-  std::vector<uint64_t> sums(page_count(body_.size()));
-  for (size_t page = 0; page < sums.size(); ++page) {
-    const size_t begin = page * page_size;
-    sums[page] =
-        checksum(body_.data() + begin, std::min<size_t>(page_size, body_.size() - begin), page);
-  }
-  const size_t sums_size = sums.size() * sizeof(uint64_t);
-  uint64_t sum = checksum(reinterpret_cast<const char *>(&header), sizeof header);
-  header.head_sum = checksum(reinterpret_cast<const char *>(sums.data()), sums_size, sum);
+  const uint64_t sums_size = page_count(body_.size()) * sizeof(uint64_t);
   std::string file(reinterpret_cast<const char *>(&header), sizeof header);
   file.reserve(sizeof header + sums_size + body_.size());
-  file.append(reinterpret_cast<const char *>(sums.data()), sums_size);
+  file.append(sums_size, '\0');
   file += body_;
+  seal_cache(file);
   return file;
 }
 

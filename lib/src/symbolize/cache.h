@@ -72,6 +72,10 @@ private:
   bool has_symbols_ = false;
 };
 
+// Writes the checksums of a file whose header and body are complete. Leaves bytes with other sizes
+// than those that the header states unchanged.
+void seal_cache(std::string &file);
+
 // Collects tables from several owners into one file.
 class CacheWriter {
 public:
