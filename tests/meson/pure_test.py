@@ -258,10 +258,10 @@ class Settings(Folder):
     def test_stored_settings_apply_to_the_last_configuration(self) -> None:
         self.store(fail_under=20)
         log = self.path / "meson-logs" / "meson-log.txt"
-        log.write_text("Build started at 2000-01-01T00:00:00.5\n", encoding="utf-8")
+        log.write_text("Build started at 2000-01-01T00:00:00.500000\n", encoding="utf-8")
         self.assertEqual(self.plan().fail_under, "20")
         later = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 60))
-        begun = f"Build started at {later}.5\n"
+        begun = f"Build started at {later}.500000\n"
         log.write_text(begun + "Build targets in project: 1\n", encoding="utf-8")
         (self.path / "build.ninja").touch()
         os.utime(self.path / "build.ninja", (time.time(), time.time() + 62))
