@@ -91,7 +91,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.use_cache = false;
   const auto symbolizer = make_symbolizer(options);
   Diagnostics diagnostics;
-  const ModuleId module = symbolizer->module({.path = scratch.path()}, diagnostics);
+  ModuleKey key;
+  key.path = scratch.path();
+  const ModuleId module = symbolizer->module(key, diagnostics);
   const std::vector<Answer> first = ask(*symbolizer, module, addresses);
   require(ask(*symbolizer, module, addresses) == first, "the same answers again");
   uint64_t before = 0;

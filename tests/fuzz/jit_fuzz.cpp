@@ -23,11 +23,12 @@ struct Folder {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const Folder folder;
   for (const char *name : {"jit-1.dump", "perf-1.map"}) {
-    const std::string path = folder.path / name;
-    std::ofstream(path, std::ios::binary)
+    ModuleKey key;
+    key.path = folder.path / name;
+    std::ofstream(key.path, std::ios::binary)
         .write(reinterpret_cast<const char *>(data), static_cast<std::streamsize>(size));
     StringPool pool;
-    const auto table = symbolize::JitTable::find({.path = path}, pool);
+    const auto table = symbolize::JitTable::find(key, pool);
     if (!table)
       continue;
     std::vector<SourceFrame> frames;
