@@ -1,6 +1,7 @@
 #include <csignal>
 #include <functional>
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -104,6 +105,31 @@ TEST_F(WriteFileTest, KeepsTheOldFileOnAFullDisk) {
     return !written && !fresh && written.error().text().find("EFBIG") != std::string::npos ? 0 : 1;
   });
   EXPECT_EQ(status, 0);
+  expect_alone("a", "old");
+}
+
+// Returns whether the file system of a directory has files without a name.
+bool has_unnamed_files(const std::string &directory) {
+  const int fd = ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  ::close(fd);
+  return fd >= 0;
+}
+
+TEST_F(WriteFileTest, LeavesNothingIfItIsKilled) {
+  if (!has_unnamed_files(folder / ""))
+    GTEST_SKIP() << "the temporary directory cannot have files without a name";
+  folder.put("a", "old");
+  for (const char *name : {"a", "b"}) {
+    const int status = status_of([&] {
+      const rlimit limit{1000, 1000}, no_core{0, 0};
+      ::setrlimit(RLIMIT_CORE, &no_core);
+      ::setrlimit(RLIMIT_FSIZE, &limit); // SIGXFSZ ends the process within write()
+      std::signal(SIGXFSZ, SIG_DFL);
+      static_cast<void>(write_file(folder / name, std::string(5000, 'x')));
+      return 0;
+    });
+    EXPECT_EQ(status, -1);
+  }
   expect_alone("a", "old");
 }
 

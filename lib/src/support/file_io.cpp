@@ -46,6 +46,68 @@ std::string follow_links(std::string path) {
   return path;
 }
 
+// A new file in the directory of a target, until it has the target's name. Where the system permits
+// that, it has no name before its content is complete, so that a process which is killed leaves
+// nothing behind.
+class FileBeside {
+public:
+  explicit FileBeside(const std::string &target) : folder_(folder_of(target)) {}
+  ~FileBeside() {
+    if (!name_.empty())
+      ::unlink(name_.c_str());
+  }
+  FileBeside(const FileBeside &) = delete;
+
+  // Opens the file. Returns false, with errno, if that is not possible.
+  bool open(mode_t mode) {
+    if (::access(own_descriptors, X_OK) == 0) // by which the file gets its name
+      fd_.reset(
+          ::open(folder_.empty() ? "." : folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
+    while (fd_.get() < 0) {
+      name_ = new_name();
+      fd_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+      if (fd_.get() < 0 && errno != EEXIST) {
+        name_.clear();
+        return false;
+      }
+    }
+    return true;
+  }
+  int fd() const { return fd_.get(); }
+
+  // Gives the file a name, if it has none, and closes it. Returns false, with errno, if it fails. A
+  // full disk may be reported only by close().
+  bool close() {
+    const std::string own = fmt::format("{}/{}", own_descriptors, fd_.get());
+    while (name_.empty()) {
+      const std::string name = new_name();
+      if (::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0)
+        name_ = name;
+      else if (errno != EEXIST)
+        return false;
+    }
+    return ::close(fd_.release()) == 0;
+  }
+  bool rename(const std::string &target) {
+    if (::rename(name_.c_str(), target.c_str()) != 0)
+      return false;
+    name_.clear();
+    return true;
+  }
+
+private:
+  static constexpr const char *own_descriptors = "/proc/self/fd";
+
+  // The name does not include the target's name, which may already have the maximum length.
+  std::string new_name() const {
+    static std::atomic<unsigned> counter{0};
+    return fmt::format("{}.tally-{}-{}.tmp", folder_, ::getpid(), ++counter);
+  }
+
+  std::string folder_, name_; // the name is empty while the file has none
+  UniqueFd fd_;
+};
+
 } // namespace
 
 Result<void> write_file(const std::string &path, std::string_view bytes) {
@@ -72,38 +134,24 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
     return fail_errno(errno, "cannot write", path);
   }
 
-  static std::atomic<unsigned> counter{0};
-  std::string beside;
-  UniqueFd fd;
-  do {
-    // The name does not include the target's name, which may already have the maximum length.
-    beside = fmt::format("{}.tally-{}-{}.tmp", folder_of(target), ::getpid(), ++counter);
-    // Nobody else may read a private file's bytes before it has its mode.
-    fd.reset(
-        ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaced ? 0600 : 0666));
-  } while (fd.get() < 0 && errno == EEXIST);
-  if (fd.get() < 0)
+  FileBeside file(target);
+  // Nobody else may read a private file's bytes before it has its mode.
+  if (!file.open(replaced ? 0600 : 0666))
     return fail_errno(errno, "cannot create", path);
-  auto give_up = [&](tl::unexpected<Error> error) -> Result<void> {
-    ::unlink(beside.c_str());
-    return error;
-  };
-  if (auto written = write_all(fd.get(), bytes, path); !written)
-    return give_up(fail(written.error()));
+  TALLY_CHECK(write_all(file.fd(), bytes, path));
   if (replaced) {
     // Only root can keep another owner, and others only the groups that they belong to. This comes
     // before the mode, because it clears the set-user-ID bit.
-    if (::fstat(fd.get(), &info) == 0 &&
+    if (::fstat(file.fd(), &info) == 0 &&
         (info.st_uid != replaced->st_uid || info.st_gid != replaced->st_gid))
-      (void)!::fchown(fd.get(), replaced->st_uid, replaced->st_gid);
-    if (::fchmod(fd.get(), replaced->st_mode & 07777) != 0)
-      return give_up(fail_errno(errno, "cannot set the mode", path));
+      (void)!::fchown(file.fd(), replaced->st_uid, replaced->st_gid);
+    if (::fchmod(file.fd(), replaced->st_mode & 07777) != 0)
+      return fail_errno(errno, "cannot set the mode", path);
   }
-  // A full disk may be reported only by close().
-  if (::close(fd.release()) != 0)
-    return give_up(fail_errno(errno, "cannot write", path));
-  if (::rename(beside.c_str(), target.c_str()) != 0)
-    return give_up(fail_errno(errno, "cannot rename into place", path));
+  if (!file.close())
+    return fail_errno(errno, "cannot write", path);
+  if (!file.rename(target))
+    return fail_errno(errno, "cannot rename into place", path);
   return {};
 }
 
