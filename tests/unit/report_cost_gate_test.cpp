@@ -326,7 +326,8 @@ TEST(CostGate, SaysHowManyRunsAreMissing) {
 
 TEST(CostGate, DoesNotTrustFewRunsThatVaryMore) {
   std::vector<Costs> quiet;
-  for (const uint64_t cost : {9990, 10000, 10010, 9995, 10005, 9990, 10000, 10010, 9995, 10005})
+  for (const uint64_t cost :
+       {9990U, 10000U, 10010U, 9995U, 10005U, 9990U, 10000U, 10010U, 9995U, 10005U})
     quiet.push_back({{"f", cost}});
   const GateSide before = sampled_side(quiet),
                  after = sampled_side({{{"f", 12000}}, {{"f", 10000}}, {{"f", 10500}}});
