@@ -50,10 +50,38 @@ def _folder(build: BuildDir) -> str:
     return tempfile.mkdtemp(prefix="tally-", dir=os.path.join(build.path, "meson-private"))
 
 
+class _Remover:
+    """Removes a directory when this process ends, even if it is killed: by a process of another
+    session, which waits for the end of a pipe that only this process holds open."""
+
+    def __init__(self, folder: str) -> None:
+        reads, self._held = os.pipe()
+        try:
+            self._process: T.Optional[subprocess.Popen[bytes]] = subprocess.Popen(
+                ["sh", "-c", 'read -r _; rm -rf -- "$0"', folder],
+                stdin=reads,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError:
+            self._process = None
+        os.close(reads)
+
+    def close(self) -> None:
+        """Lets it remove the directory now, and waits for its end."""
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+        if self._process:
+            self._process.wait()
+
+
 class Trees:
     def __init__(self, collector: Collector, build: BuildDir) -> None:
         self.collector = collector.path
         self.folder: str = _folder(build)
+        self._remover = _Remover(self.folder)
         self.names: T.Dict[str, str] = {}  # the name to write, by the name that Meson shows
         self.profiles: T.Optional[Profiles] = None  # if the counters are source-based
         self._rows: T.List[T.Dict[str, T.Any]] = []
@@ -109,3 +137,4 @@ class Trees:
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+        self._remover.close()
