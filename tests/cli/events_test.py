@@ -55,10 +55,14 @@ class EventsTest(ProfileCase):
 
     def test_other_names_and_no_events(self) -> None:
         self.assertEqual(self.inclusive(self.record("faults")[0], "page-faults")["touch"], 300)
-        done = run_tally(
-            *("record", "-o", self.path("none.pb.gz"), "--event", "major-faults"),
-            *("--", program("faults")),
-        )
+        none = self.path("none.pb.gz")
+        for _ in range(5):
+            done = run_tally(
+                "record", "-o", none, "--event", "major-faults", "--", program("faults")
+            )
+            if done.returncode != 0:
+                break
+            os.remove(none)  # a page was read from the disk, and is in memory next time
         self.assertIn("the kernel counted 0 major-faults", done.stderr)
         self.assertEqual((done.returncode, os.listdir(self.folder)), (4, ["out.pb.gz"]))
 

@@ -1,5 +1,5 @@
-/* Counts its own program counters by profil(), and checks that most of them are in its loop. It needs
- * only a C library. */
+/* Counts its own program counters by profil(), and checks that most of them are in its loop. It
+ * needs only a C library. */
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
