@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import typing as T
 
@@ -90,8 +92,25 @@ def changed(
     return out
 
 
+def _mark(build: BuildDir) -> str:
+    """Returns the path of a file that exists while options have a method that Tally added."""
+    return os.path.join(build.path, "meson-private", "tally-profile-update")
+
+
+def set_added(build: BuildDir, *, is_added: bool) -> None:
+    """Remembers whether options have a method that Tally added, and not the user."""
+    if is_added:
+        with open(_mark(build), "w", encoding="utf-8"):
+            pass
+    else:
+        with contextlib.suppress(OSError):
+            os.remove(_mark(build))
+
+
 def to_remove(build: BuildDir) -> T.Dict[str, T.List[str]]:
-    """Returns the options whose values state a method, without it."""
+    """Returns the options whose values state a method that Tally added, without it."""
+    if not os.path.exists(_mark(build)):
+        return {}
     return {
         name: without_method(words) for name, words in _values(build).items() if _has_method(words)
     }

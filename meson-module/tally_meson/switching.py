@@ -58,6 +58,8 @@ def switch_on(build: BuildDir, flags: Flags, plan: settings.Plan, *, may_rebuild
     if update:
         say(_what_updates(method, was_asked=bool(profile_update.asked_for(flags))))
     _configure(build, options)
+    if update:
+        profile_update.set_added(build, is_added=True)
 
 
 def _method(build: BuildDir, flags: Flags, *, is_new: bool) -> T.Optional[str]:
@@ -157,6 +159,7 @@ def switch_off(build: BuildDir, flags: Flags, given: T.Mapping[str, bool]) -> No
         say("the option b_coverage is already off")
         return
     _configure(build, options)
+    profile_update.set_added(build, is_added=False)
     say(f'{" and ".join(said)}, and everything is compiled again')
 
 
