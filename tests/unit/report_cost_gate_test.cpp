@@ -5,6 +5,7 @@
 
 #include <tally/stack_profile.h>
 
+#include "random_profile.h"
 #include "report/cost_gate.h"
 #include "report/significance.h"
 
@@ -361,7 +362,7 @@ std::vector<Costs> random_runs(std::mt19937 &random, size_t runs, double work_of
 TEST(CostGate, DoesNotFailByChance) {
   std::mt19937 random(7);
   int failed = 0;
-  for (int i = 0; i < 1000; ++i)
+  for (int i = 0; i < rounds(1000); ++i)
     failed += verdict_on(sampled_side(random_runs(random, 10, 1)),
                          sampled_side(random_runs(random, 10, 1)), {1}) == GateVerdict::failed;
   EXPECT_LE(failed, 4); // one is expected
@@ -370,10 +371,10 @@ TEST(CostGate, DoesNotFailByChance) {
 TEST(CostGate, FindsGrowthOfOneFunction) {
   std::mt19937 random(11);
   int failed = 0;
-  for (int i = 0; i < 200; ++i)
+  for (int i = 0; i < rounds(200); ++i)
     failed += verdict_on(sampled_side(random_runs(random, 20, 1)),
                          sampled_side(random_runs(random, 20, 1.08)), {3}) == GateVerdict::failed;
-  EXPECT_GE(failed, 198);
+  EXPECT_GE(failed, rounds(200) - 2);
 }
 
 TEST(CostGate, ShowsMeansInMarkdown) {
