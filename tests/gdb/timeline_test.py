@@ -74,7 +74,7 @@ class TimelineTest(GdbCase):
         self.assertGreater(share("waiting", asleep + 0.02, asleep + PHASE - 0.02), 0.95)
         self.assertLess(share("waiting", asleep + PHASE + 0.02, asleep + 2 * PHASE - 0.02), 0.1)
         stop = shown["parts"][0]["end_ns"] / 1e9
-        self.assertAlmostEqual(stop, asleep + PHASE, delta=0.02)
+        self.assertAlmostEqual(stop, asleep + PHASE, delta=0.1)  # of a busy machine
         worker = max(shown["threads"], key=lambda thread: int(thread["begin_ns"]))
         self.assertEqual(worker["name"], "worker")
         row = next(

@@ -1,6 +1,7 @@
 #include "report/coverage_badge.h"
 
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -61,7 +62,7 @@ unsigned width_of(std::string_view text) {
     else
       width += 6.9;
   }
-  return static_cast<unsigned>(width + 0.5);
+  return static_cast<unsigned>(std::lround(width));
 }
 
 } // namespace
