@@ -90,6 +90,9 @@ class _Chooser:
         for path, digest in kept.others.items():
             if record.digest_of(path) != digest:
                 raise _Everything(f"{path} has changed, which git does not compare")
+        for path in record.not_in_git(self._build):
+            if path not in kept.others:
+                raise _Everything(f"{path} is compiled now, which git does not compare")
         revision = self._revision.decode().strip()
         try:
             git(self._top, "cat-file", "-e", f"{kept.revision}^{{commit}}")
@@ -107,6 +110,8 @@ class _Chooser:
                 self._add(name, "its definition has changed")
             elif not before["passed"]:
                 self._add(name, "it did not pass last time")
+            elif before["loses"]:
+                self._add(name, f"it calls {before['loses']}, at which counts are lost")
             elif name not in with_data:
                 self._add(name, "it had no data last time")
         differing = names(
@@ -230,6 +235,8 @@ class _Chooser:
         linked together with it, and those of which it is not known what they run."""
         path = os.path.realpath(os.path.join(self._top, name))
         objects = self._graph.objects_of(path)
+        if self._graph.runs_during_build({path}):
+            objects = objects | self._graph.made_of(path)
         together = {path}
         for each in self._graph.linked_with(objects):
             together |= {
@@ -252,7 +259,6 @@ def choose(build: BuildDir, revision: str) -> Choice:
     """Returns the tests that changes since the record, or between it and the revision, may affect.
     Raises Refusal if there is no such revision."""
     tests = build.tests_by_name()
-    git(build.source, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     try:
         chooser = _Chooser(build, revision)
         chooser.choose()

@@ -98,19 +98,38 @@ class Checkout:
         _share_subprojects(self._build, source)
         options, files = _typed(self._build)
         options = {**_from_environment(self._build, options), **options}
-        words = [f"-D{name}={value}" for name, value in options.items()]
-        why = "the baseline cannot be configured"
-        self._must(
-            [*self._build.meson(), "setup", *words, *files, self._folder, source],
-            why,
-            BUILD_FAILED,
-            {**os.environ, **_compilers(self._build, bool(files))},
-        )
+        environment = {**os.environ, **_compilers(self._build, bool(files))}
+
+        def configure() -> None:
+            words = [f"-D{name}={value}" for name, value in options.items()]
+            self._must(
+                [*self._build.meson(), "setup", *words, *files, self._folder, source],
+                "the baseline cannot be configured",
+                BUILD_FAILED,
+                environment,
+            )
+
+        try:
+            configure()
+        except Refusal:
+            unknown = self._unknown_options() & options.keys()
+            if not unknown:
+                raise
+            for name in sorted(unknown):
+                say(f"the baseline has no option {name}")
+                del options[name]
+            configure()
         why = "the baseline cannot be built"
         self._must([*ninja(), "-C", self._folder, "meson-benchmark-prereq"], why, BUILD_FAILED)
         built = BuildDir(self._folder)
         _say_differences(built, self._build)
         return built
+
+    def _unknown_options(self) -> T.Set[str]:
+        """Returns the options that the last command rejected, as Meson's message names them."""
+        with open(self._log, encoding="utf-8", errors="replace") as file:
+            found = re.search(r"Unknown options?: (.+)", file.read())
+        return set(re.findall(r'"([^"]+)"', found[1])) if found else set()
 
     def _must(
         self,

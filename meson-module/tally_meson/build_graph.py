@@ -58,6 +58,7 @@ class BuildGraph:
                 self._objects.setdefault(source, set()).add(name)
         self._inputs: T.Dict[str, T.Set[str]] = {}
         self._run_by_build: T.Optional[T.Set[str]] = None
+        self._made: T.Optional[T.Set[str]] = None
         self._targets = {
             target["id"]: [str(path) for path in target["filename"]]
             for target in build.introspection("intro-targets.json")
@@ -97,6 +98,27 @@ class BuildGraph:
                 # Ninja quotes a path that has a blank, as for a shell.
                 out.add(self._real(shlex.split(line)[0] if line.startswith("'") else line))
         return out
+
+    def is_made(self, path: str) -> bool:
+        """Returns whether a rule of ninja makes the file. Files that Meson itself writes are not."""
+        if self._made is None:
+            self._made = {
+                self._real(re.sub(r"\$(.)", r"\1", name))
+                for names, _ in _EDGE.findall(self._build.ninja_text())
+                for name in re.findall(r"(?:[^\s$]|\$.)+", names)
+            }
+        return path in self._made
+
+    def made_of(self, path: str) -> T.Set[str]:
+        """Returns the objects that are compiled from what a generator makes of a file."""
+        made = {
+            source
+            for source in set().union(*self.sources.values())
+            if source.startswith(self._build.path + os.sep)
+            and self.is_made(source)
+            and path in self._inputs_of_output(source)
+        }
+        return {each for each, sources in self.sources.items() if sources & made}
 
     def linked_with(self, objects: T.Set[str]) -> T.Set[str]:
         """Returns all objects of the programs and shared libraries that contain one of these."""

@@ -108,6 +108,7 @@ def run_chosen(
     if getattr(options, "benchmark", False):
         raise Refusal("--affected cannot be combined with --benchmark")
     build = BuildDir(getattr(options, "wd", None) or os.getcwd())
+    check(build, given, getattr(options, "args", None) or [])
     if not given.list_only and not getattr(options, "no_rebuild", False):
         if not is_built(build, benchmark=False):
             return BUILD_FAILED
@@ -118,6 +119,24 @@ def run_chosen(
         return 0
     options.args = [*sorted({*named, *tests}), *others]
     return run(options)
+
+
+def check(build: BuildDir, given: Choosing, words: T.Sequence[str] = ()) -> None:
+    """Raises Refusal if there is no such revision, or if the words for `meson test` name a test that
+    does not exist. Call this before anything is built."""
+    from .record import git
+
+    try:
+        git(
+            build.source,
+            *("rev-parse", "--verify", "--end-of-options", f"{given.revision}^{{commit}}"),
+        )
+    except Refusal:
+        raise Refusal(f"--affected: {given.revision} is not a revision of {build.source}") from None
+    _, others = names_in(build, words)
+    for at, word in enumerate(others):
+        if not word.startswith("-") and (at == 0 or others[at - 1] not in _WITH_VALUES):
+            raise Refusal(f"there is no test '{word}'")
 
 
 def names_in(build: BuildDir, words: T.Sequence[str]) -> T.Tuple[T.List[str], T.List[str]]:

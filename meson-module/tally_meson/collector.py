@@ -178,12 +178,12 @@ class Collector:
         return self._run(*words, captured=False)[0]
 
     def write_reached(
-        self, build: BuildDir, per_test: str, paths: T.Sequence[str], file: str
+        self, build: BuildDir, root: str, per_test: str, paths: T.Sequence[str], file: str
     ) -> bool:
-        """Writes which tests reached which functions of all sources below the source root and the
+        """Writes which tests reached which functions of all sources below a directory and the
         build directory, whatever the settings leave out. Returns whether it could."""
         inside = re.escape(build.path)
-        words = ["coverage", "--root", build.source, "--build", build.path, "--no-markers"]
+        words = ["coverage", "--root", root, "--build", build.path, "--no-markers"]
         words += ["--filter=^[^/]", f"--filter=^{inside}/", f"--per-test={per_test}"]
         return self._run(*words, f"--tests-by-function={file}", *paths)[0] == 0
 

@@ -171,7 +171,8 @@ class Measurement:
         if not self.is_plain:
             return
         reached = os.path.join(trees.folder, "reached.json")
-        if self._collector.write_reached(self.build, trees.folder, paths, reached):
+        root = record.top_of(self.build)  # sources of the repository may be outside of the project
+        if self._collector.write_reached(self.build, root, trees.folder, paths, reached):
             record.store(self.build, self.ran, reached, self._compiled)
 
     def _say_what_has_no_data(self) -> None:

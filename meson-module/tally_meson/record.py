@@ -14,6 +14,7 @@ import subprocess
 import typing as T
 import zlib
 
+from . import lost_counts
 from .build_graph import BuildGraph, GraphError
 from .refusal import Refusal
 
@@ -21,7 +22,7 @@ if T.TYPE_CHECKING:
     from .build_dir import BuildDir
     from .measurement import Ran
 
-_FORMAT = 2
+_FORMAT = 3
 _MOST_CHANGED = 32 << 20  # bytes of files that are not as the revision has them
 # Meson's words. What a test that was skipped would have reached is not known.
 _GOOD = ("OK", "EXPECTEDFAIL")
@@ -43,6 +44,14 @@ def git(folder: str, *words: str) -> bytes:
         why = done.stderr.decode(errors="replace").partition("\n")[0]
         raise Refusal(f"git: {why.replace('fatal: ', '')}")
     return done.stdout
+
+
+def top_of(build: BuildDir) -> str:
+    """Returns the top directory of the repository; the source root if there is none."""
+    try:
+        return os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
+    except Refusal:
+        return str(build.source)
 
 
 def names(output: bytes) -> T.List[str]:
@@ -122,10 +131,10 @@ def digest_of(path: str) -> str:
         return ""
 
 
-def _not_in_git(build: BuildDir) -> T.Dict[str, str]:
+def not_in_git(build: BuildDir) -> T.Dict[str, str]:
     """Returns digests of the files that objects are compiled from, which git does not compare:
-    ignored ones, such as subprojects that were downloaded, and those outside, such as headers of
-    the system."""
+    ignored ones, such as subprojects that were downloaded, those outside, such as headers of the
+    system, and those that Meson writes, such as config.h."""
     top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
     listed = git(top, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     # A lower-case letter or S: `git update-index` was told that the file does not change.
@@ -137,12 +146,9 @@ def _not_in_git(build: BuildDir) -> T.Dict[str, str]:
     known = {
         os.path.realpath(os.path.join(top, name)) for name in names(listed) if name not in hidden
     }
-    used: T.Set[str] = set().union(*BuildGraph(build).sources.values())
-    return {
-        path: digest_of(path)
-        for path in sorted(used - known)
-        if not path.startswith(build.path + os.sep)
-    }
+    graph = BuildGraph(build)
+    used: T.Set[str] = set().union(*graph.sources.values())
+    return {path: digest_of(path) for path in sorted(used - known) if not graph.is_made(path)}
 
 
 class Record:
@@ -158,8 +164,9 @@ class Record:
             else zlib.decompress(base64.b64decode(text)).decode("latin-1")
             for name, text in values["texts"].items()
         }
-        self.others: T.Dict[str, str] = values["others"]  # see _not_in_git()
-        # By the name of a test that `meson test` accepts: its definition, and whether it passed.
+        self.others: T.Dict[str, str] = values["others"]  # see not_in_git()
+        # By the name of a test that `meson test` accepts: its definition, whether it passed, and a
+        # function at which it loses counts.
         self.tests: T.Dict[str, T.Dict[str, T.Any]] = values["tests"]
         self.names: T.List[str] = values["reached"]["tests"]
         # By path: {"tests": [index], "functions": [{"name", "first", "last", "tests"}]}.
@@ -216,12 +223,19 @@ def _stored(
     tests = build.tests_by_name()
     if set(tests) - set(results):
         return f"{len(set(tests) - set(results))} of {len(tests)} tests did not run"
+    beside = lost_counts.counters_beside(build)
+    if beside:
+        return (
+            f"{beside} was written by a program that a test starts without its environment, so that "
+            "it is not known which"
+        )
     try:
         if compiled is None or sources_of(build) != compiled:
             return (
                 "the sources changed while the tests were built or ran, or git does not know them"
             )
-        others = _not_in_git(build)
+        others = not_in_git(build)
+        graph = BuildGraph(build)
     except (Refusal, GraphError) as error:
         return str(error)
     texts = {
@@ -239,7 +253,11 @@ def _stored(
         "texts": texts,
         "others": others,
         "tests": {
-            name: {"definition": definition_of(test), "passed": all(results[name])}
+            name: {
+                "definition": definition_of(test),
+                "passed": all(results[name]),
+                "loses": lost_counts.loses(graph, test),
+            }
             for name, test in tests.items()
         },
         "reached": of_functions,

@@ -133,6 +133,7 @@ def _run_chosen(
     choosing.refuse_measuring(flags)
     if parsed.benchmark:
         raise Refusal("--affected cannot be combined with --benchmark")
+    choosing.check(build, chosen, parsed.meson)
     if (
         not chosen.list_only
         and not parsed.no_rebuild

@@ -57,6 +57,10 @@ def lines_of(text: str) -> T.List[str]:
     return out
 
 
+def _braces(tokens: str) -> T.List[str]:
+    return re.findall("[{}]", _LITERAL.sub("", tokens))
+
+
 class Change(T.NamedTuple):
     """Lines of the old text that the new text has not, and what it has in their place."""
 
@@ -70,11 +74,16 @@ class Change(T.NamedTuple):
         preprocessor, or braces that end one thing and begin another."""
         if self.is_continued:
             return True
-        for lines in (self.old, self.new):
-            if any(line.startswith("#") or line.endswith("\\") for line in lines):
+        for line in (*self.old, *self.new):
+            if line.startswith(("#", "% :")) or line.endswith("\\"):
                 return True
+        if len(self.old) == len(self.new) and list(map(_braces, self.old)) == list(
+            map(_braces, self.new)
+        ):
+            return False  # `if (a) {` for `if (b) {`: what begins and ends is the same
+        for lines in (self.old, self.new):
             depth = [0]
-            for brace in re.findall("[{}]", _LITERAL.sub("", " ".join(lines))):
+            for brace in _braces(" ".join(lines)):
                 depth.append(depth[-1] + (1 if brace == "{" else -1))
             if depth[-1] != 0:
                 return True
