@@ -213,8 +213,10 @@ static void remember_descriptors(void) {
   setenv("TALLY_TEST_HIGHEST", text, 1);
 }
 
+enum { EXEC_WAYS = 8 }; /* the last one is fexecve() */
+
 static void exec_by(int way) {
-  switch (way % 8) {
+  switch (way % EXEC_WAYS) {
   case 0:
     execl(self, "process", "exec_target", (char *)NULL);
     break;
@@ -251,6 +253,9 @@ static void exec_turns_off(void) {
   remember_descriptors();
   set_rate(HIGHEST_HZ);
   for (int round = 0; round < (SANITIZED ? 24 : 200); ++round) {
+    /* qemu-user opens the program by its name, after exec has closed the descriptor. */
+    if (tally_is_emulated() && round % EXEC_WAYS == EXEC_WAYS - 1)
+      continue;
     const pid_t child = fork();
     if (child == 0) {
       pthread_t thread;
@@ -287,7 +292,7 @@ static void a_failed_exec_changes_nothing(void) {
   for (int number = 1; number <= SIGRTMAX; ++number)
     CHECK(sigismember(&before, number) == sigismember(&after, number));
   spin_ticks(10);
-  CHECK(status_now().threads == 1);
+  CHECK(status_now().threads == 1 + emulators_threads());
 }
 
 static void vfork_leaves_the_parent_alone(void) {
@@ -302,7 +307,7 @@ static void vfork_leaves_the_parent_alone(void) {
     }
     CHECK(status_of(child) == 42);
   }
-  CHECK(status_now().threads == 1);
+  CHECK(status_now().threads == 1 + emulators_threads());
   spin_ticks(10);
 }
 

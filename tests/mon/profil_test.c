@@ -294,7 +294,7 @@ static void options_and_status(void) {
   CHECK_FAILS(tally_profil_options(&options), EBUSY);
   CHECK_FAILS(tally_profil_options(NULL), EBUSY);
   spin_ticks(3);
-  CHECK(status_now().requested_hz == 100 && status_now().threads == 1);
+  CHECK(status_now().requested_hz == 100 && status_now().threads == 1 + emulators_threads());
   CHECK(status_now().clock == options.clock || options.clock == TALLY_MON_CLOCK_AUTO);
   CHECK(status_now().delivered_hz > 0 && status_now().cpu_ns > 0 && status_now().signal != 0);
   CHECK(profil(buffer, 2, 0, 0) == 0);
