@@ -22,6 +22,9 @@ tally_lldb_versions=19
 # firmware, and what builds and runs programs for a big-endian processor.
 tally_large_test_packages="golang-go chromium gcc-arm-none-eabi qemu-system-arm gdb-multiarch
   gcc-powerpc-linux-gnu libc6-dev-powerpc-cross qemu-user"
+# For cross.sh, besides what a build needs: what makes a root of another architecture's packages. The
+# compiler has the architecture in its name.
+tally_cross_packages="qemu-user mmdebstrap python3 binutils"
 # For make_debs.sh, besides those that a build needs.
 tally_deb_packages="build-essential debhelper dh-python python3 liblldb-14-dev lintian"
 # With these, try_debs.sh tries what the Debian packages contain.

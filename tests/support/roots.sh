@@ -20,19 +20,24 @@ tally_root_sources() {
     'Created-By: Packages' 'Origin: Debian' "Codename: $1" | sed 's/^/deb /' | sort -u
 }
 
-# Makes base.tar unless it exists.
-tally_make_base() {
-  ! [ -f "$folder/base.tar" ] || return 0
-  [ -n "$(tally_root_sources $tally_root_suite)" ] || apt-get -q update
-  if [ -z "$(tally_root_sources $tally_root_suite)" ]; then
-    echo "this machine's apt has no source of Debian's $tally_root_suite" >&2
+# tally_list_sources SUITE FILE: writes the lines of sources.list for a suite and its updates.
+tally_list_sources() {
+  [ -n "$(tally_root_sources "$1")" ] || apt-get -q update || return
+  if [ -z "$(tally_root_sources "$1")" ]; then
+    echo "this machine's apt has no source of Debian's $1" >&2
     return 1
   fi
   {
-    tally_root_sources $tally_root_suite
-    tally_root_sources $tally_root_suite-updates
-    tally_root_sources $tally_root_suite-security
-  } >"$folder/sources.list"
+    tally_root_sources "$1"
+    tally_root_sources "$1-updates"
+    tally_root_sources "$1-security"
+  } >"$2"
+}
+
+# Makes base.tar unless it exists.
+tally_make_base() {
+  ! [ -f "$folder/base.tar" ] || return 0
+  tally_list_sources $tally_root_suite "$folder/sources.list" || return
   echo "making a minimal $tally_root_suite"
   mmdebstrap --quiet --variant=minbase --format=tar $tally_root_suite "$folder/base.tar.part" \
     "$folder/sources.list" || return
