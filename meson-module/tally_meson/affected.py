@@ -57,18 +57,11 @@ class _Chooser:
             raise _Everything(
                 f"the last run with --coverage-per-test made no record: {why}"
                 if why
-                else "there is no record: a run with --coverage-per-test of all tests makes it"
+                else "there is no record: run all tests with --coverage-per-test to make it"
             )
         self._record = found
-        self._top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
-        self._revision = git(
-            self._top,
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            f"{revision}^{{commit}}",
-        )
+        self._top = record.top_of(build)
+        self._revision = record.commit_of(self._top, revision)
         self._ignored = [
             re.compile(pattern) for pattern in settings.stored(build).get("affected_ignore", [])
         ]
@@ -90,10 +83,10 @@ class _Chooser:
         for path, digest in kept.others.items():
             if record.digest_of(path) != digest:
                 raise _Everything(f"{path} has changed, which git does not compare")
-        for path in record.not_in_git(self._build):
+        for path in record.not_in_git(self._build, self._graph):
             if path not in kept.others:
                 raise _Everything(f"{path} is compiled now, which git does not compare")
-        revision = self._revision.decode().strip()
+        revision = self._revision
         try:
             git(self._top, "cat-file", "-e", f"{kept.revision}^{{commit}}")
         except Refusal:
@@ -181,10 +174,11 @@ class _Chooser:
             self._add_users(name, "was added or removed")
             return
         before, after = source_text.lines_of(old), source_text.lines_of(new)
-        for change in source_text.changes(before, after):
+        changes = source_text.changes(before, after)
+        if changes and runs_during_build:
+            self._add_users(name, "changed, which may be part of a program that the build runs")
+        for change in changes:
             reached = None if change.is_structural() else self._reached(path, before, change)
-            if runs_during_build:
-                self._add_users(name, "changed, which may be part of a program that the build runs")
             if reached is None:
                 self._add_users(name, f"changed outside of functions, at line {change.first}")
                 return  # which includes all that reached the file

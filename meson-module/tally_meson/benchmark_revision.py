@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import contextlib
 import filecmp
 import glob
 import os
@@ -18,6 +19,7 @@ import sys
 import typing as T
 
 from .build_dir import BuildDir, ninja
+from .record import commit_of, git
 from .refusal import BUILD_FAILED, Refusal, say
 
 # The variables by which Meson chooses compilers, by its names of languages.
@@ -38,22 +40,10 @@ _FROM_ENVIRONMENT = re.compile(r"(build\.)?(\w+_args|pkg_config_path|cmake_prefi
 
 def revision_of(source: str, word: str) -> T.Optional[str]:
     """Returns the commit that the word names; None if it names none."""
-    if word.startswith("-") or not shutil.which("git"):
+    try:
+        return commit_of(source, word)
+    except Refusal:
         return None
-    return _git(source, "rev-parse", "--verify", "--quiet", f"{word}^{{commit}}")
-
-
-def _git(folder: str, *words: str) -> T.Optional[str]:
-    done = subprocess.run(
-        ["git", "-C", folder, *words],
-        check=False,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-        errors="replace",
-    )
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 class Checkout:
@@ -91,7 +81,7 @@ class Checkout:
 
     def built(self) -> BuildDir:
         # The project may be in a subdirectory of the repository.
-        inside = _git(self._build.source, "rev-parse", "--show-prefix") or ""
+        inside = os.fsdecode(git(self._build.source, "rev-parse", "--show-prefix").rstrip(b"\n"))
         source = os.path.join(self._top, inside) if inside else self._top
         if not os.path.isfile(os.path.join(source, "meson.build")):
             raise Refusal(f"{self._revision} has no {inside}meson.build", BUILD_FAILED)
@@ -158,8 +148,9 @@ class Checkout:
 def remove(repository: str, folder: str) -> None:
     """Removes a directory that `git worktree add` has made."""
     shutil.rmtree(folder, ignore_errors=True)
-    if shutil.which("git"):  # twice: what an interrupted `git worktree add` left is locked
-        _git(repository, "worktree", "remove", "--force", "--force", folder)
+    with contextlib.suppress(Refusal):
+        # Twice: what an interrupted `git worktree add` left is locked.
+        git(repository, "worktree", "remove", "--force", "--force", folder)
 
 
 def _typed(build: BuildDir) -> T.Tuple[T.Dict[str, str], T.List[str]]:

@@ -52,7 +52,7 @@ class Comparison:
         self._has_failed = False
         self._notes: T.List[str] = []  # what the report says beside the comparisons
         if given.exact and not self._valgrind:
-            raise Refusal("--exact: there is no valgrind on PATH")
+            raise Refusal("--exact: valgrind is not on PATH")
         if given.exact and self._repeat:
             raise Refusal("--exact cannot be combined with --repeat: one run is exact")
         self._check_limit()

@@ -99,14 +99,16 @@ class BuildGraph:
                 out.add(self._real(shlex.split(line)[0] if line.startswith("'") else line))
         return out
 
+    def _outputs_of_rules(self) -> T.Iterator[T.Tuple[str, str]]:
+        """Returns what ninja makes, each output with the name of its rule."""
+        for names, rule in _EDGE.findall(self._build.ninja_text()):
+            for name in re.findall(r"(?:[^\s$]|\$.)+", names):
+                yield re.sub(r"\$(.)", r"\1", name), rule
+
     def is_made(self, path: str) -> bool:
         """Returns whether a rule of ninja makes the file. Files that Meson itself writes are not."""
         if self._made is None:
-            self._made = {
-                self._real(re.sub(r"\$(.)", r"\1", name))
-                for names, _ in _EDGE.findall(self._build.ninja_text())
-                for name in re.findall(r"(?:[^\s$]|\$.)+", names)
-            }
+            self._made = {self._real(name) for name, _ in self._outputs_of_rules()}
         return path in self._made
 
     def made_of(self, path: str) -> T.Set[str]:
@@ -136,14 +138,12 @@ class BuildGraph:
         runs, such as a generator of sources, or be read by one. What such a program does, no test
         reaches."""
         if self._run_by_build is None:
-            outputs = [
-                re.sub(r"\$(.)", r"\1", name)
-                for names, rule in _EDGE.findall(self._build.ninja_text())
-                if not _PLAIN_RULES.search(rule)
-                for name in re.findall(r"(?:[^\s$]|\$.)+", names)
-            ]
             # Targets such as `test` depend on all programs, but nothing is built of their output.
             self._run_by_build = self._inputs_of_names(
-                [name for name in outputs if not name.startswith("meson-internal__")]
+                [
+                    name
+                    for name, rule in self._outputs_of_rules()
+                    if not _PLAIN_RULES.search(rule) and not name.startswith("meson-internal__")
+                ]
             )
         return bool(files & self._run_by_build)

@@ -108,53 +108,46 @@ def run_chosen(
     if getattr(options, "benchmark", False):
         raise Refusal("--affected cannot be combined with --benchmark")
     build = BuildDir(getattr(options, "wd", None) or os.getcwd())
-    check(build, given, getattr(options, "args", None) or [])
+    check_revision(build, given)
     if not given.list_only and not getattr(options, "no_rebuild", False):
         if not is_built(build, benchmark=False):
             return BUILD_FAILED
         options.no_rebuild = True
     tests = chosen(build, given)
     named, others = names_in(build, getattr(options, "args", None) or [])
-    if given.list_only or not (tests or named or others):
+    if given.list_only or not (tests or named):
         return 0
     options.args = [*sorted({*named, *tests}), *others]
     return run(options)
 
 
-def check(build: BuildDir, given: Choosing, words: T.Sequence[str] = ()) -> None:
-    """Raises Refusal if there is no such revision, or if the words for `meson test` name a test that
-    does not exist. Call this before anything is built."""
-    from .record import git
+def check_revision(build: BuildDir, given: Choosing) -> None:
+    """Raises Refusal if the revision does not exist. Call this before anything is built."""
+    from .record import commit_of
 
     try:
-        git(
-            build.source,
-            *("rev-parse", "--verify", "--end-of-options", f"{given.revision}^{{commit}}"),
-        )
+        commit_of(build.source, given.revision)
     except Refusal:
         raise Refusal(f"--affected: {given.revision} is not a revision of {build.source}") from None
-    _, others = names_in(build, words)
-    for at, word in enumerate(others):
-        if not word.startswith("-") and (at == 0 or others[at - 1] not in _WITH_VALUES):
-            raise Refusal(f"there is no test '{word}'")
 
 
 def names_in(build: BuildDir, words: T.Sequence[str]) -> T.Tuple[T.List[str], T.List[str]]:
-    """Returns the tests of the build that words for `meson test` name, and the other words. Meson
-    runs a test as often as it is named."""
+    """Returns the tests of the build that words for `meson test` name, and the options among the
+    words. Raises Refusal if a word names no test. Meson runs a test as often as it is named."""
     named: T.List[str] = []
     others = []
     for at, word in enumerate(words):
-        is_value = at > 0 and words[at - 1] in _WITH_VALUES
+        if word.startswith("-") or (at > 0 and words[at - 1] in _WITH_VALUES):
+            others.append(word)
+            continue
         found = [
             name
             for name in build.tests_by_name()
             if fnmatch.fnmatchcase(name, word) or fnmatch.fnmatchcase(name.split(":")[-1], word)
         ]
-        if word.startswith("-") or is_value or not found:
-            others.append(word)
-        else:
-            named += found
+        if not found:
+            raise Refusal(f"the build has no test '{word}'")
+        named += found
     return named, others
 
 

@@ -171,7 +171,8 @@ class Measurement:
         if not self.is_plain:
             return
         reached = os.path.join(trees.folder, "reached.json")
-        root = record.top_of(self.build)  # sources of the repository may be outside of the project
+        # Sources of the repository may be outside of the project.
+        root = record.top_of(self.build) if self._compiled else self.build.source
         if self._collector.write_reached(self.build, root, trees.folder, paths, reached):
             record.store(self.build, self.ran, reached, self._compiled)
 

@@ -47,11 +47,14 @@ def git(folder: str, *words: str) -> bytes:
 
 
 def top_of(build: BuildDir) -> str:
-    """Returns the top directory of the repository; the source root if there is none."""
-    try:
-        return os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
-    except Refusal:
-        return str(build.source)
+    """Returns the top directory of the repository. Raises Refusal if there is none."""
+    return os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
+
+
+def commit_of(folder: str, revision: str) -> str:
+    """Returns the commit that a revision names. Raises Refusal if there is no such revision."""
+    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    return git(folder, *words).decode().strip()
 
 
 def names(output: bytes) -> T.List[str]:
@@ -111,7 +114,7 @@ class Sources(T.NamedTuple):
 
 def sources_of(build: BuildDir) -> Sources:
     """Reads the sources. Raises Refusal if git does not know them, or too much is not committed."""
-    top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
+    top = top_of(build)
     revision = git(top, "rev-parse", "HEAD").decode().strip()
     texts, size = {}, 0
     for name in not_committed(top):
@@ -131,11 +134,11 @@ def digest_of(path: str) -> str:
         return ""
 
 
-def not_in_git(build: BuildDir) -> T.Dict[str, str]:
-    """Returns digests of the files that objects are compiled from, which git does not compare:
+def not_in_git(build: BuildDir, graph: BuildGraph) -> T.List[str]:
+    """Returns the files that objects are compiled from, which git does not compare:
     ignored ones, such as subprojects that were downloaded, those outside, such as headers of the
     system, and those that Meson writes, such as config.h."""
-    top = os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
+    top = top_of(build)
     listed = git(top, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     # A lower-case letter or S: `git update-index` was told that the file does not change.
     hidden = {
@@ -146,9 +149,8 @@ def not_in_git(build: BuildDir) -> T.Dict[str, str]:
     known = {
         os.path.realpath(os.path.join(top, name)) for name in names(listed) if name not in hidden
     }
-    graph = BuildGraph(build)
     used: T.Set[str] = set().union(*graph.sources.values())
-    return {path: digest_of(path) for path in sorted(used - known) if not graph.is_made(path)}
+    return [path for path in sorted(used - known) if not graph.is_made(path)]
 
 
 class Record:
@@ -164,7 +166,7 @@ class Record:
             else zlib.decompress(base64.b64decode(text)).decode("latin-1")
             for name, text in values["texts"].items()
         }
-        self.others: T.Dict[str, str] = values["others"]  # see not_in_git()
+        self.others: T.Dict[str, str] = values["others"]  # digests of not_in_git()
         # By the name of a test that `meson test` accepts: its definition, whether it passed, and a
         # function at which it loses counts.
         self.tests: T.Dict[str, T.Dict[str, T.Any]] = values["tests"]
@@ -234,8 +236,8 @@ def _stored(
             return (
                 "the sources changed while the tests were built or ran, or git does not know them"
             )
-        others = not_in_git(build)
         graph = BuildGraph(build)
+        others = {path: digest_of(path) for path in not_in_git(build, graph)}
     except (Refusal, GraphError) as error:
         return str(error)
     texts = {

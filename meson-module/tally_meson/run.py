@@ -133,7 +133,7 @@ def _run_chosen(
     choosing.refuse_measuring(flags)
     if parsed.benchmark:
         raise Refusal("--affected cannot be combined with --benchmark")
-    choosing.check(build, chosen, parsed.meson)
+    choosing.check_revision(build, chosen)
     if (
         not chosen.list_only
         and not parsed.no_rebuild
