@@ -187,10 +187,13 @@ Result<void> compare_with_baseline(const ParsedCommand &given, const CollectedCo
   show_partial(found, before->size());
   if (found.misses_branches)
     say(fmt::format("tally: {}: its branches are not compared, because there are none now", path));
-  if (found.losses.empty() && outcome.status != done && updates)
-    say(fmt::format("tally: {} is not updated, because a threshold is not met", path));
-  if (found.losses.empty())
-    return updates && outcome.status == done ? update(path, *before, found) : Result<void>();
+  if (found.losses.empty()) {
+    if (updates && outcome.status == done)
+      return update(path, *before, found);
+    if (updates)
+      say(fmt::format("tally: {} is not updated, because a threshold is not met", path));
+    return {};
+  }
   show_losses(found.losses, least);
   if (updates)
     say(fmt::format("tally: {} is not updated", path));

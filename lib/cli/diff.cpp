@@ -48,7 +48,7 @@ Result<CostGate> judged(const Comparison &both, const ParsedCommand &given, Sort
   TALLY_CHECK(check_comparable(both));
   TALLY_TRY(before, gate_side_of(both.before));
   TALLY_TRY(after, gate_side_of(both.after));
-  // Of the ticks of a whole run, patterns select a part that varies as any number of samples does.
+  // The ticks of a clock add up to the CPU time. Those that patterns select are counted by chance.
   if (!given.filter().takes_all_frames())
     before.clocks = after.clocks = 0;
   if (limit.percent == 0 && !(before.is_exact && after.is_exact))
