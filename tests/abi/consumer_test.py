@@ -2,12 +2,14 @@
 subproject, by the wrap file of lib/README.md.
 
 The latter builds the library a second time, in TALLY_CONSUMER_FOLDER if that is set. Then it reuses
-what is built there, and waits for another run of this test that builds there.
+what is built there, and waits for another run of this test that builds there. TALLY_CONSUMER_SETUP
+holds options of `meson setup` for that build, which may have other uses.
 """
 import fcntl
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from support.programs import SOURCE_ROOT
 from support.skips import need_tools, run_unittests
 
 CONSUMER = SOURCE_ROOT / "tests/abi/consumer"
+QUICK = "-Dbuildtype=plain -Dtally:tests=disabled"  # the fastest to compile
 VERSION = next(
     line.split('"')[1]
     for line in open(SOURCE_ROOT / "lib/include/tally/version.h", encoding="utf-8")
@@ -180,11 +183,9 @@ class ConsumerTest(unittest.TestCase):
                 str(project),
                 "--fatal-meson-warnings",
                 "--force-fallback-for=tally",
-                # These are the fastest to compile.
-                "-Dbuildtype=plain",
                 "-Dunity=subprojects",
                 "-Dunity_size=32",
-                "-Dtally:tests=disabled",
+                *shlex.split(os.environ.get("TALLY_CONSUMER_SETUP", QUICK)),
             ]
         )
         # Build only what the consumers need: a subproject's own programs are not required.

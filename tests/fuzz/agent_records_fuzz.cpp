@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "collect/agent_sink.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::agent_records_fuzz {
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(agent_records) {
   if (size == 0)
     return 0;
   std::vector<uint64_t> bytes((size - 1) / sizeof(uint64_t));
@@ -37,3 +38,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(validate(*profile).has_value(), "a valid profile");
   return 0;
 }
+
+} // namespace tally::agent_records_fuzz

@@ -4,9 +4,10 @@
 #include <string_view>
 
 #include "formats/baseline/baseline.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::baseline_fuzz {
 
 namespace {
 
@@ -16,7 +17,7 @@ Result<baseline::Baseline> read(std::string_view text, size_t piece) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(baseline) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   const auto first = read(bytes, size + 1);
   const auto in_pieces = read(bytes, 1 + size % 7);
@@ -45,3 +46,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(baseline::write(*second) == written, "written again");
   return 0;
 }
+
+} // namespace tally::baseline_fuzz

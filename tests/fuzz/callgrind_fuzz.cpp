@@ -13,10 +13,11 @@
 
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
+#include "fuzz_target.h"
 #include "require.h"
 #include "transform/call_graph.h"
 
-using namespace tally;
+namespace tally::callgrind_fuzz {
 
 namespace {
 
@@ -334,7 +335,7 @@ void check_crlf(std::string_view bytes, const Reading &plain) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(callgrind) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(callgrind::probe(bytes.substr(0, 4096)));
   // Leave out compressed input, and input that already has a CR.
@@ -393,3 +394,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   check_merging(p, piece);
   return 0;
 }
+
+} // namespace tally::callgrind_fuzz

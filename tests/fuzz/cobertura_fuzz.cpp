@@ -3,9 +3,10 @@
 #include <string_view>
 
 #include "formats/cobertura/cobertura.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::cobertura_fuzz {
 
 namespace {
 
@@ -23,7 +24,7 @@ size_t lines_of(const Coverage &coverage) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(cobertura) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(cobertura::probe(bytes.substr(0, 4096)));
   const auto first = read(bytes);
@@ -38,3 +39,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(lines_of(*second) <= lines_of(*first), "lines");
   return 0;
 }
+
+} // namespace tally::cobertura_fuzz

@@ -2,15 +2,16 @@
 // with one line, and each word that completion offers continues what was typed.
 #include <string_view>
 
+#include "fuzz_target.h"
 #include "require.h"
 #include "session/command_line.h"
 #include "session/complete.h"
 #include "session/coverage_table.h"
 #include "session/profile_table.h"
 
-using namespace tally;
+namespace tally::command_line_fuzz {
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(command_line) {
   const std::string_view line(reinterpret_cast<const char *>(data), size);
   const WordsOf words_of = [](std::string_view) {
     return std::vector<std::string>{"main", "ns::f<int>(char const*)", "operator<<", "a b.c"};
@@ -26,3 +27,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   return 0;
 }
+
+} // namespace tally::command_line_fuzz

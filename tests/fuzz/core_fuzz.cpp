@@ -1,13 +1,14 @@
 // Opens arbitrary bytes as a core file: its mappings, its memory and the stacks of its threads.
 #include <array>
 
+#include "fuzz_target.h"
 #include "require.h"
 #include "scratch_file.h"
 #include "symbolize/core_file.h"
 
-using namespace tally;
+namespace tally::core_fuzz {
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(core) {
   const ScratchFile scratch(data, size);
   const auto core = symbolize::CoreFile::open(scratch.path());
   if (!core) {
@@ -22,3 +23,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(thread.pcs.size() <= 1024, "a stack has a limit");
   return 0;
 }
+
+} // namespace tally::core_fuzz

@@ -3,10 +3,11 @@
 #include <cstring>
 #include <string_view>
 
+#include "fuzz_target.h"
 #include "live/counter_snapshot.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::counters_fuzz {
 using namespace tally::live;
 
 namespace {
@@ -31,7 +32,7 @@ private:
 } // namespace
 
 // The first byte says how words are stored, and what the module's file shows of the counters.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(counters) {
   if (size == 0)
     return 0;
   const unsigned how = data[0];
@@ -72,3 +73,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   return 0;
 }
+
+} // namespace tally::counters_fuzz

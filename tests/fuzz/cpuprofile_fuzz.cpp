@@ -9,9 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/cpuprofile/cpuprofile.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::cpuprofile_fuzz {
 
 namespace {
 
@@ -36,7 +37,7 @@ void read_trace(std::string_view text) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(cpuprofile) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   read_trace(bytes);
   static_cast<void>(cpuprofile::probe(bytes.substr(0, 4096)));
@@ -68,3 +69,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(std::abs(second->totals()[0] - expected) <= rounding, "total");
   return 0;
 }
+
+} // namespace tally::cpuprofile_fuzz

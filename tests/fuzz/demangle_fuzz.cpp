@@ -3,13 +3,14 @@
 #include <string>
 #include <string_view>
 
+#include "fuzz_target.h"
 #include "require.h"
 #include "support/demangle.h"
 #include "support/demangle_limits.h"
 
-using namespace tally;
+namespace tally::demangle_fuzz {
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(demangle) {
   const std::string_view name(reinterpret_cast<const char *>(data), size);
   const std::string text = demangled(name);
   require(demangled(name) == text, "the same text again");
@@ -20,3 +21,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static_cast<void>(demangled(std::string(prefix) + std::string(name)));
   return 0;
 }
+
+} // namespace tally::demangle_fuzz

@@ -7,6 +7,7 @@
 
 #include <tally/symbolizer.h>
 
+#include "fuzz_target.h"
 #include "live/counter_places.h"
 #include "require.h"
 #include "scratch_file.h"
@@ -14,7 +15,7 @@
 #include "symbolize/elf_file.h"
 #include "symbolize/unwind/rows.h"
 
-using namespace tally;
+namespace tally::elf_fuzz {
 
 namespace {
 
@@ -79,7 +80,7 @@ std::vector<Answer> ask(Symbolizer &symbolizer, ModuleId module,
 extern "C" const char *__lsan_default_suppressions();                               // NOLINT
 extern "C" const char *__lsan_default_suppressions() { return "leak:libelf.so\n"; } // NOLINT
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(elf) {
   const ScratchFile scratch(data, size);
   const auto file = symbolize::ElfFile::open(scratch.path());
   if (!file) {
@@ -125,3 +126,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   return 0;
 }
+
+} // namespace tally::elf_fuzz

@@ -3,10 +3,11 @@
 #include <cstring>
 #include <vector>
 
+#include "fuzz_target.h"
 #include "require.h"
 #include "symbolize/unwind/expression.h"
 
-using namespace tally;
+namespace tally::expression_fuzz {
 
 namespace {
 
@@ -23,7 +24,7 @@ uint64_t take_word(const uint8_t *&data, size_t &size) {
 
 // An operation is one byte, one that says which operands follow, and these. Its offset is its
 // number or, if the second byte says so, a word of the input.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(expression) {
   std::vector<Dwarf_Op> ops;
   while (size >= 2 && ops.size() < 64) {
     Dwarf_Op op{};
@@ -61,3 +62,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   return 0;
 }
+
+} // namespace tally::expression_fuzz

@@ -9,9 +9,10 @@
 
 #include "formats/firefox/firefox.h"
 #include "formats/sample_times.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::firefox_fuzz {
 
 namespace {
 
@@ -39,7 +40,7 @@ bool is_exact(const StackProfile &profile) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(firefox) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(firefox::probe(bytes.substr(0, 4096)));
   const auto first = read(bytes, size + 1);
@@ -68,3 +69,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(again.has_value() && again->bytes == written->bytes, "written again");
   return 0;
 }
+
+} // namespace tally::firefox_fuzz

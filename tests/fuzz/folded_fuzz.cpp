@@ -3,11 +3,12 @@
 #include <string_view>
 
 #include "formats/folded/folded.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::folded_fuzz {
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(folded) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   Diagnostics diagnostics;
   static_cast<void>(folded::probe(bytes.substr(0, 4096)));
@@ -48,3 +49,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(rewritten.has_value() && rewritten->bytes == written->bytes);
   return 0;
 }
+
+} // namespace tally::folded_fuzz

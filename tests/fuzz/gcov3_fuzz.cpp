@@ -8,9 +8,10 @@
 
 #include "coverage/gcov3_counts.h"
 #include "formats/gcov3/gcov3.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::gcov3_fuzz {
 
 namespace {
 
@@ -76,7 +77,7 @@ void count(const Gcov3Graph &graph, const Gcov3Lines *lines, const Gcov3Data *da
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(gcov3) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   Diagnostics diagnostics;
   const bool probed = gcov3::probe(bytes.substr(0, 4096));
@@ -107,3 +108,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   change(rest);
   return 0;
 }
+
+} // namespace tally::gcov3_fuzz

@@ -13,10 +13,11 @@
 #include <tally/gcov.h>
 #include <tally/gcov_counts.h>
 
+#include "fuzz_target.h"
 #include "report/gcov_json.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::gcov_fuzz {
 
 namespace {
 
@@ -101,22 +102,22 @@ void check_counts(const GcovNotes &notes, const GcovData *data, bool branches) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
+FUZZ_TARGET(gcov) {
   if (size == 0)
     return 0;
-  const std::string_view rest(reinterpret_cast<const char *>(input) + 1, size - 1);
-  const size_t least = std::min<size_t>(8 * input[0], rest.size());
+  const std::string_view rest(reinterpret_cast<const char *>(data) + 1, size - 1);
+  const size_t least = std::min<size_t>(8 * data[0], rest.size());
   const size_t magic = std::min(rest.find("adcg", least), rest.find("gcda", least));
   const size_t split = magic == rest.npos ? least : magic;
   const std::string_view notes_bytes = rest.substr(0, split), data_bytes = rest.substr(split);
 
   Diagnostics diagnostics;
-  const auto data = read_gcov_data(data_bytes, "input.gcda", diagnostics);
-  if (data) {
-    const auto bytes = data->bytes();
+  const auto counters = read_gcov_data(data_bytes, "input.gcda", diagnostics);
+  if (counters) {
+    const auto bytes = counters->bytes();
     require(bytes.has_value() && *bytes == data_bytes, "counters written as they were read");
   } else {
-    require_position(data.error(), data_bytes.size());
+    require_position(counters.error(), data_bytes.size());
   }
   auto notes = read_gcov_notes(std::string(notes_bytes), "input.gcno", diagnostics);
   if (!notes) {
@@ -126,12 +127,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
   require(notes->file_bytes == notes_bytes, "notes are kept as they were read");
   check_graph(notes->graph);
   check_counts(*notes, nullptr, true);
-  if (data) {
-    check_counts(*notes, &*data, true);
-    check_counts(*notes, &*data, false);
+  if (counters) {
+    check_counts(*notes, &*counters, true);
+    check_counts(*notes, &*counters, false);
     // Also test equal stamps, which few mutations produce.
-    notes->header.stamp = data->header.stamp;
-    check_counts(*notes, &*data, true);
+    notes->header.stamp = counters->header.stamp;
+    check_counts(*notes, &*counters, true);
   }
   return 0;
 }
+
+} // namespace tally::gcov_fuzz

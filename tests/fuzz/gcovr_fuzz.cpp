@@ -8,9 +8,10 @@
 
 #include "../support/coverage_text.h"
 #include "formats/gcovr/gcovr.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::gcovr_fuzz {
 using gcovr::Version;
 
 namespace {
@@ -37,7 +38,7 @@ Coverage stripped(Coverage coverage, Version version) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(gcovr) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(gcovr::probe(bytes.substr(0, 4096)));
   const auto first = read(bytes, size + 1);
@@ -73,3 +74,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   return 0;
 }
+
+} // namespace tally::gcovr_fuzz

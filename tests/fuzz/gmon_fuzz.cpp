@@ -11,9 +11,10 @@
 #include <tally/report.h>
 
 #include "formats/gmon/gmon.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::gmon_fuzz {
 
 namespace {
 
@@ -86,7 +87,7 @@ void check_costs(const PcProfile &profile) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(gmon) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(gmon::probe(bytes.substr(0, 4096)));
   const auto first = read(bytes);
@@ -119,3 +120,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_costs(*first);
   return 0;
 }
+
+} // namespace tally::gmon_fuzz

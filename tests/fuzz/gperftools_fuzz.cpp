@@ -4,9 +4,10 @@
 #include <variant>
 
 #include "formats/gperftools/gperftools.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::gperftools_fuzz {
 
 namespace {
 
@@ -21,7 +22,7 @@ Result<StackProfile> read(std::string_view text, size_t piece) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(gperftools) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   const bool is_known = gperftools::probe(bytes.substr(0, 4096));
   const auto first = read(bytes, size + 1);
@@ -40,3 +41,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(first->totals() == in_pieces->totals(), "totals");
   return 0;
 }
+
+} // namespace tally::gperftools_fuzz

@@ -4,10 +4,11 @@
 
 #include <unistd.h>
 
+#include "fuzz_target.h"
 #include "require.h"
 #include "symbolize/jit_table.h"
 
-using namespace tally;
+namespace tally::jit_fuzz {
 
 namespace {
 
@@ -20,7 +21,7 @@ struct Folder {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(jit) {
   static const Folder folder;
   for (const char *name : {"jit-1.dump", "perf-1.map"}) {
     ModuleKey key;
@@ -41,3 +42,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   return 0;
 }
+
+} // namespace tally::jit_fuzz

@@ -8,9 +8,10 @@
 
 #include "../support/coverage_text.h"
 #include "formats/lcov/lcov.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::lcov_fuzz {
 
 namespace {
 
@@ -45,7 +46,7 @@ void require_sum(const Coverage &coverage) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(lcov) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(lcov::probe(bytes.substr(0, 4096)));
   const auto first = read(bytes, size + 1);
@@ -93,3 +94,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(again.has_value() && again->bytes == written->bytes, "written again");
   return 0;
 }
+
+} // namespace tally::lcov_fuzz

@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "coverage/llvm_coverage.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::llvm_mapping_fuzz {
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(llvm_mapping) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   Diagnostics findings;
   const auto objects = llvm::CoverageObject::read(bytes, "x", findings);
@@ -49,3 +50,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   return 0;
 }
+
+} // namespace tally::llvm_mapping_fuzz

@@ -8,9 +8,10 @@
 #include "formats/llvm/indexed_writer.h"
 #include "formats/llvm/profile_sum.h"
 #include "formats/llvm/source_profile.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::llvm_profile_fuzz {
 
 namespace {
 
@@ -38,7 +39,7 @@ void write_and_read(const llvm::SourceProfile &profile) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(llvm_profile) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   if (!llvm::is_raw_profile(bytes) && !llvm::is_indexed_profile(bytes))
     return 0;
@@ -61,3 +62,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require_clear(named.error(), size);
   return 0;
 }
+
+} // namespace tally::llvm_profile_fuzz

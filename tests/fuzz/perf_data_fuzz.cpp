@@ -4,9 +4,10 @@
 #include <string_view>
 
 #include "formats/perf_data/perf_data.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::perf_data_fuzz {
 
 namespace {
 
@@ -30,7 +31,7 @@ public:
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(perf_data) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(perf_data::probe(bytes.substr(0, 4096)));
   const auto read = [&](size_t piece, Unwinder *unwinder) {
@@ -58,3 +59,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(validate(std::get<StackProfile>(*whole)).has_value(), "a valid profile");
   return 0;
 }
+
+} // namespace tally::perf_data_fuzz

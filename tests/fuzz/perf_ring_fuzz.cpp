@@ -6,9 +6,10 @@
 
 #include "collect/perf_ring.h"
 #include "collect/sample_sink.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::perf_ring_fuzz {
 
 namespace {
 
@@ -25,7 +26,7 @@ struct Ring {
 
 // The first byte chooses the layout, the next two where the rings begin; the rest is shared by two
 // rings.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(perf_ring) {
   if (size < 3)
     return 0;
   const unsigned how = data[0];
@@ -73,3 +74,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(validate(*profile).has_value(), "a valid profile");
   return 0;
 }
+
+} // namespace tally::perf_ring_fuzz

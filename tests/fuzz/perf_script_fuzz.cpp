@@ -5,11 +5,12 @@
 #include <tally/report.h>
 
 #include "formats/perf_script/perf_script.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::perf_script_fuzz {
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(perf_script) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(perf_script::probe(bytes.substr(0, 4096)));
   const auto read = [&](size_t piece, Diagnostics &diagnostics) {
@@ -48,3 +49,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
   return 0;
 }
+
+} // namespace tally::perf_script_fuzz

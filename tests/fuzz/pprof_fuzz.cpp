@@ -4,11 +4,12 @@
 
 #include "formats/pprof/pprof.h"
 #include "formats/simpleperf/simpleperf.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::pprof_fuzz {
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(pprof) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   Diagnostics diagnostics;
   if (simpleperf::probe(bytes)) { // its messages are of the same kind
@@ -47,3 +48,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(last.has_value() && last->bytes == rewritten->bytes);
   return 0;
 }
+
+} // namespace tally::pprof_fuzz

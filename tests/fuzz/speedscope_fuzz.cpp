@@ -7,9 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/speedscope/speedscope.h"
+#include "fuzz_target.h"
 #include "require.h"
 
-using namespace tally;
+namespace tally::speedscope_fuzz {
 
 namespace {
 
@@ -24,7 +25,7 @@ Result<StackProfile> read(std::string_view text, size_t piece) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(speedscope) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(speedscope::probe(bytes.substr(0, 4096)));
   const auto first = read(bytes, size + 1);
@@ -48,3 +49,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(second->totals() == first->totals(), "totals");
   return 0;
 }
+
+} // namespace tally::speedscope_fuzz

@@ -2,11 +2,12 @@
 // somebody made on purpose. All rows and texts can be asked for, and are inside of the file.
 #include <string>
 
+#include "fuzz_target.h"
 #include "require.h"
 #include "scratch_file.h"
 #include "symbolize/cache.h"
 
-using namespace tally;
+namespace tally::symbol_cache_fuzz {
 using namespace tally::symbolize;
 
 namespace {
@@ -20,7 +21,7 @@ template <class Row, class Visit> void each_row(const Rows<Row> &rows, Visit vis
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+FUZZ_TARGET(symbol_cache) {
   std::string file(reinterpret_cast<const char *>(data), size);
   seal_cache(file);
   const ScratchFile scratch(reinterpret_cast<const uint8_t *>(file.data()), file.size());
@@ -54,3 +55,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sum += cache->text(text).size();
   return 0;
 }
+
+} // namespace tally::symbol_cache_fuzz

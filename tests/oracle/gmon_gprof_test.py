@@ -283,9 +283,11 @@ class OfSamples(GprofCase):
                 self.assertEqual(self.get("gprofs.gmon"), self.get("sum.gmon"))
             self.assert_same_flat(path, "sum.gmon", 1000)
             if name.startswith("spin"):
+                # Two seconds on a busy machine give a rough share, which is enough to know that the
+                # files hold this program's samples.
                 shares = self.tally_flat(path, "sum.gmon")
-                self.assertAlmostEqual(shares["seventy"][0], 70, delta=4)
-                self.assertAlmostEqual(shares["thirty"][0], 30, delta=4)
+                self.assertAlmostEqual(shares["seventy"][0], 70, delta=10)
+                self.assertAlmostEqual(shares["thirty"][0], 30, delta=10)
 
     def test_omitted_data_is_reported(self) -> None:
         done = subprocess.run(

@@ -54,7 +54,8 @@ def may_be_chance(test: dict) -> bool:
     reported an error."""
     output = (test.get("stdout") or "") + (test.get("stderr") or "")
     return re.search(
-        r"/ (?:unit-(?:collect|session)|(?:support-)?(?:gdb|lldb)-|mon-|agent|conformance-)",
+        r"/ (?:unit-(?:collect|session)|(?:support-)?(?:gdb|lldb)-|mon-|agent|conformance-"
+        r"|cli-(?:children|timeline|waits)|oracle-gmon-)",
         test["name"],
     ) is not None and not re.search(r"Sanitizer|runtime error:", output)
 
