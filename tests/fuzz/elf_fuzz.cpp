@@ -112,10 +112,11 @@ FUZZ_TARGET(elf) {
   }
   symbolizer->take_diagnostics(diagnostics);
 
-  if (file->is_for_x86_64()) {
+  if (file->is_for_x86_64() || file->is_for_aarch64()) {
     auto again = symbolize::ElfFile::open(scratch.path());
     require(again.has_value(), "the file opens again");
-    symbolize::UnwindRows rows(std::move(*again), std::nullopt);
+    symbolize::UnwindRows rows(file->is_for_aarch64() ? Processor::aarch64 : Processor::x86_64,
+                               std::move(*again), std::nullopt);
     for (const uint64_t address : addresses) {
       if (const symbolize::UnwindRow *row = rows.at(address))
         if (row->general != symbolize::UnwindRow::not_general)

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -35,7 +36,7 @@ int main(int argc, char **argv) {
     std::istringstream words(line);
     UnwindInput input;
     words >> std::hex;
-    for (uint64_t &value : input.registers.value)
+    for (uint64_t &value : std::span(input.registers.value).first(17))
       words >> value;
     std::string text;
     words >> text;

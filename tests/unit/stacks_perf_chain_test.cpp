@@ -38,12 +38,29 @@ TEST(PerfChain, NumbersRegistersAsDwarfDoes) {
     Registers registers;
     ASSERT_TRUE(read_registers(at.layout, at.sample, registers));
     // psABI, figure 3.36: rax rdx rcx rbx rsi rdi rbp rsp r8 … r15, return address.
-    const std::array<uint64_t, 17> expected{1000, 1003, 1002, 1001, 1004, 1005, 1006, 1007, 1016,
+    const std::array<uint64_t, 33> expected{1000, 1003, 1002, 1001, 1004, 1005, 1006, 1007, 1016,
                                             1017, 1018, 1019, 1020, 1021, 1022, 1023, 1008};
     EXPECT_EQ(registers.value, expected);
     EXPECT_EQ(registers.pc(), 1008u);
     EXPECT_EQ(registers.sp(), 1007u);
     EXPECT_EQ(registers.fp(), 1006u);
+  }
+}
+
+TEST(PerfChain, ReadsRegistersOfAArch64) {
+  constexpr uint64_t all = 0x1ffffffff;
+  for (const uint64_t mask : {all, all | uint64_t{1} << 46}) { // with the length of vectors
+    Sampled at(mask, PERF_SAMPLE_REGS_ABI_64);
+    Registers registers;
+    ASSERT_TRUE(read_registers(at.layout, at.sample, registers));
+    EXPECT_EQ(registers.processor, Processor::aarch64);
+    EXPECT_EQ(registers.fp(), 1029u);
+    EXPECT_EQ(registers.value[30], 1030u);
+    EXPECT_EQ(registers.sp(), 1031u);
+    EXPECT_EQ(registers.pc(), 1032u);
+    at.sample.in_kernel = true;
+    EXPECT_EQ(user_pc(at.layout, at.sample), 1032u);
+    EXPECT_FALSE(is_in_system_call(at.layout, at.sample));
   }
 }
 
@@ -55,8 +72,11 @@ TEST(PerfChain, RefusesUnusableRegisters) {
   EXPECT_FALSE(read_registers(of_32_bits.layout, of_32_bits.sample, registers));
   Sampled few(general & ~uint64_t{0x10}, PERF_SAMPLE_REGS_ABI_64);
   EXPECT_FALSE(read_registers(few.layout, few.sample, registers));
-  Sampled arm(0x1ffffffff, PERF_SAMPLE_REGS_ABI_64);
-  EXPECT_FALSE(read_registers(arm.layout, arm.sample, registers));
+  Sampled powerpc((uint64_t{1} << 43) - 1, PERF_SAMPLE_REGS_ABI_64);
+  EXPECT_FALSE(read_registers(powerpc.layout, powerpc.sample, registers));
+  Sampled short_arm(0x1ffffffff, PERF_SAMPLE_REGS_ABI_64);
+  short_arm.sample.regs = PerfWords(std::as_bytes(std::span(short_arm.words).first(32)));
+  EXPECT_FALSE(read_registers(short_arm.layout, short_arm.sample, registers));
   Sampled short_record(general, PERF_SAMPLE_REGS_ABI_64);
   short_record.sample.regs = PerfWords(std::as_bytes(std::span(short_record.words).first(3)));
   EXPECT_FALSE(read_registers(short_record.layout, short_record.sample, registers));

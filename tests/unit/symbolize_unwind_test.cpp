@@ -32,7 +32,7 @@
 namespace tally::symbolize_unwind_test {
 namespace {
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 
 #if TALLY_SANITIZED
 constexpr const char *not_here = "a sanitizer's runtime stands between a signal and its handler";
@@ -56,18 +56,31 @@ Interrupted *samples = nullptr;
 volatile size_t taken = 0;
 uint64_t stack_limit = 0; // of this thread
 
+#if defined(__x86_64__)
 // ucontext's registers in DWARF's order.
 constexpr int order[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
                          REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
                          REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
 
+void read_registers(const ucontext_t &context, Registers &registers) {
+  for (size_t i = 0; i < std::size(order); ++i)
+    registers.value[i] = static_cast<uint64_t>(context.uc_mcontext.gregs[order[i]]);
+}
+#else
+void read_registers(const ucontext_t &context, Registers &registers) {
+  const mcontext_t &machine = context.uc_mcontext;
+  registers.processor = Processor::aarch64;
+  std::copy(std::begin(machine.regs), std::end(machine.regs), registers.value.begin());
+  registers.value[31] = machine.sp;
+  registers.value[32] = machine.pc;
+}
+#endif
+
 void on_tick(int, siginfo_t *, void *context) {
   if (taken >= most_samples)
     return;
   Interrupted &now = samples[taken];
-  const auto *machine = static_cast<ucontext_t *>(context);
-  for (size_t i = 0; i < std::size(order); ++i)
-    now.registers.value[i] = static_cast<uint64_t>(machine->uc_mcontext.gregs[order[i]]);
+  read_registers(*static_cast<ucontext_t *>(context), now.registers);
   const uint64_t sp = now.registers.sp();
   now.bytes = std::min<uint64_t>(stack_bytes, stack_limit - sp);
   std::memcpy(now.stack.data(), reinterpret_cast<const void *>(sp), now.bytes);
@@ -225,13 +238,13 @@ Interrupted seen;
 KEEP void keep_this_stack() {
   ucontext_t context;
   ::getcontext(&context);
-  for (size_t i = 0; i < std::size(order); ++i)
-    seen.registers.value[i] = static_cast<uint64_t>(context.uc_mcontext.gregs[order[i]]);
+  read_registers(context, seen.registers);
   seen.registers.only_sp_and_pc = false;
   seen.bytes = std::min<uint64_t>(stack_bytes, limit_of_stack() - seen.registers.sp());
   std::memcpy(seen.stack.data(), reinterpret_cast<const void *>(seen.registers.sp()), seen.bytes);
 }
 
+#if defined(__x86_64__)
 // As compilers translate without optimization: each function addresses its frame by the frame
 // pointer.
 #if defined(__clang__)
@@ -288,6 +301,7 @@ UNOPTIMIZED void through_others(size_t bytes) {
   else
     keep_this_stack();
 }
+#endif
 
 class SymbolizeUnwind : public ::testing::Test {
 protected:
@@ -503,12 +517,18 @@ TEST_F(SymbolizeUnwind, EndsOnRandomStacks) {
 
 // Code without a mapped file, as a JIT compiler makes it, is unwound by its frame pointers.
 TEST_F(SymbolizeUnwind, FollowsFramePointersWithoutRules) {
+#if defined(__x86_64__)
   // push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
   const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+#else
+  // stp x29, x30, [sp, #-16]!; mov x29, sp; blr x0; ldp x29, x30, [sp], #16; ret
+  const uint32_t code[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0};
+#endif
   void *room = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(room, MAP_FAILED);
   std::memcpy(room, code, sizeof code);
   ASSERT_EQ(::mprotect(room, 4096, PROT_READ | PROT_EXEC), 0);
+  __builtin___clear_cache(static_cast<char *>(room), static_cast<char *>(room) + sizeof code);
   using Callee = void (*)();
   reinterpret_cast<void (*)(Callee)>(room)(keep_this_stack);
   code_ = OwnCode(*unwinder_);
@@ -522,6 +542,7 @@ TEST_F(SymbolizeUnwind, FollowsFramePointersWithoutRules) {
   ::munmap(room, 4096);
 }
 
+#if defined(__x86_64__)
 // A thread that is seen from outside shows its stack pointer and its pc only.
 TEST_F(SymbolizeUnwind, FindsFramesWithoutTheFramePointer) {
   struct Way {
@@ -553,6 +574,7 @@ TEST_F(SymbolizeUnwind, FindsFramesWithoutTheFramePointer) {
     EXPECT_TRUE(end == StackEnd::complete || ways[way].has_room) << way;
   }
 }
+#endif
 
 #endif
 

@@ -72,6 +72,7 @@ bool AgentSink::chain_of(const AgentRecord &record) {
   if (record.words.size() < TALLY_WIRE_REGISTERS || !unwinds_)
     return false;
   Registers registers;
+  registers.processor = Processor::x86_64; // the only one on which the agent copies stacks
   std::copy_n(record.words.begin(), TALLY_WIRE_REGISTERS, registers.value.begin());
   is_code(registers.pc());
   const auto stack = std::as_bytes(record.words.subspan(TALLY_WIRE_REGISTERS));

@@ -212,6 +212,7 @@ void PerfSampler::look_at_waits() {
       continue;
     }
     Registers registers;
+    registers.processor = Processor::x86_64; // waits are measured there only
     registers.value[7] = seen->sp;
     registers.value[16] = seen->pc;
     registers.only_sp_and_pc = true;

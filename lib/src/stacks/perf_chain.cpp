@@ -18,13 +18,30 @@ constexpr uint64_t pc_bit = uint64_t{1} << 8;
 // The bits of the data segment registers, which the kernel refuses to sample on x86-64, and all
 // higher bits. If one of these bits is set, the mask is that of another processor.
 constexpr uint64_t not_x86_64 = 0xf000 | ~uint64_t{0xffffff};
+// AArch64's registers have the same numbers as DWARF's: x0 … x30, sp, pc. No other processor has
+// exactly these; PowerPC's mask has more. perf adds the length of vectors where there is SVE.
+constexpr uint64_t of_aarch64 = (uint64_t{1} << 33) - 1, vector_length = uint64_t{1} << 46;
+constexpr uint64_t aarch64_pc_bit = uint64_t{1} << 32;
+
+bool is_of_aarch64(uint64_t mask) { return (mask & ~vector_length) == of_aarch64; }
 
 } // namespace
 
 bool read_registers(const PerfLayout &layout, const PerfSample &sample, Registers &registers) {
   const uint64_t mask = layout.regs_user;
-  if (sample.regs_abi != PERF_SAMPLE_REGS_ABI_64 || (mask & not_x86_64) != 0)
+  if (sample.regs_abi != PERF_SAMPLE_REGS_ABI_64)
     return false;
+  if (is_of_aarch64(mask)) {
+    if (sample.regs.size() < registers.value.size())
+      return false;
+    registers.processor = Processor::aarch64;
+    for (size_t number = 0; number < registers.value.size(); ++number)
+      registers.value[number] = sample.regs[number];
+    return true;
+  }
+  if ((mask & not_x86_64) != 0)
+    return false;
+  registers.processor = Processor::x86_64;
   for (size_t number = 0; number < dwarf_numbers.size(); ++number) {
     if (dwarf_numbers[number] == no_register)
       continue;
@@ -42,10 +59,13 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
     return sample.ip;
   const uint64_t mask = layout.regs_user;
   // If the mask has a single register, that register is the pc, on any processor.
-  const uint64_t bit = std::has_single_bit(mask) ? mask : mask & pc_bit;
+  const bool is_known =
+      std::has_single_bit(mask) || (mask & not_x86_64) == 0 || is_of_aarch64(mask);
+  const uint64_t bit = std::has_single_bit(mask) ? mask
+                       : is_of_aarch64(mask)     ? aarch64_pc_bit
+                                                 : mask & pc_bit;
   const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
-  return bit != 0 && (mask & not_x86_64 & ~bit) == 0 && at < sample.regs.size() ? sample.regs[at]
-                                                                                : 0;
+  return bit != 0 && is_known && at < sample.regs.size() ? sample.regs[at] : 0;
 }
 
 // Returns AX; 0, which neither of the callers looks for, if it is unknown.

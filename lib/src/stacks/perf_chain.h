@@ -11,8 +11,8 @@
 
 namespace tally {
 
-// Reads x86-64's general registers. Returns false if they are those of another processor or of a
-// 32-bit program, or if some are missing.
+// Reads the general registers of x86-64 or AArch64. Returns false if they are those of another
+// processor or of a 32-bit program, or if some are missing.
 [[nodiscard]] bool read_registers(const PerfLayout &layout, const PerfSample &sample,
                                   Registers &registers);
 

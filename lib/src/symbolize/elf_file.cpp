@@ -347,6 +347,12 @@ bool ElfFile::is_for_x86_64() const {
          header.e_ident[EI_CLASS] == ELFCLASS64;
 }
 
+bool ElfFile::is_for_aarch64() const {
+  GElf_Ehdr header;
+  return gelf_getehdr(elf(), &header) && header.e_machine == EM_AARCH64 &&
+         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;
+}
+
 std::optional<std::pair<std::string, uint32_t>> ElfFile::debug_link() const {
   GElf_Word crc = 0;
   const char *name = dwelf_elf_gnu_debuglink(elf(), &crc);

@@ -116,7 +116,8 @@ public:
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
   bool has_dwarf() const;
-  bool is_for_x86_64() const; // 64-bit
+  bool is_for_x86_64() const;  // 64-bit
+  bool is_for_aarch64() const; // little-endian
   // Returns the name and CRC32 from .gnu_debuglink.
   std::optional<std::pair<std::string, uint32_t>> debug_link() const;
   // If descriptors are scarce (a debugger may hold hundreds of modules), reads the whole file and

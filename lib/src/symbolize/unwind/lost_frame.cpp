@@ -9,8 +9,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr size_t kept_frame_pointer = 1; // its index in kept_registers
-static_assert(kept_registers[kept_frame_pointer] == frame_pointer);
+constexpr size_t kept_frame_pointer = 1; // its index in UnwindMachine::kept
+static_assert(x86_64.kept[kept_frame_pointer] == x86_64.frame_pointer);
 
 // The encodings of instructions are those of Intel's manual, volume 2.
 constexpr std::string_view endbr64 = "\xf3\x0f\x1e\xfa"sv;

@@ -37,20 +37,19 @@ bool is_cfa_plus(const Dwarf_Op *ops, size_t count, int64_t &offset) {
   return true;
 }
 
-constexpr int rbx = 3;
-
 // The rule of one register, as libdw reports the rule. libdw may store the operations in `memory`.
 struct RegisterRule {
   Dwarf_Op memory[3];
   Dwarf_Op *ops = nullptr;
   size_t count = 0;
-  bool read(Dwarf_Frame *frame, int number) {
+  bool read(Dwarf_Frame *frame, const UnwindMachine &machine, int number) {
     if (dwarf_frame_register(frame, number, memory, &ops, &count) != 0 || count > most_ops)
       return false;
     // A register without a rule follows the ABI: callee-saved registers keep their values. libdw
     // (0.188) applies this to all callee-saved registers except rbx. The dynamic linker's assembly
     // needs rbx to find its frame.
-    if (number == rbx && undefined())
+    constexpr int rbx = 3;
+    if (&machine == &x86_64 && number == rbx && undefined())
       ops = nullptr;
     return true;
   }
@@ -104,11 +103,12 @@ bool operator==(const GeneralRow &a, const GeneralRow &b) {
   return same_ops(a.cfa, b.cfa) && a.registers == b.registers;
 }
 
-UnwindRows::UnwindRows(ElfFile main, std::optional<ElfFile> debug)
-    : main_(std::move(main)), debug_(std::move(debug)), eh_frame_(dwarf_getcfi_elf(main_.elf())) {
+UnwindRows::UnwindRows(Processor processor, ElfFile main, std::optional<ElfFile> debug)
+    : machine_(machine_of(processor)), main_(std::move(main)), debug_(std::move(debug)),
+      eh_frame_(dwarf_getcfi_elf(main_.elf())) {
   GElf_Ehdr header;
   if (gelf_getehdr(main_.elf(), &header))
-    entry_ = header.e_entry;
+    code_.entry = header.e_entry;
   code_.segments = main_.code_segments();
   main_.spare_descriptors();
   if (debug_)
@@ -185,7 +185,7 @@ Dwarf_CFI *UnwindRows::debug_frame() {
 
 uint32_t UnwindRows::keep(Dwarf_Frame *frame) {
   bool signal = false;
-  if (dwarf_frame_info(frame, nullptr, nullptr, &signal) != return_address)
+  if (dwarf_frame_info(frame, nullptr, nullptr, &signal) != machine_.return_address)
     return no_row;
   UnwindRow row;
   if (!simple_row(frame, row)) {
@@ -210,10 +210,11 @@ bool UnwindRows::simple_row(Dwarf_Frame *frame, UnwindRow &row) {
   if (dwarf_frame_cfa(frame, &ops, &count) != 0 || count != 1)
     return false;
   int64_t offset = 0;
-  if (ops[0].atom == DW_OP_bregx && ops[0].number < register_count) {
+  const size_t named = std::min<size_t>(machine_.register_count, 32); // DW_OP_breg0 … DW_OP_breg31
+  if (ops[0].atom == DW_OP_bregx && ops[0].number < machine_.register_count) {
     row.cfa_register = static_cast<uint8_t>(ops[0].number);
     offset = static_cast<int64_t>(ops[0].number2);
-  } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom < DW_OP_breg0 + register_count) {
+  } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom < DW_OP_breg0 + named) {
     row.cfa_register = static_cast<uint8_t>(ops[0].atom - DW_OP_breg0);
     offset = static_cast<int64_t>(ops[0].number);
   } else {
@@ -225,8 +226,8 @@ bool UnwindRows::simple_row(Dwarf_Frame *frame, UnwindRow &row) {
 
   RegisterRule rule;
   int64_t at = 0;
-  for (size_t i = 0; i < kept_registers.size(); ++i) {
-    if (!rule.read(frame, kept_registers[i]))
+  for (size_t i = 0; i < machine_.kept_count; ++i) {
+    if (!rule.read(frame, machine_, machine_.kept[i]))
       return false;
     if (rule.same())
       row.saved[i] = UnwindRow::same;
@@ -236,15 +237,20 @@ bool UnwindRows::simple_row(Dwarf_Frame *frame, UnwindRow &row) {
       return false;
   }
   // The caller's stack pointer is the CFA unless a rule says otherwise.
-  if (!rule.read(frame, stack_pointer) ||
+  if (!rule.read(frame, machine_, machine_.stack_pointer) ||
       !(rule.same() || rule.undefined() ||
         (rule.count == 2 && rule.ops[0].atom == DW_OP_call_frame_cfa &&
          rule.ops[1].atom == DW_OP_stack_value)))
     return false;
-  if (!rule.read(frame, return_address))
+  if (!rule.read(frame, machine_, machine_.return_address))
     return false;
   if (rule.undefined()) {
     row.outermost = 1;
+    return true;
+  }
+  // A function that calls no other leaves its return address where the call put it.
+  if (rule.same() && machine_.pc != machine_.return_address) {
+    row.returns = UnwindRow::same;
     return true;
   }
   return !rule.same() && is_cfa_plus(rule.ops, rule.count, at) && fits_word(at, row.returns);
@@ -259,9 +265,10 @@ uint32_t UnwindRows::general_row(Dwarf_Frame *frame) {
   if (dwarf_frame_cfa(frame, &ops, &count) != 0 || count == 0 || count > most_ops)
     return UnwindRow::not_general;
   row.cfa.assign(ops, ops + count);
-  for (size_t i = 0; i < register_count; ++i) {
+  row.registers.resize(machine_.register_count);
+  for (size_t i = 0; i < row.registers.size(); ++i) {
     RegisterRule found;
-    if (!found.read(frame, static_cast<int>(i)))
+    if (!found.read(frame, machine_, static_cast<int>(i)))
       return UnwindRow::not_general;
     GeneralRule &rule = row.registers[i];
     if (found.same()) {

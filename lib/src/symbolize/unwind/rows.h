@@ -14,16 +14,10 @@
 
 #include "support/id_table.h"
 #include "symbolize/elf_file.h"
+#include "symbolize/unwind/machine.h"
 #include "symbolize/unwind/starts.h"
 
 namespace tally::symbolize {
-
-// x86-64 registers in DWARF's numbering. Figure 3.36 of the System V ABI for x86-64 defines the
-// numbers.
-constexpr uint8_t stack_pointer = 7, frame_pointer = 6, return_address = 16;
-constexpr size_t register_count = 17;
-// The callee-saved registers.
-constexpr std::array<uint8_t, 6> kept_registers{3, 6, 12, 13, 14, 15};
 
 // Any rule that a register can have. Only signal frames, PLT entries and hand-written code need it.
 struct GeneralRule {
@@ -33,7 +27,7 @@ struct GeneralRule {
 };
 struct GeneralRow {
   std::vector<Dwarf_Op> cfa;
-  std::array<GeneralRule, register_count> registers;
+  std::vector<GeneralRule> registers; // UnwindMachine::register_count of them
 };
 
 bool operator==(const GeneralRule &a, const GeneralRule &b);
@@ -45,14 +39,13 @@ struct UnwindRow {
 
   int32_t cfa_offset = 0; // CFA = register + offset
   uint8_t cfa_register = 0;
-  uint8_t outermost = 0;          // there is no caller
-  int16_t returns = 0;            // the return address is at CFA + 8 * returns
-  int16_t saved[6] = {};          // for each of kept_registers: it is at CFA + 8 * saved
-  uint32_t general = not_general; // the general row, if the fields above do not suffice
-  uint32_t signal = 0;            // the caller was interrupted by a signal and made no call
-  bool needs_frame_pointer() const {
-    return general == not_general && cfa_register == frame_pointer;
-  }
+  uint8_t outermost = 0; // there is no caller
+  int16_t returns = 0;   // the return address is at CFA + 8 * returns, or in its register
+  int16_t saved[most_kept_registers] = {}; // of UnwindMachine::kept: each is at CFA + 8 * saved
+  uint32_t general = not_general;          // the general row, if the fields above do not suffice
+  uint32_t signal = 0; // the caller was interrupted by a signal and made no call
+  // Returns whether the CFA is an offset from a register.
+  bool needs(uint8_t number) const { return general == not_general && cfa_register == number; }
   friend bool operator==(const UnwindRow &, const UnwindRow &) = default;
 };
 
@@ -60,7 +53,7 @@ class UnwindRows {
 public:
   // Rows come from .eh_frame. If .eh_frame has no row for an address, the row comes from
   // .debug_frame, which may be in the debug file.
-  UnwindRows(ElfFile main, std::optional<ElfFile> debug);
+  UnwindRows(Processor processor, ElfFile main, std::optional<ElfFile> debug);
   ~UnwindRows();
   UnwindRows(const UnwindRows &) = delete;
   UnwindRows &operator=(const UnwindRows &) = delete;
@@ -73,8 +66,9 @@ public:
   std::optional<uint64_t> start_of(uint64_t address);
   // Returns the bytes of code from an address on; fewer at the end of the code.
   std::string code(uint64_t address, size_t size) const;
+  Processor processor() const { return machine_.processor; }
   // Returns the address of the file's entry point, which has no caller, and in some files no row.
-  uint64_t entry() const { return entry_; }
+  uint64_t entry() const { return code_.entry; }
 
 private:
   struct EndDwarf {
@@ -88,16 +82,17 @@ private:
   uint32_t general_row(Dwarf_Frame *frame);
   Dwarf_CFI *debug_frame();
 
+  const UnwindMachine &machine_;
   ElfFile main_;
   std::optional<ElfFile> debug_;
   Dwarf_CFI *eh_frame_;
   bool debug_frame_tried_ = false;
   std::unique_ptr<Dwarf, EndDwarf> dwarf_;
   Dwarf_CFI *debug_frame_ = nullptr; // owned by dwarf_
-  uint64_t entry_ = 0;
   struct {
     std::optional<UnwindStarts> starts; // read when they are first needed
     std::vector<Segment> segments;
+    uint64_t entry = 0;
   } code_;
 
   // Rows are kept by pc, and not by the interval that elfutils returns with a row, which begins too

@@ -14,6 +14,7 @@
 #include "symbolize/module_file.h"
 #include "symbolize/unwind/expression.h"
 #include "symbolize/unwind/lost_frame.h"
+#include "symbolize/unwind/machine.h"
 #include "symbolize/unwind/rows.h"
 
 namespace tally {
@@ -25,8 +26,6 @@ namespace {
 // A frame takes at least the eight bytes of its return address, and a stack dump is smaller than 64
 // KiB.
 constexpr size_t most_frames = 8192;
-// The limit for x86-64 with page tables of five levels.
-constexpr uint64_t end_of_user_space = uint64_t{1} << 56;
 // The length of the assembly code at a file's entry point.
 constexpr uint64_t start_bytes = 64;
 
@@ -36,27 +35,52 @@ struct Module {
   bool opened = false;
 };
 
-constexpr uint32_t bit(size_t number) { return uint32_t{1} << number; }
-constexpr uint32_t callers_own = bit(3) | bit(6) | bit(12) | bit(13) | bit(14) | bit(15);
+constexpr uint64_t bit(size_t number) { return uint64_t{1} << number; }
+
+// The registers that belong to the caller, and that a function therefore preserves.
+constexpr uint64_t callers_own_of(const UnwindMachine &machine) {
+  uint64_t out = 0;
+  for (size_t i = 0; i < machine.kept_count; ++i)
+    out |= bit(machine.kept[i]);
+  return out;
+}
+constexpr uint64_t callers_own_x86_64 = callers_own_of(x86_64);
+constexpr uint64_t callers_own_aarch64 = callers_own_of(aarch64);
+
+// A signal's frame on AArch64, from the stack pointer on: struct rt_sigframe of the kernel
+// (arch/arm64/kernel/signal.c) has a siginfo_t and an ucontext_t, whose mcontext_t is aligned.
+namespace signal_frame {
+constexpr uint64_t registers = 312, sp = registers + uint64_t{31} * 8, pc = sp + 8, pstate = pc + 8;
+constexpr uint32_t most_signals = 64;
+} // namespace signal_frame
 
 // Walks outward through the frames of one sample.
 class Walk {
 public:
   explicit Walk(const UnwindInput &input)
-      : value_(input.registers.value),
-        known_(input.registers.only_sp_and_pc ? bit(stack_pointer) | bit(return_address)
-                                              : bit(register_count) - 1),
+      : machine_(machine_of(input.registers.processor)),
+        callers_own_(&machine_ == &aarch64 ? callers_own_aarch64 : callers_own_x86_64),
+        value_(input.registers.value),
+        known_(input.registers.only_sp_and_pc ? bit(machine_.stack_pointer) | bit(machine_.pc)
+                                              : bit(size_t{machine_.pc} + 1) - 1),
         low_(input.registers.sp()), stack_(input.stack) {}
 
-  uint64_t pc() const { return value_[return_address]; }
-  uint64_t sp() const { return value_[stack_pointer]; }
+  uint64_t pc() const { return value_[machine_.pc]; }
+  uint64_t sp() const { return value_[machine_.stack_pointer]; }
+  // Removes the signature of a return address, which pointer authentication of AArch64 adds.
+  void strip_pc() { value_[machine_.pc] = stripped(pc()); }
   // Returns whether a frame is found by the frame pointer, and no callee has saved it.
   bool lacks_frame_pointer(const UnwindRow &row) const {
-    return row.needs_frame_pointer() && !known(frame_pointer) && !slot_missing_;
+    return row.needs(machine_.frame_pointer) && !known(machine_.frame_pointer) && !slot_missing_;
+  }
+  // Returns whether a frame is found by the stack pointer, which a step by the frame pointer left
+  // unknown.
+  bool lacks_stack_pointer(const UnwindRow &row) const {
+    return row.needs(machine_.stack_pointer) && !known(machine_.stack_pointer);
   }
   void set_frame_pointer(uint64_t value) {
-    value_[frame_pointer] = value;
-    known_ |= bit(frame_pointer);
+    value_[machine_.frame_pointer] = value;
+    known_ |= bit(machine_.frame_pointer);
   }
 
   std::optional<uint64_t> word_at(uint64_t address) const {
@@ -79,26 +103,57 @@ public:
   // Steps to the caller without a row, on the assumption that the code has frame pointers. Returns
   // false if the stack does not confirm this assumption.
   template <class IsCode> bool step_by_frame_pointer(IsCode is_code) {
-    if (!known(frame_pointer) || value_[frame_pointer] < value_[stack_pointer])
+    if (!known(machine_.frame_pointer) || value_[machine_.frame_pointer] < sp())
       return false;
-    const uint64_t at = value_[frame_pointer];
+    const uint64_t at = value_[machine_.frame_pointer];
     const auto callers = word_at(at), returns = word_at(at + 8);
-    if (!callers || !returns || !is_code(*returns - 1))
+    if (!callers || !returns || !is_code(stripped(*returns) - 1))
       return false;
-    value_[frame_pointer] = *callers;
-    value_[return_address] = *returns;
-    value_[stack_pointer] = at + 16;
-    known_ = bit(frame_pointer) | bit(return_address) | bit(stack_pointer);
+    value_[machine_.frame_pointer] = *callers;
+    value_[machine_.pc] = *returns;
+    value_[machine_.stack_pointer] = at + 16;
+    known_ = bit(machine_.frame_pointer) | bit(machine_.pc);
+    // On AArch64 the two words may be anywhere in the frame, so that its end is unknown.
+    if (machine_.pc == machine_.return_address)
+      known_ |= bit(machine_.stack_pointer);
+    return true;
+  }
+
+  // Steps from the code that ends a signal's handler on AArch64 to where the signal arrived. The
+  // kernel's own call frame information tells only the pc and the frame pointer there. Returns
+  // false if the stack does not confirm that this is such a frame.
+  template <class IsCode> bool step_by_signal_frame(IsCode is_code) {
+    if (&machine_ != &aarch64 || !known(machine_.stack_pointer))
+      return false;
+    const uint64_t frame = sp();
+    const auto number = word_at(frame), callers_sp = word_at(frame + signal_frame::sp),
+               interrupted = word_at(frame + signal_frame::pc),
+               state = word_at(frame + signal_frame::pstate);
+    if (!number || !callers_sp || !interrupted || !state)
+      return false;
+    const auto signal = static_cast<uint32_t>(*number);       // si_signo; si_errno follows
+    constexpr uint64_t not_of_user_mode = 0xffffffff0000001f; // M[4:0] is 0 in EL0t
+    if (signal == 0 || signal > signal_frame::most_signals || (*state & not_of_user_mode) != 0 ||
+        *callers_sp % 16 != 0 || !is_code(*interrupted))
+      return false;
+    for (size_t i = 0; i <= aarch64.return_address; ++i)
+      value_[i] = word_at(frame + signal_frame::registers + i * 8).value_or(0);
+    value_[machine_.stack_pointer] = *callers_sp;
+    value_[machine_.pc] = *interrupted;
+    known_ = bit(size_t{machine_.pc} + 1) - 1;
     return true;
   }
 
 private:
+  uint64_t stripped(uint64_t address) const {
+    return &machine_ == &aarch64 ? address & machine_.address_bits : address;
+  }
   bool known(size_t number) const { return (known_ & bit(number)) != 0; }
 
   // Returns why a word is missing.
   StackEnd missing(uint64_t address) const {
-    return address < low_ || address >= end_of_user_space ? StackEnd::damaged
-                                                          : StackEnd::dump_too_short;
+    return address < low_ || address > machine_.address_bits ? StackEnd::damaged
+                                                             : StackEnd::dump_too_short;
   }
 
   // Returns why a register is unknown: it was saved outside of the stack dump, or its rule says so.
@@ -110,18 +165,29 @@ private:
     if (!known(row.cfa_register))
       return lost_register();
     const uint64_t cfa = value_[row.cfa_register] + static_cast<uint64_t>(int64_t{row.cfa_offset});
-    const uint64_t sp = value_[stack_pointer];
-    if (cfa <= sp && !row.signal)
-      return StackEnd::damaged; // the stack grows down: the walk would never end
-    const uint64_t at = cfa + static_cast<uint64_t>(int64_t{8} * row.returns);
-    const auto returns = word_at(at);
-    if (!returns)
-      return missing(at);
-    uint32_t known = known_ & callers_own;
-    for (size_t i = 0; i < kept_registers.size(); ++i) {
+    const uint64_t sp = this->sp();
+    const bool in_register = row.returns == UnwindRow::same;
+    // The stack grows down: otherwise the walk would never end. Only the innermost frame has its
+    // return address in a register, and may have no room of its own.
+    if ((in_register ? cfa < sp : cfa <= sp) && !row.signal)
+      return StackEnd::damaged;
+    uint64_t returns = 0;
+    if (in_register) {
+      if (!known(machine_.return_address))
+        return lost_register();
+      returns = value_[machine_.return_address];
+    } else {
+      const uint64_t at = cfa + static_cast<uint64_t>(int64_t{8} * row.returns);
+      const auto word = word_at(at);
+      if (!word)
+        return missing(at);
+      returns = *word;
+    }
+    uint64_t known = known_ & callers_own_;
+    for (size_t i = 0; i < machine_.kept_count; ++i) {
       if (row.saved[i] == UnwindRow::same)
         continue;
-      const uint8_t number = kept_registers[i];
+      const uint8_t number = machine_.kept[i];
       known &= ~bit(number);
       if (row.saved[i] == UnwindRow::unknown)
         continue;
@@ -137,17 +203,17 @@ private:
         slot_missing_ = true;
       }
     }
-    value_[stack_pointer] = cfa;
-    value_[return_address] = *returns;
-    known_ = known | bit(stack_pointer) | bit(return_address);
+    value_[machine_.stack_pointer] = cfa;
+    value_[machine_.pc] = returns;
+    known_ = known | bit(machine_.stack_pointer) | bit(machine_.pc);
     return StackEnd::complete;
   }
 
   StackEnd step_generally(const GeneralRow &row, bool signal) {
     ExpressionInput input;
     input.register_value = [this](uint64_t number) {
-      return number < register_count && known(number) ? std::optional(value_[number])
-                                                      : std::nullopt;
+      return number < machine_.register_count && known(number) ? std::optional(value_[number])
+                                                               : std::nullopt;
     };
     StackEnd why = lost_register();
     input.word_at = [this, &why](uint64_t address) {
@@ -165,31 +231,38 @@ private:
     if (!input.cfa)
       return why;
     // The return address of vfork() is in a register, so that its frame takes no room.
-    const bool has_no_frame = row.registers[return_address].kind == GeneralRule::Kind::value;
-    if (*input.cfa < value_[stack_pointer] + (has_no_frame ? 0 : 1) && !signal)
+    const auto return_kind = row.registers[machine_.return_address].kind;
+    const bool has_no_frame =
+        return_kind == GeneralRule::Kind::value ||
+        (return_kind == GeneralRule::Kind::same && machine_.pc != machine_.return_address);
+    if (*input.cfa < sp() + (has_no_frame ? 0 : 1) && !signal)
       return StackEnd::damaged;
 
     auto next = value_;
-    uint32_t next_known = 0;
-    for (size_t i = 0; i < register_count; ++i) {
+    // Where a call pushes no return address, it leaves it in a register.
+    const uint64_t kept_or_return =
+        callers_own_ |
+        (machine_.pc != machine_.return_address ? bit(machine_.return_address) : uint64_t{0});
+    uint64_t next_known = 0;
+    for (size_t i = 0; i < row.registers.size(); ++i) {
       const GeneralRule &rule = row.registers[i];
       std::optional<uint64_t> value;
       switch (rule.kind) {
       case GeneralRule::Kind::same:
         // There is rarely a rule for the caller's stack pointer. Without one, it is the CFA. A
         // function need not preserve the registers that are not callee-saved.
-        if (i == stack_pointer)
+        if (i == machine_.stack_pointer)
           value = input.cfa;
-        else if (known(i) && (signal || (callers_own & bit(i)) != 0))
+        else if (known(i) && (signal || (kept_or_return & bit(i)) != 0))
           value = value_[i];
         break;
       case GeneralRule::Kind::undefined:
-        if (i == stack_pointer)
+        if (i == machine_.stack_pointer)
           value = input.cfa;
         break;
       case GeneralRule::Kind::at:
         if (const auto at = evaluate(rule.ops, input)) {
-          if (*at < value_[stack_pointer] && *at < low_ && known(i) && !signal)
+          if (*at < sp() && *at < low_ && known(i) && !signal)
             value = value_[i]; // popped already
           else
             value = input.word_at(*at);
@@ -206,16 +279,23 @@ private:
     }
     if (budget_ == 0)
       return StackEnd::damaged;
-    const uint32_t needed = bit(stack_pointer) | bit(return_address);
+    const uint64_t needed = bit(machine_.stack_pointer) | bit(machine_.return_address);
     if ((next_known & needed) != needed)
       return why;
+    if (machine_.pc != machine_.return_address) {
+      // The caller's own return address was overwritten by that of its call.
+      next[machine_.pc] = next[machine_.return_address];
+      next_known = (next_known & ~bit(machine_.return_address)) | bit(machine_.pc);
+    }
     value_ = next;
     known_ = next_known;
     return StackEnd::complete;
   }
 
-  std::array<uint64_t, register_count> value_;
-  uint32_t known_;
+  const UnwindMachine &machine_;
+  uint64_t callers_own_;
+  decltype(Registers::value) value_;
+  uint64_t known_;
   uint64_t low_;              // the address of the stack dump's first byte
   bool slot_missing_ = false; // a register was saved outside of the stack dump
   // The number of operations in expressions: a valid chain needs some hundreds of operations, but a
@@ -270,6 +350,7 @@ private:
   StackEnd walk(const UnwindInput &input, std::vector<uint64_t> &pcs) {
     const auto is_code = [&](uint64_t pc) { return input.mapping_of_pc(pc).has_value(); };
     Walk walk(input);
+    const Processor processor = input.registers.processor;
     uint64_t pc = walk.pc();
     auto mapping = input.mapping_of_pc(pc);
     pcs.push_back(pc);
@@ -277,12 +358,14 @@ private:
     // Whatever the reason, what follows a wrong guess means nothing.
     const auto ended = [&guessed](StackEnd why) { return guessed ? StackEnd::guessed : why; };
     for (size_t depth = 1; depth < most_frames; ++depth) {
-      const Found found = mapping ? find(*mapping, pc) : Found{};
+      const Found found = mapping ? find(*mapping, pc, processor) : Found{};
       bool interrupted = false;
       if (found.row && found.row->outermost)
         return ended(StackEnd::complete);
-      if (found.row) {
-        if (walk.lacks_frame_pointer(*found.row)) {
+      if ((!found.row || found.row->signal != 0) && walk.step_by_signal_frame(is_code)) {
+        interrupted = true;
+      } else if (found.row && !walk.lacks_stack_pointer(*found.row)) {
+        if (walk.lacks_frame_pointer(*found.row) && processor == Processor::x86_64) {
           if (const auto frame = find_frame(found, pc, walk, input)) {
             walk.set_frame_pointer(frame->frame_pointer);
             guessed |= frame->guessed;
@@ -296,6 +379,8 @@ private:
       } else if (!walk.step_by_frame_pointer(is_code)) {
         return ended(StackEnd::no_rule);
       }
+      if (processor == Processor::aarch64 && !is_code(walk.pc()))
+        walk.strip_pc();
       pc = walk.pc();
       if (pc == 0)
         return ended(StackEnd::complete); // a thread that was started without a return address
@@ -309,8 +394,8 @@ private:
     return ended(StackEnd::damaged);
   }
 
-  Found find(const CodeMapping &mapping, uint64_t pc) {
-    Found found{place_in(mapping, pc), {}, false};
+  Found find(const CodeMapping &mapping, uint64_t pc, Processor processor) {
+    Found found{place_in(mapping, pc, processor), {}, false};
     if (found.rows) {
       if (const UnwindRow *const row = found.rows->at(found.link))
         found.row = *row;
@@ -319,14 +404,16 @@ private:
     return found;
   }
 
-  Place place_in(const CodeMapping &mapping, uint64_t pc) {
+  Place place_in(const CodeMapping &mapping, uint64_t pc, Processor processor) {
     if (index_of(mapping.module) >= modules_.size())
       return {};
     Module &module = modules_[index_of(mapping.module)];
     if (!module.opened)
       open(module);
     const auto link = module.files.link_address(mapping.file_offset + (pc - mapping.start));
-    return module.rows && link ? Place{module.rows.get(), *link} : Place{};
+    return module.rows && module.rows->processor() == processor && link
+               ? Place{module.rows.get(), *link}
+               : Place{};
   }
 
   std::optional<FoundFrame> find_frame(const Found &found, uint64_t pc, const Walk &walk,
@@ -347,21 +434,24 @@ private:
     lost.needs_frame_pointer = [&](uint64_t address) {
       const Place at = place_of(input, address);
       const UnwindRow *const there = at.rows ? at.rows->at(at.link) : nullptr;
-      return there && there->needs_frame_pointer();
+      return there && there->needs(x86_64.frame_pointer);
     };
     return find_lost_frame(lost);
   }
 
   Place place_of(const UnwindInput &input, uint64_t pc) {
     const auto mapping = input.mapping_of_pc(pc);
-    return mapping ? place_in(*mapping, pc) : Place{};
+    return mapping ? place_in(*mapping, pc, input.registers.processor) : Place{};
   }
 
   static void open(Module &module) {
     module.opened = true;
     auto main = module.files.open_main();
-    if (main && main->is_for_x86_64())
-      module.rows = std::make_unique<UnwindRows>(std::move(*main), module.files.open_debug());
+    if (!main || !(main->is_for_x86_64() || main->is_for_aarch64()))
+      return;
+    const Processor processor = main->is_for_aarch64() ? Processor::aarch64 : Processor::x86_64;
+    module.rows =
+        std::make_unique<UnwindRows>(processor, std::move(*main), module.files.open_debug());
   }
 
   std::vector<std::string> debug_directories_;
