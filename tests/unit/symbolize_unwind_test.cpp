@@ -339,7 +339,8 @@ protected:
   // table describes; libgcc's own chain is wrong there.
   bool is_astray(const Interrupted &from) const {
     return std::ranges::any_of(oracle(from), [this](const void *address) {
-      return !code_.at(reinterpret_cast<uint64_t>(address) - 1);
+      const auto returns = reinterpret_cast<uint64_t>(address);
+      return !code_.at(returns - 1) && !code_.at(returns); // a handler's return begins its page
     });
   }
 

@@ -51,7 +51,8 @@ constexpr uint64_t callers_own_aarch64 = callers_own_of(aarch64);
 // (arch/arm64/kernel/signal.c) has a siginfo_t and an ucontext_t, whose mcontext_t is aligned.
 namespace signal_frame {
 constexpr uint64_t registers = 312, sp = registers + uint64_t{31} * 8, pc = sp + 8, pstate = pc + 8;
-constexpr uint32_t most_signals = 64;
+// The kernel sets these to 0. It writes the siginfo_t only for a handler that takes one.
+constexpr uint64_t flags = 128, link = 136;
 } // namespace signal_frame
 
 // Walks outward through the frames of one sample.
@@ -126,15 +127,16 @@ public:
     if (&machine_ != &aarch64 || !known(machine_.stack_pointer))
       return false;
     const uint64_t frame = sp();
-    const auto number = word_at(frame), callers_sp = word_at(frame + signal_frame::sp),
+    const auto flags = word_at(frame + signal_frame::flags),
+               link = word_at(frame + signal_frame::link),
+               callers_sp = word_at(frame + signal_frame::sp),
                interrupted = word_at(frame + signal_frame::pc),
                state = word_at(frame + signal_frame::pstate);
-    if (!number || !callers_sp || !interrupted || !state)
+    if (!flags || !link || !callers_sp || !interrupted || !state)
       return false;
-    const auto signal = static_cast<uint32_t>(*number);       // si_signo; si_errno follows
     constexpr uint64_t not_of_user_mode = 0xffffffff0000001f; // M[4:0] is 0 in EL0t
-    if (signal == 0 || signal > signal_frame::most_signals || (*state & not_of_user_mode) != 0 ||
-        *callers_sp % 16 != 0 || !is_code(*interrupted))
+    if (*flags != 0 || *link != 0 || (*state & not_of_user_mode) != 0 || *callers_sp % 16 != 0 ||
+        !is_code(*interrupted))
       return false;
     for (size_t i = 0; i <= aarch64.return_address; ++i)
       value_[i] = word_at(frame + signal_frame::registers + i * 8).value_or(0);
@@ -387,6 +389,11 @@ private:
       if (!interrupted)
         --pc; // the call instruction precedes the return address
       mapping = input.mapping_of_pc(pc);
+      // A signal's handler returns to code that nothing precedes; an emulator maps it alone.
+      if (!mapping && processor == Processor::aarch64) {
+        pc = walk.pc();
+        mapping = input.mapping_of_pc(pc);
+      }
       if (!mapping)
         return ended(StackEnd::damaged);
       pcs.push_back(pc);
