@@ -179,12 +179,12 @@ TEST(PackedStacks, KeepTimes) {
 
 // Eight seconds of a thread at 4 kHz.
 TEST(PackedStacks, KeepTimesInLittleMemory) {
-  constexpr uint32_t most_more = 100 << 10;
+  constexpr uint32_t most_more = 100 << 10, samples = rounds(32'000);
   Random random(13);
   for (const uint64_t distinct : {UINT64_C(72), UINT64_C(1'000'000)}) {
     PackedStacks with, without;
     Frames path(20);
-    for (uint32_t i = 0; i < 32'000; ++i) {
+    for (uint32_t i = 0; i < samples; ++i) {
       uint64_t which = pick(random, distinct);
       for (uint32_t &frame : path) {
         frame = static_cast<uint32_t>(which % 97);

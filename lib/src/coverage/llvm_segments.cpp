@@ -51,10 +51,13 @@ public:
 private:
   void begin(const Stretch &region, const Stretch *next) {
     const SourcePlace start = region.start;
-    const auto ended = std::stable_partition(
-        active_.begin(), active_.end(), [&](const Stretch *each) { return each->end > start; });
-    if (ended != active_.end())
+    if (!active_.empty() && first_end_ <= start) {
+      const auto ended = std::stable_partition(
+          active_.begin(), active_.end(), [&](const Stretch *each) { return each->end > start; });
       end(static_cast<size_t>(ended - active_.begin()), start);
+      if (!active_.empty())
+        first_end_ = std::ranges::min(active_, {}, &Stretch::end)->end;
+    }
     const bool is_gap = region.kind == Kind::gap;
     const bool is_skipped = region.kind == Kind::skipped;
     if (start == region.end) {
@@ -66,6 +69,7 @@ private:
     }
     if (!next || next->start != start)
       add(region, start, !is_gap);
+    first_end_ = active_.empty() ? region.end : std::min(first_end_, region.end);
     active_.push_back(&region);
   }
 
@@ -109,6 +113,7 @@ private:
 
   std::span<const Stretch> regions_;
   std::vector<const Stretch *> active_; // the innermost last
+  SourcePlace first_end_;               // of the active ones, if there are any
   std::vector<SegmentCoverage> out_;
 };
 
