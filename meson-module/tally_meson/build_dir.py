@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import configparser
 import datetime
-import json
 import os
 import re
 import shlex
@@ -16,6 +15,7 @@ import shutil
 import subprocess
 import typing as T
 
+from . import introspection
 from .refusal import Refusal
 
 
@@ -25,21 +25,13 @@ class BuildDir:
         try:
             info = self.introspection("meson-info.json")
             self.source = os.path.realpath(info["directories"]["source"])
-            self.meson_version = str(info["meson_version"]["full"])
-        except (Refusal, KeyError):
+            self.meson_version = info["meson_version"]["full"]
+        except Refusal:
             raise Refusal(f"{folder} is not a build directory of Meson: name one with -C") from None
 
     def introspection(self, name: str) -> T.Any:
         """Returns the content of a file in meson-info."""
-        path = os.path.join(self.path, "meson-info", name)
-        try:
-            with open(path, encoding="utf-8") as file:
-                return json.load(file)
-        except (OSError, ValueError):
-            raise Refusal(
-                f"{path} cannot be read: configure again (meson setup --reconfigure "
-                f"{self.path})"
-            ) from None
+        return introspection.read(self.path, name)
 
     def coverage(self) -> T.Optional[bool]:
         """Returns the value of the option b_coverage, or None if no compiler has the option."""
@@ -128,7 +120,7 @@ class BuildDir:
             errors="replace",
         )
         try:
-            targets = json.loads(done.stdout)
+            targets = introspection.targets_of(done.stdout)
         except ValueError as error:
             why = (done.stderr.strip() or str(error)).splitlines()[-1]
             raise Refusal(

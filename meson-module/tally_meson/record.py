@@ -17,6 +17,7 @@ import zlib
 from . import lost_counts
 from .build_graph import BuildGraph, GraphError
 from .refusal import Refusal
+from .shapes import Values, misfit
 
 if T.TYPE_CHECKING:
     from .build_dir import BuildDir
@@ -153,6 +154,24 @@ def not_in_git(build: BuildDir, graph: BuildGraph) -> T.List[str]:
     return [path for path in sorted(used - known) if not graph.is_made(path)]
 
 
+_SHAPE = {
+    "revision": str,
+    "configuration": str,
+    "texts": Values((str, type(None))),
+    "others": Values(str),
+    "tests": Values({"definition": str, "passed": bool, "loses": str}),
+    "reached": {
+        "tests": [str],
+        "files": Values(
+            {
+                "tests": [int],
+                "functions": [{"name": str, "first": int, "last": int, "tests": [int]}],
+            }
+        ),
+    },
+}
+
+
 class Record:
     """What `--affected` needs to know of the measured sources and tests."""
 
@@ -192,9 +211,18 @@ class Record:
         try:
             with open(cls.path_in(build), encoding="utf-8") as file:
                 values = json.load(file)
-            return cls(values) if values.get("format") == _FORMAT else None
-        except (OSError, ValueError, KeyError, AttributeError, TypeError, zlib.error):
+            if values.get("format") != _FORMAT or misfit(values, _SHAPE):
+                return None
+            record = cls(values)
+        except (OSError, ValueError, AttributeError, RecursionError, zlib.error):
             return None
+        indices = (
+            index
+            for file in record.files.values()
+            for tests in [file["tests"], *(each["tests"] for each in file["functions"])]
+            for index in tests
+        )
+        return record if all(0 <= index < len(record.names) for index in indices) else None
 
 
 def store(

@@ -110,19 +110,15 @@ def entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
     entries = []
     for line in lines:
         try:
-            entries.append(json.loads(line))
-        except ValueError:
-            say(f"{log}: a damaged line is ignored, and its test is not known")
-    return [
-        (
-            Ran(
+            entry = json.loads(line)
+            ran = Ran(
                 str(entry.get("name")), str(entry.get("result")), int(entry.get("returncode") or 0)
-            ),
-            entry.get("command") or [],
-            float(entry.get("starttime") or 0),
-        )
-        for entry in entries
-    ]
+            )
+            command = [str(word) for word in entry.get("command") or []]
+            entries.append((ran, command, float(entry.get("starttime") or 0)))
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+            say(f"{log}: a damaged line is ignored, and its test is not known")
+    return entries
 
 
 def executed(

@@ -111,8 +111,8 @@ def _compiled(build: BuildDir) -> T.Dict[str, _Compiled]:
     out: T.Dict[str, _Compiled] = {}
     for target in build.introspection("intro-targets.json"):
         for each in target.get("target_sources", []):
-            if each.get("machine", "host") == "host" and each.get("language"):
-                of = out.setdefault(each["language"], _Compiled(each["compiler"], []))
+            if each.get("machine", "host") == "host" and {"compiler", "parameters"} <= each.keys():
+                of = out.setdefault(each.get("language", ""), _Compiled(each["compiler"], []))
                 of.arguments.append(each["parameters"])
     return out
 
