@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 BENCH = os.environ.get("TALLY_SYMBOLIZE_BENCH", "")
 LLVM = shutil.which("llvm-symbolizer") or shutil.which("llvm-symbolizer-14")
@@ -31,7 +32,7 @@ MAIN = r"""
 #include <string>
 #include <vector>
 #include "shared.h"
-#ifdef REGEX  // the deepest of inlined calls, and half a minute of all compiling
+#ifdef REGEX  // the deepest of inlined calls, and most of the time of compiling
 #include <regex>
 static bool matches(const char *text) { return std::regex_match(text, std::regex("(a|b)*c[0-9]+")); }
 #else
@@ -106,6 +107,14 @@ static inline int step(int n) { return n % 3 ? n / 2 : n * 3 + 1; }
 static int __attribute__((noinline)) walk(int n) { int s = 0; while (n > 1 && s < 100) { n = step(n); s++; } return s; }
 __attribute__((cold, noinline)) static void gone(int n) { if (n) abort(); }
 int plain_c(int n) { if (__builtin_expect(n < 0, 0)) gone(n); return walk(n) + walk(n + 1); }
+"""
+
+
+# Shares types with the other programs, as dwz requires.
+SMALL = r"""
+#include "shared.h"
+extern "C" int plain_c(int n);
+int main(int argc, char **) { return other(argc) + plain_c(argc); }
 """
 
 
@@ -229,14 +238,17 @@ def same_name(ours, theirs, elf):
 @unittest.skipUnless(LLVM or ADDR2LINE, "neither llvm-symbolizer nor addr2line is installed")
 class Oracle(unittest.TestCase):
     folder: str
+    objects: dict  # of what is compiled already, by compiler, options and source
 
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="tally-symbolize-")
+        cls.objects = {}
         for name, text in {
             "main.cpp": MAIN,
             "other.cpp": OTHER,
             "plain.c": PLAIN,
+            "small.cpp": SMALL,
             "shared.h": SHARED,
         }.items():
             with open(os.path.join(cls.folder, name), "w") as file:
@@ -246,24 +258,37 @@ class Oracle(unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
-    def build(self, name, flags, compiler="g++", link=()):
-        if not shutil.which(compiler):
-            self.skipTest(f"{compiler} is not installed")
-        path = os.path.join(self.folder, name)
-        os.makedirs(path, exist_ok=True)
-        objects = []
-        for source in ("main.cpp", "other.cpp", "plain.c"):
-            flag = ["-x", "c"] if source.endswith(".c") else ["-std=c++17"]
+    def compiled(self, path, source, flags, compiler):
+        """Returns the object file, which programs that differ only in how they are linked share."""
+        if source != "main.cpp":
+            flags = [flag for flag in flags if flag != "-DREGEX"]
+        key = (compiler, source, *flags)
+        if key not in self.objects:
+            language = ["-x", "c"] if source.endswith(".c") else ["-std=c++17"]
             result = os.path.join(path, source.split(".")[0] + ".o")
             done = subprocess.run(
-                [compiler, *flag, *flags, "-c", f"../{source}", "-o", result],
+                [compiler, *language, *flags, "-c", f"../{source}", "-o", result],
                 cwd=path,
                 capture_output=True,
                 text=True,
             )
             if done.returncode:
                 self.skipTest(f"{compiler} cannot compile with {flags}: {done.stderr[:200]}")
-            objects.append(result)
+            self.objects[key] = result
+        return self.objects[key]
+
+    def build(self, name, flags, compiler="g++", link=(), main="main.cpp"):
+        if not shutil.which(compiler):
+            self.skipTest(f"{compiler} is not installed")
+        path = os.path.join(self.folder, name)
+        os.makedirs(path, exist_ok=True)
+        with ThreadPoolExecutor(2) as threads:
+            objects = list(
+                threads.map(
+                    lambda source: self.compiled(path, source, flags, compiler),
+                    (main, "other.cpp", "plain.c"),
+                )
+            )
         program = os.path.join(path, "program")
         done = subprocess.run(
             [compiler, *flags, *link, "-Wl,--build-id", *objects, "-o", program],
@@ -339,27 +364,26 @@ class Oracle(unittest.TestCase):
     def variant(self, name, flags, **more):
         self.check(self.build(name, flags, **more), what=name)
 
+    # The deepest inlined calls are compiled for one version of DWARF by each compiler: the depth
+    # does not depend on the version.
     def test_gcc(self):
-        for version, pie in ((4, "-no-pie"), (5, "-pie")):
+        for version, pie, more in ((4, "-no-pie", ""), (5, "-pie", "-fPIE -DREGEX")):
             with self.subTest(version=version, pie=pie):
                 self.variant(
-                    f"gcc{version}{pie}",
-                    ["-O2", "-g", f"-gdwarf-{version}", pie, "-DREGEX"]
-                    + (["-fPIE"] if pie == "-pie" else []),
+                    f"gcc{version}{pie}", ["-O2", "-g", f"-gdwarf-{version}", pie, *more.split()]
                 )
 
     def test_clang(self):
-        for version, pie in ((4, "-pie"), (5, "-no-pie")):
+        for version, pie, more in ((4, "-pie", "-fPIE -DREGEX"), (5, "-no-pie", "")):
             with self.subTest(version=version, pie=pie):
                 self.variant(
                     f"clang{version}{pie}",
-                    ["-O2", "-g", f"-gdwarf-{version}", "-DREGEX"]
-                    + (["-fPIE", "-pie"] if pie == "-pie" else ["-no-pie"]),
+                    ["-O2", "-g", f"-gdwarf-{version}", *more.split(), pie],
                     compiler="clang++",
                 )
 
     def test_static(self):
-        self.variant("static", ["-O2", "-g", "-static"])
+        self.variant("static", ["-O2", "-g"], link=["-static"])
 
     def test_dropped_functions(self):
         self.variant("sections", ["-O2", "-g", "-ffunction-sections"], link=["-Wl,--gc-sections"])
@@ -377,7 +401,7 @@ class Oracle(unittest.TestCase):
     def test_compressed_sections(self):
         for kind in ("zlib", "zlib-gnu"):
             with self.subTest(kind=kind):
-                self.variant("compressed-" + kind, ["-O2", "-g", "-gz=" + kind])
+                self.variant("compressed-" + kind, ["-O2", "-g"], link=["-gz=" + kind])
 
     def test_64_bit_dwarf(self):
         self.variant("dwarf64", ["-O2", "-g", "-gdwarf64"])
@@ -474,12 +498,12 @@ class Oracle(unittest.TestCase):
         )
 
     def test_without_debug_information(self):
-        self.variant("bare", ["-O2"])
+        self.variant("bare", ["-O2", "-g"], link=["-Wl,--strip-debug"])
 
-    def separate(self, name, extra=()):
+    def separate(self, name, level="-O2"):
         if not shutil.which("objcopy"):
             self.skipTest("objcopy is not installed")
-        full = self.build(name, ["-O2", "-g", *extra])
+        full = self.build(name, [level, "-g"])
         stripped = full + "-stripped"
         debug = full + "-stripped.debug"
         subprocess.run(["objcopy", "--only-keep-debug", full, debug], check=True)
@@ -520,7 +544,7 @@ class Oracle(unittest.TestCase):
 
     def test_separate_of_another_build(self):
         _, stripped, debug = self.separate("wrong")
-        _, _, other = self.separate("wrong-other", ["-DOTHER", "-fno-inline"])
+        _, _, other = self.separate("wrong-other", "-O0")
         shutil.copy(other, debug)
         addresses = self.addresses(Elf(other))
         self.assertTrue(all(block[0][1] == "??" for block in ask_us(stripped, addresses)))
@@ -528,11 +552,12 @@ class Oracle(unittest.TestCase):
     def test_common_part(self):
         if not shutil.which("dwz"):
             self.skipTest("dwz is not installed")
-        for version in (4, 5):
+        # As in test_gcc, and as other tests compile for the default, which is version 5.
+        for version, more in ((4, "-gdwarf-4 -no-pie"), (5, "")):
             with self.subTest(version=version):
-                flags = ["-O2", "-g", f"-gdwarf-{version}"]
+                flags = ["-O2", "-g", *more.split()]
                 first = self.build(f"dwz-a{version}", flags)
-                second = self.build(f"dwz-b{version}", [*flags, "-fno-inline-small-functions"])
+                second = self.build(f"dwz-b{version}", flags, main="small.cpp")
                 full = first + "-full"
                 shutil.copy(first, full)
                 done = subprocess.run(
@@ -540,6 +565,7 @@ class Oracle(unittest.TestCase):
                 )
                 if done.returncode:
                     self.skipTest("dwz failed: " + done.stderr[:200])
+                self.assertGreater(os.path.getsize(first + ".dwz"), 10000)
                 self.check(first, full, f"dwz {version}")
 
 
