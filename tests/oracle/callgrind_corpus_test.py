@@ -243,7 +243,9 @@ class CorpusTest(ProfileCase):
             (again.arcs, rows.arcs),
         ]
         for seen, wanted in compared:
-            # Not assertEqual, which would print all of a million rows if one differs.
+            if seen == wanted:
+                continue
+            # A row of zeros may be left out. Not assertEqual, which would print all of a million rows if one differs.
             wrong = [
                 key for key in {**seen, **wanted} if seen.get(key, zero) != wanted.get(key, zero)
             ]

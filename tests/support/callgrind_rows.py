@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from operator import add
 from typing import DefaultDict, Iterable, NamedTuple
 
 Costs = tuple[int, ...]
@@ -114,8 +115,9 @@ class CallgrindRows:
     def _costs(self, words: list[str]) -> Costs:
         if len(words) > len(self.events):
             raise ValueError("more costs than events")
-        costs = [int(word, 0) for word in words]
-        return tuple(costs + [0] * (len(self.events) - len(costs)))
+        costs = tuple([int(word, 0) for word in words])
+        missing = len(self.events) - len(costs)
+        return costs + (0,) * missing if missing else costs
 
     def _read(self, lines: Iterable[str]) -> None:
         number = 0
@@ -131,6 +133,7 @@ class CallgrindRows:
     _positions: tuple[str, ...] = ("line",)
     _object = _file = _line_file = ""
     _function: Function | None = None
+    _last_function: Function | None = None  # the last one with a cost line
     _callee_object: str | None = None
     _callee_file: str | None = None
     _callee: Function | None = None
@@ -152,12 +155,16 @@ class CallgrindRows:
         "jfn": "fn",
         "frfn": "fn",
     }
+    _COST_STARTS = frozenset("+-*0123456789")
     _SKIPPED = ("bb", "ln", "rec")  # lines that Valgrind writes for debugging itself
 
     def _line(self, line: str) -> None:
+        if line[:1] in self._COST_STARTS:  # nearly all lines: hence first
+            self._cost_line(line.split())
+            return
         if not line.strip() or line.startswith("#"):
             return
-        if self._calls is not None and not line[0] in "+-*0123456789":
+        if self._calls is not None:
             raise ValueError("calls= without its cost line")
         if header := re.match(r"([a-z]+): ?(.*)", line):
             self._header(header[1], header[2].strip())
@@ -243,12 +250,16 @@ class CallgrindRows:
             raise ValueError("a cost before any fn=")
         if not self.events:
             raise ValueError("a cost before events:")
+        if len(words) < len(self._positions):
+            raise ValueError("too few positions")
         position = {}
-        for kind in self._positions:
-            word, base = words.pop(0), self._base.get(kind, 0)
-            position[kind] = (
-                base if word == "*" else base + int(word, 0) if word[0] in "+-" else int(word, 0)
-            )
+        for kind, word in zip(self._positions, words):
+            if word == "*":
+                position[kind] = self._base.get(kind, 0)
+            elif word[0] in "+-":
+                position[kind] = self._base.get(kind, 0) + int(word, 0)
+            else:
+                position[kind] = int(word, 0)
         is_self = self._calls is None and not self._after_jump
         if is_self or not self._self_moves_only:
             self._base = position
@@ -256,17 +267,23 @@ class CallgrindRows:
             self._after_jump = False
             return
         where = (self._line_file, position.get("instr", 0), position.get("line", 0))
-        costs = self._costs(words)
-        self._functions.add(self._function)
+        costs = self._costs(words[len(self._positions) :])
+        if self._function is not self._last_function:
+            self._last_function = self._function
+            self._functions.add(self._function)
         if self._calls is None:
             key = SelfKey(self._function, *where)
             before = self.self_costs.get(key)
-            self.self_costs[key] = self._sum([before, costs]) if before else costs
+            self.self_costs[key] = tuple(map(add, before, costs)) if before else costs
             return
         assert self._callee is not None
         arc_key = ArcKey(self._function, self._callee, *where)
-        arc = self.arcs.get(arc_key, Arc(0, (0,) * len(costs)))
-        self.arcs[arc_key] = Arc(arc.calls + self._calls, self._sum([arc.costs, costs]))
+        arc = self.arcs.get(arc_key)
+        self.arcs[arc_key] = (
+            Arc(arc.calls + self._calls, tuple(map(add, arc.costs, costs)))
+            if arc
+            else Arc(self._calls, costs)
+        )
         self._functions.add(self._callee)
         self._calls = None
 
