@@ -28,9 +28,8 @@ def load(folder: str) -> None:
         return
     _folder = folder
 
-    from . import _abi, commands, settings
+    from . import _abi, commands, session, settings
     from .front import Front
-    from .session import Session
 
     try:
         library = _abi.load(folder)
@@ -38,8 +37,10 @@ def load(folder: str) -> None:
         # GDB would print a traceback if this were raised.
         gdb.write(f"Tally is not loaded: {error}\n", gdb.STDERR)
         return
-    session = Session(library)
-    front = Front(session, settings.register(session))
+    if hasattr(gdb, "host_charset"):  # GDB 12
+        session.charset = gdb.host_charset
+    ours = session.Session(library)
+    front = Front(ours, settings.register(ours))
     commands.register(front)
     if hasattr(gdb, "MICommand"):  # GDB 12
         from . import mi

@@ -68,7 +68,21 @@ def _decode(text: bytes | None) -> str:
     return (text or b"").decode("utf-8", "backslashreplace")
 
 
+def _utf8() -> str:
+    return "utf-8"
+
+
+# Returns the character set by which the debugger makes text of the bytes that are typed, and of those
+# of names and paths. The front end sets it.
+charset: Callable[[], str] = _utf8
+
+
 def _encode(text: str) -> bytes:
+    if not text.isascii():
+        try:
+            return text.encode(charset(), "surrogateescape")
+        except (UnicodeError, LookupError):  # the text of a script, or an unknown character set
+            pass
     return text.encode("utf-8", "surrogateescape")
 
 

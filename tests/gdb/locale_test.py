@@ -1,6 +1,7 @@
 """Tests names that GDB's character set cannot represent: without a locale, and invalid UTF-8."""
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -49,6 +50,33 @@ class LocaleTest(GdbCase):
                     self.assertEqual(play.stderr, "", play)
                     self.assertGreater(play.status().count("samples"), 50, play)
                     self.assertIn("/s\\xe9", play.text("profile report --by object"), play)
+
+    def test_names_under_latin_1(self) -> None:
+        """GDB makes text of names and of what is typed by its own character set. The bytes reach the
+        library as they were."""
+        with tempfile.TemporaryDirectory() as folder:
+            made = subprocess.run(
+                ["localedef", "-i", "C", "-f", "ISO-8859-1", f"{folder}/latin"],
+                capture_output=True,
+                check=False,
+            )
+            if not os.path.isdir(f"{folder}/latin"):
+                self.skipTest(f"localedef: {made.stderr!r}")
+            for odd in (b"s\xe9", "s\u00e9".encode()):
+                copy, out = (os.fsencode(folder) + b"/" + kind + odd for kind in (b"p-", b"o-"))
+                shutil.copy(program("spin7030"), copy)
+                play = play_gdb(
+                    [
+                        "profile start --backend agent",
+                        "run",
+                        f"profile dump {os.fsdecode(out)}.folded",
+                    ],
+                    os.fsdecode(copy),
+                    ["0.2"],
+                    environment={"LC_ALL": "latin", "LOCPATH": folder},
+                )
+                self.assertEqual(play.stderr, "", play)
+                self.assertTrue(os.path.exists(out + b".folded"), os.listdir(os.fsencode(folder)))
 
 
 if __name__ == "__main__":
