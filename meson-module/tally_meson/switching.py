@@ -122,8 +122,11 @@ def _configure(build: BuildDir, options: _Options) -> None:
         stderr=subprocess.STDOUT,
     )
     if done.returncode != 0:
-        lines = done.stdout.decode(errors="replace").split("\n")
-        raise Refusal(f'{_typed(build, options)}: {" ".join(lines).strip()}')
+        said = done.stdout.decode(errors="replace")
+        # If the disk is full, Meson prints a traceback. Its last line, before a remark, is the error.
+        _, trace, rest = said.partition("Traceback (most recent call last):\n")
+        lines = (rest.partition("\n\n")[0] if trace else said).strip().split("\n")
+        raise Refusal(f'{_typed(build, options)}: {" ".join(lines[-1:] if trace else lines)}')
 
 
 @refused_by_system()
