@@ -2,6 +2,7 @@
 // with llvm-cov elsewhere.
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "coverage/llvm_segments.h"
 #include "formats/llvm/names.h"
 #include "support/md5.h"
+#include "temporary.h"
 
 namespace tally::coverage_llvm_test {
 namespace {
@@ -136,6 +138,8 @@ public:
     return out;
   }
 
+  const std::string &bytes() const { return bytes_; }
+
 private:
   template <class T> static void put(std::string &to, T value) {
     to.append(reinterpret_cast<const char *>(&value), sizeof value);
@@ -194,6 +198,25 @@ TEST(LlvmCounts, BoundWhatOpenCallsMayHaveRun) {
   EXPECT_EQ(object.counted({10, 4}, {.frames = 1, .at_least = true}, &uncertain),
             (Counts{10, 4, 5}));
   EXPECT_EQ(uncertain, (Counts{UINT64_MAX, UINT64_MAX, UINT64_MAX}));
+}
+
+TEST(LlvmCounts, KeepWhatTheyReadOfAFileThatIsTruncated) {
+  const TemporaryFolder folder;
+  const std::string bytes = ObjectBytes(ulebs({1, 0, 0, 1, counter(0), 1, 1, 3, 2})).bytes();
+  const std::string path = folder.put("x.o", bytes);
+  Diagnostics findings;
+  const auto objects = llvm::CoverageObject::read(path, findings);
+  ASSERT_EQ(objects.size(), 1u);
+  std::filesystem::resize_file(path, 0);
+  llvm::MappedFunction function;
+  EXPECT_TRUE(objects[0].decode(objects[0].records()[0], function));
+  // A damaged mapping is reported with its place in the file.
+  llvm::MappingRecord record = objects[0].records()[0];
+  EXPECT_EQ(record.offset, bytes.find(record.mapping));
+  record.mapping.remove_suffix(1);
+  const auto damaged = objects[0].decode(record, function);
+  ASSERT_FALSE(damaged);
+  EXPECT_EQ(damaged.error().where, Position::at_offset(record.offset));
 }
 
 TEST(LlvmCounts, KnowWhereACounterIsIncreased) {

@@ -147,8 +147,6 @@ SourceBasedProgram::SourceBasedProgram(const CounterLayout &layout,
                         module.key.path);
       continue;
     }
-    // The file may be written while the debugger runs.
-    read[0].copy_mappings();
     object_of_.back() = objects->size();
     objects->push_back(std::move(read[0]));
   }

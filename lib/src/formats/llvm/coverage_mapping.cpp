@@ -195,9 +195,7 @@ Result<void> CoverageObject::decode(const MappingRecord &record, MappedFunction 
     return fail(ErrorCode::invalid_input, "the names of a function's files are missing", name_);
   if (!Decoder(record, files->second, out).run())
     return fail(ErrorCode::invalid_input, "the mapping of a function is damaged", name_,
-                bytes_.empty() ? Position()
-                               : Position::at_offset(
-                                     static_cast<uint64_t>(record.mapping.data() - bytes_.data())));
+                Position::at_offset(record.offset));
   out.name = name_of(record);
   return {};
 }

@@ -14,7 +14,6 @@
 #include <tally/result.h>
 
 #include "formats/llvm/source_profile.h"
-#include "support/mapped_file.h"
 
 namespace tally::llvm {
 
@@ -71,6 +70,7 @@ struct MappedFunction {
 // One mapping of a function, not decoded yet.
 struct MappingRecord {
   uint64_t name_hash = 0, function_hash = 0, files_key = 0;
+  uint64_t offset = 0; // of the mapping in the file
   std::string_view mapping;
 };
 
@@ -79,14 +79,11 @@ struct MappingRecord {
 class CoverageObject {
 public:
   // Reads all objects of a file; none if it is not an ELF file or has no mappings. What is damaged
-  // in it is reported and left out.
+  // in it is reported and left out. The file may change or shrink meanwhile and afterwards.
   static std::vector<CoverageObject> read(const std::string &path, Diagnostics &diagnostics);
   // Does the same for the content of a file, which the objects refer to.
   static std::vector<CoverageObject> read(std::string_view bytes, const std::string &name,
                                           Diagnostics &diagnostics);
-
-  // Copies what it refers to in the file, which may change or shrink afterwards.
-  void copy_mappings();
 
   const std::string &name() const { return name_; } // the path, and the member in parentheses
   const std::string &build_id() const { return build_id_; } // lower-case hex; may be empty
@@ -110,9 +107,8 @@ private:
   friend class ObjectReader;
 
   std::string name_, build_id_;
-  std::shared_ptr<MappedFile> file_; // whose bytes the views are of; null if the caller has them
-  std::string_view bytes_;           // of the whole file; empty after copy_mappings()
-  std::shared_ptr<const std::string> copied_; // the mappings
+  // The sections that the views are of; empty if the caller has the file's bytes.
+  std::vector<std::shared_ptr<const std::string>> sections_;
   RecordLayout layout_;
   std::string_view correlated_; // __llvm_covdata
   uint64_t counters_address_ = 0, counters_size_ = 0, bitmaps_address_ = 0;

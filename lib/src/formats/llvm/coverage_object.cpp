@@ -1,16 +1,21 @@
 // Reads the sections of objects that hold mappings.
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include <ar.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "formats/llvm/coverage_mapping.h"
 #include "formats/llvm/names.h"
 #include "support/byte_cursor.h"
 #include "support/md5.h"
+#include "support/unique_fd.h"
 
 namespace tally::llvm {
 
@@ -32,15 +37,79 @@ std::string source_path(const std::string &name, std::string_view folder) {
              : (fs::path(folder) / name).lexically_normal().string();
 }
 
+// The bytes of an object, which begins at `base` of a file or of memory. A file is read and not
+// mapped: if a build truncated it in place, access to a mapping would end the process by SIGBUS.
+struct ObjectImage {
+  int fd = -1; // -1 if `bytes` has the content
+  std::string_view bytes;
+  uint64_t base = 0, size = 0;
+
+  // Returns nothing if the range is not inside the object or cannot be read. `kept` holds what is
+  // read from a file.
+  std::string_view range(uint64_t offset, uint64_t wanted,
+                         std::vector<std::shared_ptr<const std::string>> &kept) const {
+    if (offset > size || wanted > size - offset)
+      return {};
+    if (fd < 0)
+      return bytes.substr(base + offset, wanted);
+    std::string out(wanted, '\0');
+    for (size_t have = 0; have < out.size();) {
+      const ssize_t got = ::pread(fd, out.data() + have, out.size() - have,
+                                  static_cast<off_t>(base + offset + have));
+      if (got < 0 && errno == EINTR)
+        continue;
+      if (got <= 0)
+        return {};
+      have += static_cast<size_t>(got);
+    }
+    kept.push_back(std::make_shared<const std::string>(std::move(out)));
+    return *kept.back();
+  }
+};
+
 } // namespace
 
 class ObjectReader {
 public:
+  // Reads the object, or the members of the archive, that libelf has opened as `whole`.
+  static std::vector<CoverageObject> read_all(Elf *whole, const ObjectImage &image,
+                                              const std::string &path, Diagnostics &diagnostics) {
+    std::vector<CoverageObject> out;
+    const auto add = [&](Elf *elf, std::string name, const ObjectImage &own) {
+      CoverageObject object;
+      object.name_ = std::move(name);
+      if (ObjectReader(object, diagnostics).read(elf, own))
+        out.push_back(std::move(object));
+    };
+    if (!whole)
+      return out;
+    if (elf_kind(whole) != ELF_K_AR) {
+      add(whole, path, image);
+      return out;
+    }
+    Elf_Cmd command = ELF_C_READ;
+    for (ElfHandle member(elf_begin(image.fd, command, whole)); member;
+         member.reset(elf_begin(image.fd, command, whole))) {
+      const Elf_Arhdr *const header = elf_getarhdr(member.get());
+      const int64_t base = elf_getbase(member.get());
+      if (header && base >= 0 && header->ar_size >= 0 &&
+          static_cast<uint64_t>(base) <= image.size) {
+        ObjectImage own = image;
+        own.base = static_cast<uint64_t>(base);
+        own.size = std::min(image.size - own.base, static_cast<uint64_t>(header->ar_size));
+        add(member.get(), fmt::format("{}({})", path, header->ar_name ? header->ar_name : ""), own);
+      }
+      command = elf_next(member.get());
+    }
+    return out;
+  }
+
+private:
   ObjectReader(CoverageObject &out, Diagnostics &diagnostics)
       : out_(out), diagnostics_(diagnostics) {}
 
   // Returns false if the object has no mappings.
-  bool read(Elf *elf, std::string_view image) {
+  bool read(Elf *elf, const ObjectImage &image) {
     GElf_Ehdr header;
     if (!gelf_getehdr(elf, &header))
       return false;
@@ -51,7 +120,8 @@ public:
     size_t names = 0;
     if (elf_getshdrstrndx(elf, &names) != 0)
       return false;
-    std::vector<std::string_view> functions, units;
+    std::vector<std::string_view> units;
+    std::vector<std::pair<std::string_view, uint64_t>> functions; // with their offsets in the file
     for (Elf_Scn *scn = nullptr; (scn = elf_nextscn(elf, scn)) != nullptr;) {
       GElf_Shdr section;
       const char *name = nullptr;
@@ -69,7 +139,7 @@ public:
       else if (word == "__llvm_covmap")
         units.push_back(content(section, image));
       else if (word == "__llvm_covfun")
-        functions.push_back(content(section, image));
+        functions.emplace_back(content(section, image), image.base + section.sh_offset);
       else if (word == "__llvm_prf_names" || word == "__llvm_covnames")
         read_names_of(content(section, image));
       else if (word == "__llvm_covdata")
@@ -79,22 +149,20 @@ public:
       return false;
     for (const std::string_view unit : units)
       read_units(unit);
-    for (const std::string_view function : functions)
-      read_functions(function);
+    for (const auto &[function, offset] : functions)
+      read_functions(function, offset);
     return true;
   }
 
-private:
   void damaged(std::string_view what) {
     diagnostics_.add(Severity::warning, fmt::format("{} are damaged: left out", what), out_.name_);
   }
 
   // Returns nothing for a section without content, or one beyond the end of the file.
-  static std::string_view content(const GElf_Shdr &section, std::string_view image) {
-    if (section.sh_type == SHT_NOBITS || section.sh_offset > image.size() ||
-        section.sh_size > image.size() - section.sh_offset)
+  std::string_view content(const GElf_Shdr &section, const ObjectImage &image) {
+    if (section.sh_type == SHT_NOBITS)
       return {};
-    return image.substr(section.sh_offset, section.sh_size);
+    return image.range(section.sh_offset, section.sh_size, out_.sections_);
   }
 
   void read_build_id(std::string_view note) {
@@ -174,7 +242,7 @@ private:
     return at->second;
   }
 
-  void read_functions(std::string_view section) {
+  void read_functions(std::string_view section, uint64_t section_offset) {
     ByteCursor from(section, out_.layout_.big_endian);
     while (from.left() > 0) {
       MappingRecord record;
@@ -182,6 +250,7 @@ private:
       const uint32_t size = from.u32();
       record.function_hash = from.u64_whole();
       record.files_key = from.u64_whole();
+      record.offset = section_offset + from.offset();
       record.mapping = from.take(size);
       if (from.failed())
         return damaged("the mappings of functions");
@@ -198,60 +267,27 @@ private:
 
 std::vector<CoverageObject> CoverageObject::read(const std::string &path,
                                                  Diagnostics &diagnostics) {
-  const auto file = std::make_shared<MappedFile>(MappedFile::open(path));
-  std::vector<CoverageObject> out = read(file->bytes(), path, diagnostics);
-  for (CoverageObject &object : out)
-    object.file_ = file;
-  return out;
+  // With O_NONBLOCK, a pipe or a device does not block the debugger.
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
+      elf_version(EV_CURRENT) == EV_NONE)
+    return {};
+  const ElfHandle whole(elf_begin(file.get(), ELF_C_READ, nullptr));
+  return ObjectReader::read_all(whole.get(),
+                                {.fd = file.get(), .size = static_cast<uint64_t>(info.st_size)},
+                                path, diagnostics);
 }
 
 std::vector<CoverageObject> CoverageObject::read(std::string_view bytes, const std::string &path,
                                                  Diagnostics &diagnostics) {
-  std::vector<CoverageObject> out;
   if (elf_version(EV_CURRENT) == EV_NONE ||
       (!bytes.starts_with(ELFMAG) && !bytes.starts_with(ARMAG)))
-    return out;
-  const auto add = [&](Elf *elf, std::string name, std::string_view image) {
-    CoverageObject object;
-    object.name_ = std::move(name);
-    object.bytes_ = bytes;
-    if (ObjectReader(object, diagnostics).read(elf, image))
-      out.push_back(std::move(object));
-  };
+    return {};
   // elf_memory() does not write to the file's bytes.
   const ElfHandle whole(elf_memory(const_cast<char *>(bytes.data()), bytes.size()));
-  if (!whole)
-    return out;
-  if (elf_kind(whole.get()) != ELF_K_AR) {
-    add(whole.get(), path, bytes);
-    return out;
-  }
-  Elf_Cmd command = ELF_C_READ;
-  for (ElfHandle member(elf_begin(-1, command, whole.get())); member;
-       member.reset(elf_begin(-1, command, whole.get()))) {
-    const Elf_Arhdr *const header = elf_getarhdr(member.get());
-    const int64_t base = elf_getbase(member.get());
-    if (header && base >= 0 && header->ar_size >= 0 && static_cast<size_t>(base) <= bytes.size())
-      add(member.get(), fmt::format("{}({})", path, header->ar_name ? header->ar_name : ""),
-          bytes.substr(static_cast<size_t>(base), static_cast<size_t>(header->ar_size)));
-    command = elf_next(member.get());
-  }
-  return out;
-}
-
-void CoverageObject::copy_mappings() {
-  std::string all;
-  for (const MappingRecord &record : records_)
-    all += record.mapping;
-  copied_ = std::make_shared<const std::string>(std::move(all));
-  size_t at = 0;
-  for (MappingRecord &record : records_) {
-    const size_t size = record.mapping.size();
-    record.mapping = std::string_view(*copied_).substr(at, size);
-    at += size;
-  }
-  correlated_ = bytes_ = {};
-  file_.reset();
+  return ObjectReader::read_all(whole.get(), {.bytes = bytes, .size = bytes.size()}, path,
+                                diagnostics);
 }
 
 std::set<std::string> CoverageObject::sources() const {
