@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <iterator>
@@ -9,13 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include <tally/version.h>
 
 #include "session/command_help.h"
+#include "support/exception_text.h"
 #include "table.h"
 
 namespace tally::cli {
@@ -113,6 +117,16 @@ Result<void> run_line(std::vector<std::string> words, Outcome &outcome) {
   return run(given, outcome);
 }
 
+// Opens /dev/null as each standard stream that is closed: otherwise a file gets its number, and
+// messages are written into that file. It cannot be read or written in the direction of the stream,
+// so that EBADF is reported as for a closed one. The programs that Tally starts find it closed.
+void occupy_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      static_cast<void>(
+          ::open("/dev/null", (stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC));
+}
+
 bool flushed() {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout))
     return true;
@@ -125,6 +139,7 @@ bool flushed() {
 
 int main(int argc, char **argv) {
   using namespace tally::cli;
+  occupy_standard_streams();
   // Without SIGXFSZ, a file that exceeds the size limit causes a write error, which leaves no file
   // behind. SIGPIPE keeps its effect, so that `tally report FILE | head` ends silently.
   struct sigaction ignored {};
@@ -136,7 +151,7 @@ int main(int argc, char **argv) {
     if (outcome.refers_to_help)
       refer_to_help(outcome.command);
   } catch (const std::exception &e) {
-    say(fmt::format("tally: {}", e.what()));
+    say(fmt::format("tally: {}", tally::exception_text(e)));
     return input_at_fault;
   }
   return flushed() ? outcome.status : input_at_fault;

@@ -231,6 +231,51 @@ class Files(CliCase):
             (1, "tally: <stdout>: cannot write: No space left on device (ENOSPC)\n"),
         )
 
+    def test_too_little_memory_is_an_error(self) -> None:
+        self.put("in.folded", "".join(f"a{i % 97};function_{i} {i + 1}\n" for i in range(300000)))
+        most = 64 << 20
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+        if self.run_tally("--version", preexec_fn=limit).returncode != 0:
+            self.skipTest("a sanitizer needs more memory")
+        done = self.run_tally("convert", "in.folded", "-o", "out.pb.gz", preexec_fn=limit)
+        self.assertEqual(done.stderr, "tally: there is not enough memory\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(os.listdir(self.folder), ["in.folded"])
+
+    def test_messages_do_not_enter_the_agents_memory(self) -> None:
+        """If standard streams are closed, files that Tally opens would get their numbers."""
+        for closed in ("<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
+            with self.subTest(closed):
+                done = subprocess.run(
+                    ["sh", "-c", f'"$@" {closed}', "sh", program("seccomp_run"), "eperm"]
+                    + [command_line(), "record", "-o", "out.folded"]
+                    + ["--", program("spin7030"), "0.2"],
+                    cwd=self.folder,
+                    check=False,
+                )
+                self.assertEqual(done.returncode, 0)
+                self.assert_says(["validate", "out.folded"], 0)
+                os.unlink(os.path.join(self.folder, "out.folded"))
+
+    def test_no_proc(self) -> None:
+        hidden = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+        if subprocess.run([*hidden, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("this user cannot mount file systems")
+        for backend in ("perf", "agent"):
+            done = subprocess.run(
+                [*hidden, command_line(), "record", "--backend", backend, "-o", "out.folded"]
+                + ["--", program("spin7030"), "0.1"],
+                cwd=self.folder,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+            self.assertRegex(done.stderr, r"^tally: /proc is not mounted here[^\n]*\n$")
+            self.assertEqual((done.returncode, os.listdir(self.folder)), (1, []))
+
 
 class Record(CliCase):
     def setUp(self) -> None:

@@ -29,6 +29,8 @@
 #include "collect/proc_info.h"
 #include "collect/reader_thread.h"
 #include "support/clock.h"
+#include "support/exception_text.h"
+#include "support/no_process.h"
 #include "support/text.h"
 #include "support/unique_fd.h"
 
@@ -449,7 +451,8 @@ Result<StackProfile> LiveAgentSampler::snapshot(std::string_view trigger, uint64
     TALLY_CHECK(append_stacks(all, *now));
     return all.finish();
   } catch (const std::exception &error) {
-    return fail(ErrorCode::limit, fmt::format("cannot copy the samples: {}", error.what()));
+    return fail(ErrorCode::limit,
+                fmt::format("cannot copy the samples: {}", exception_text(error)));
   }
 }
 
@@ -562,13 +565,15 @@ Result<std::unique_ptr<AgentSampler>> make_agent_sampler(SamplerOptions options,
           ErrorCode::invalid_argument,
           fmt::format("{} Hz exceeds the agent's highest frequency of {} Hz: use a lower one",
                       options.frequency_hz, highest_hz));
+    TALLY_CHECK(check_proc()); // by which the agent finds the memory
     TALLY_TRY(found, find_agent_library(library));
     TALLY_TRY(memory, AgentMemory::make(options));
     auto sampler = std::make_unique<LiveAgentSampler>(options, std::move(found), std::move(memory));
     TALLY_CHECK(sampler->start_reader());
     return sampler;
   } catch (const std::exception &error) {
-    return fail(ErrorCode::limit, fmt::format("cannot start the sampler: {}", error.what()));
+    return fail(ErrorCode::limit,
+                fmt::format("cannot start the sampler: {}", exception_text(error)));
   }
 }
 

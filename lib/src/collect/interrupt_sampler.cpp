@@ -12,6 +12,8 @@
 #include "collect/stack_collector.h"
 #include "stacks/address_space.h"
 #include "support/clock.h"
+#include "support/exception_text.h"
+#include "support/no_process.h"
 
 namespace tally {
 
@@ -86,7 +88,8 @@ public:
     try {
       return collector_.snapshot(trigger, begin_ns, end_ns);
     } catch (const std::exception &error) {
-      return fail(ErrorCode::limit, fmt::format("cannot copy the samples: {}", error.what()));
+      return fail(ErrorCode::limit,
+                  fmt::format("cannot copy the samples: {}", exception_text(error)));
     }
   }
 
@@ -105,7 +108,7 @@ private:
     try {
       work();
     } catch (const std::exception &error) {
-      problem_ = error.what();
+      problem_ = exception_text(error);
     }
   }
 
@@ -151,10 +154,11 @@ Result<std::unique_ptr<InterruptSampler>> make_interrupt_sampler(pid_t pid, int 
     if (options.frequency_hz == 0)
       return fail(ErrorCode::invalid_argument, "the frequency must be at least 1 Hz");
     if (pid != 0 && !process_status(std::to_string(pid)))
-      return fail(ErrorCode::not_found, fmt::format("there is no process {}", pid));
+      return no_process(pid);
     return std::make_unique<StopCounter>(pid, signal, options, clock);
   } catch (const std::exception &error) {
-    return fail(ErrorCode::limit, fmt::format("cannot start the sampler: {}", error.what()));
+    return fail(ErrorCode::limit,
+                fmt::format("cannot start the sampler: {}", exception_text(error)));
   }
 }
 

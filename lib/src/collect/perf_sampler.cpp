@@ -25,6 +25,8 @@
 #include "collect/sampled_events.h"
 #include "collect/wait_look.h"
 #include "support/clock.h"
+#include "support/exception_text.h"
+#include "support/no_process.h"
 #include "support/text.h"
 
 namespace tally {
@@ -492,7 +494,8 @@ Result<StackProfile> PerfSampler::snapshot(std::string_view trigger, uint64_t be
     count_unsampled();
     return sink_.collector().snapshot(trigger, begin_ns, end_ns);
   } catch (const std::exception &error) {
-    return fail(ErrorCode::limit, fmt::format("cannot copy the samples: {}", error.what()));
+    return fail(ErrorCode::limit,
+                fmt::format("cannot copy the samples: {}", exception_text(error)));
   }
 }
 
@@ -576,7 +579,7 @@ Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, const SamplerOpti
     const auto status = process_status(std::to_string(pid));
     const std::vector<pid_t> tids = thread_ids(pid);
     if (!status || tids.empty())
-      return fail(ErrorCode::not_found, fmt::format("there is no process {}", pid));
+      return no_process(pid);
     if (status->tgid != pid)
       return fail(
           ErrorCode::invalid_argument,
@@ -584,7 +587,8 @@ Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, const SamplerOpti
     TALLY_TRY(events, PerfEvents::open(config_of(pid, options), tids));
     return start(pid, options, std::move(events), tids, true);
   } catch (const std::exception &error) {
-    return fail(ErrorCode::limit, fmt::format("cannot start the sampler: {}", error.what()));
+    return fail(ErrorCode::limit,
+                fmt::format("cannot start the sampler: {}", exception_text(error)));
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include <tally/result.h>
 
+#include "support/exception_text.h"
 #include "support/unique_fd.h"
 
 namespace tally {
@@ -54,7 +55,7 @@ public:
     try {
       work();
     } catch (const std::exception &error) {
-      note(error.what());
+      note(exception_text(error));
     } catch (...) {
       note("unknown exception");
     }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "support/no_process.h"
 #include "support/unique_fd.h"
 
 namespace tally::live {
@@ -57,7 +58,7 @@ Result<std::unique_ptr<Memory>> process_memory(pid_t pid, pid_t thread) {
   const std::string path = fmt::format("/proc/{}/mem", is_first ? pid : thread);
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0 && errno == ENOENT)
-    return fail(ErrorCode::not_found, fmt::format("there is no process {}", pid));
+    return no_process(pid);
   if (file.get() < 0)
     return fail_errno(errno, fmt::format("cannot read the memory of process {}", pid));
   // The ID of another thread may be used again after its end. The open file still refers to the
