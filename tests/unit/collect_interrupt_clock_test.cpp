@@ -9,6 +9,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -85,6 +86,20 @@ TEST(InterruptClock, ExpectsALostStopForALimitedTime) {
     EXPECT_EQ(clock.take(InterruptClock::any_thread), stop);
     clock.stopped();
   }
+}
+
+// A slow target answers each request, and a stop for each is more than it can do.
+TEST(InterruptClock, RepeatsARequestLessAndLessOften) {
+  InterruptClock clock;
+  clock.set(0, 0, InterruptClock::most_remote_hz);
+  clock.resumed();
+  ASSERT_EQ(clock.interrupt(), 1u);
+  std::vector<size_t> sent;
+  for (const int ms : {500, 100, 700, 100, 100}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    sent.push_back(clock.interrupt());
+  }
+  EXPECT_EQ(sent, (std::vector<size_t>{1, 0, 1, 0, 0}));
 }
 
 // A request that is sent while the debugger reads the last stop would stop the process at once.

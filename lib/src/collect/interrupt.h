@@ -128,6 +128,7 @@ private:
   struct Awaited {
     uint64_t sent_at_ns;
     bool stale;
+    uint64_t first_at_ns = 0; // of a remote process: when the first request was sent
   };
   // The newest round.
   struct Round {

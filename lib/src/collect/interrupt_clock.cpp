@@ -24,8 +24,9 @@ namespace {
 // where no signal reaches it, or if a remote target loses the request, which happens to a request
 // that arrives before the target runs.
 constexpr uint64_t given_up_after_ns = 2'000'000'000;
-// A request to a remote target is repeated after this time. The stop of the first request may still
-// come: for given_up_after_ns more, take() classifies it as stale.
+// A request to a remote target is repeated after this time, and then each time after twice as long:
+// a slow target answers each of them. Their stops may still come: for given_up_after_ns more, or
+// for four times as long as the target did not answer, take() classifies them as stale.
 constexpr uint64_t remote_repeated_after_ns = 250'000'000;
 
 // A round that takes long makes the next wait longer, but not longer than this, so that even a slow
@@ -186,12 +187,17 @@ size_t InterruptClock::interrupt_remote() {
   // never comes.
   if (round_.looking && now - round_.sent_at_ns < given_up_after_ns)
     return 0;
+  uint64_t first_at = now;
   if (const auto at = awaited_.find(any_thread); at != awaited_.end()) {
-    if (now - at->second.sent_at_ns < remote_repeated_after_ns)
+    const Awaited &last = at->second;
+    if (now - last.sent_at_ns <
+        std::max(remote_repeated_after_ns, last.sent_at_ns - last.first_at_ns))
       return 0;
-    late_ = {late_.stops + 1, now + given_up_after_ns};
+    if (!last.stale)
+      first_at = last.first_at_ns;
+    late_ = {late_.stops + 1, now + std::max(given_up_after_ns, 4 * (now - last.first_at_ns))};
   }
-  awaited_.insert_or_assign(any_thread, Awaited{now, false});
+  awaited_.insert_or_assign(any_thread, Awaited{now, false, first_at});
   round_.sent_at_ns = now;
   round_.counted = round_.looking = false;
   return 1;
