@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from typing import Callable, Iterable, List, Optional, Sequence, Tuple
 
 import gdb
@@ -88,6 +89,8 @@ class _Tick(gdb.Function):
             self._owner.stop_for_user()
         except (*FAULTS, TallyError):
             pass
+        if not gdb.selected_inferior().pid:  # GDB itself only says that there are no registers
+            gdb.write("profile: the target was lost while its stack was read\n", gdb.STDERR)
         return 0
 
 
@@ -264,7 +267,7 @@ class Interrupter:
                 post(self._signals.restore)
                 return
             if sent and self._remote:
-                post(self._ask)
+                post(partial(self._ask, resumes))
 
     def _wait(self, seconds: float, resumes: int) -> bool:
         """Waits for `seconds`. Returns early after Ctrl-C, and once `_resumes` differs from
@@ -283,7 +286,11 @@ class Interrupter:
             self._changed.wait(min(left, _abi.LIMIT_SIGINT_MS * 1e-3))
         return not self._over.is_set()
 
-    def _ask(self) -> None:
+    def _ask(self, resumes: int) -> None:
+        """Interrupts the remote process, unless it has stopped since this was posted. It may be
+        another process that runs now, whose clock does not know of the request."""
+        if self._resumes != resumes:
+            return
         if self._running.is_set() and not self._asked_by_user and self._interrupt():
             return
         self._session.tick_withdraw()
