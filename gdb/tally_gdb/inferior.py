@@ -26,6 +26,8 @@ _WATCHPOINTS = {
     if hasattr(gdb, name)
 }
 _CATCHPOINT = getattr(gdb, "BP_CATCHPOINT", None)
+# The signals up to SIGTERM that Linux numbers alike on all processors.
+_SAME_EVERYWHERE = set(range(1, 16)) - {signal.SIGBUS, signal.SIGUSR1, signal.SIGUSR2}
 
 Facts = Dict[str, Any]  # keyword arguments of Session.event()
 
@@ -110,17 +112,37 @@ def _departure(pid: int) -> int:
     return _abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED
 
 
+def _exit_signal(numbers_are_ours: bool) -> str:
+    """Returns the name of the signal that ended the program, "" if GDB knows none. GDB gives its
+    number on the target; some processors number a few signals differently."""
+    try:
+        number = int(gdb.convenience_variable("_exitsignal"))
+    except (TypeError, ValueError):
+        return ""
+    try:
+        ours = signal.Signals(number)
+    except ValueError:
+        return f"signal {number}"
+    return ours.name if numbers_are_ours or ours in _SAME_EVERYWHERE else f"signal {number}"
+
+
 def _ending(event: Any, pid: int, was_running: bool = True) -> Tuple[int, Facts]:
     """Returns the kind of event that ended the process or its debugging, and its facts."""
     if was_running and hasattr(event, "exit_code"):
         return _abi.EVENT_EXITED, {"number": event.exit_code}
     if not was_running or _is_alive(pid):  # GDB's $_exitcode may be of an earlier run
         return _departure(pid), {}
-    number = gdb.convenience_variable("_exitsignal")
-    try:
-        return _abi.EVENT_SIGNALLED, {"text": signal.Signals(int(number)).name}
-    except (TypeError, ValueError):
-        return _abi.EVENT_SIGNALLED, {"text": "a signal"}
+    return _abi.EVENT_SIGNALLED, {"text": _exit_signal(True) or "a signal"}
+
+
+def _remote_ending(event: Any, was_running: bool) -> Tuple[int, Facts]:
+    """Returns what _ending() does for a process of another machine. A process of this machine may
+    have its id, and says nothing about it: whether it was killed, detached from, or lost with the
+    connection is unknown."""
+    if was_running and hasattr(event, "exit_code"):
+        return _abi.EVENT_EXITED, {"number": event.exit_code}
+    name = _exit_signal(False) if was_running else ""
+    return (_abi.EVENT_SIGNALLED, {"text": name}) if name else (_abi.EVENT_TARGET, {})
 
 
 class Watcher:
@@ -131,6 +153,7 @@ class Watcher:
         self._actions = Actions(session)
         self._passed_stops = PassedStops(session)
         self._beside = Beside(session, self._push_beside)
+        self._is_remote = False  # whether the process that was reported last is not of this machine
         self._running_pid = 0  # the process whose resume was reported last; 0 if it has stopped
         self._hit_counts: Dict[int, int] = {}  # the breakpoints' hit counts at the last resume
         self._called_pid = 0  # the process that runs a function called from the prompt; 0 if none
@@ -182,15 +205,15 @@ class Watcher:
         self._beside.report_running()
 
     def _sampled(self) -> Optional[gdb.Inferior]:
-        pid = self._session.sampled_pid
-        return next((each for each in gdb.inferiors() if pid and each.pid == pid), None)
+        return self._actions.sampled()
 
     def _is_behind(self, warn: bool = False) -> bool:
         """Returns whether the sampled process is stopped at a checkpoint that GDB has left.
         `restart` puts the process of another checkpoint into the inferior, and the sampled process
         stays stopped until GDB returns to it. With `warn`, warns the user once for each process."""
         pid = self._session.sampled_pid
-        if not pid or self._sampled() is not None or _tracer(pid) != os.getpid():
+        is_there = self._sampled() is not None or self._is_remote
+        if not pid or is_there or _tracer(pid) != os.getpid():
             self._warned_of = 0
             return False
         other = gdb.selected_inferior().pid
@@ -219,9 +242,13 @@ class Watcher:
             target, pid = _abi.TARGET_NATIVE, self._session.sampled_pid
         if target is None or pid is None:
             try:
-                now_target, now_pid = _target(self._inferior())
+                inferior = self._inferior()
+                now_target, now_pid = _target(inferior)
             except FAULTS:
                 return
+            if now_pid:
+                self._actions.number = inferior.num
+                self._is_remote = now_target == _abi.TARGET_REMOTE
             target = now_target if target is None else target
             pid = now_pid if pid is None else pid
         self._report(kind, target, pid, **facts)
@@ -229,7 +256,7 @@ class Watcher:
             self._actions.interrupter.resumed()
             if pid == self._session.sampled_pid:
                 self._passed_stops.resumed(self._inferior().num)
-        elif kind != _abi.EVENT_TARGET:
+        elif kind != _abi.EVENT_TARGET or not pid:
             self._actions.interrupter.stopped()
             self._passed_stops.stopped()
 
@@ -291,6 +318,7 @@ class Watcher:
         return (
             gdb.parameter("follow-fork-mode") == "child"
             and bool(gdb.parameter("detach-on-fork"))
+            and not self._is_remote
             and 0 != self._session.sampled_pid == _process("PPid:", inferior.pid)
         )
 
@@ -357,6 +385,9 @@ class Watcher:
             self._push_beside(kind, event.inferior, beside, **facts)
             return
         sampled = self._session.sampled_pid
+        there = self._sampled()
+        if there is not None and there.num != event.inferior.num:
+            return  # another one has exited
         pid = event.inferior.pid or sampled
         was_running = pid == self._running_pid
         if was_running:
@@ -367,7 +398,9 @@ class Watcher:
             if not sampled:  # the session now restores what it changed for the process
                 self._push(_abi.EVENT_TARGET, target=_abi.TARGET_NONE, pid=0)
             return  # if there is a sampled process, another one has exited
-        if was_running and _is_alive(pid) and gdb.parameter("follow-fork-mode") == "child":
+        if self._is_remote:
+            kind, facts = _remote_ending(event, was_running)
+        elif was_running and _is_alive(pid) and gdb.parameter("follow-fork-mode") == "child":
             self._child_follows = True
             kind, facts = _abi.EVENT_SIGNALLED, {"text": "following its child"}
         else:
@@ -381,13 +414,16 @@ class Watcher:
         return (
             gdb.parameter("follow-exec-mode") == "new"
             and not hasattr(event, "exit_code")
+            and not self._is_remote
             and 0 != self._session.sampled_pid == pid == self._running_pid
             and any(each.pid == 0 for each in gdb.inferiors())
             and _is_alive(pid)
         )
 
-    def _on_exec(self, _event) -> None:
-        """Handles an exec. Other commands clear the symbols too, but not while the program runs."""
+    def _on_exec(self, event) -> None:
+        """Handles an exec. Other commands clear the symbols too, but not while the program runs:
+        `load`, for example, if the firmware's file has changed. Then the addresses that were sampled
+        belong to another program than those that follow, though the target is still the same."""
         if self._child_follows:
             # GDB leaves the parent of a vfork at the child's exec, and does not repeat the child's
             # resume, which it reported before. While it leaves, the child has no program space, and
@@ -401,6 +437,11 @@ class Watcher:
             self._passed_stops.process_replaced()
             self._actions.region.process_gone()
             self._actions.temporary.process_gone(gdb.selected_inferior().num)
+        elif self._is_remote:
+            sampled = self._sampled()
+            if sampled is not None and sampled.progspace == event.progspace:
+                text = "its program was replaced"
+                self._push(_abi.EVENT_TARGET, target=_abi.TARGET_NONE, pid=0, text=text)
 
     def _on_prompt(self, *_event) -> None:
         pid = self._session.sampled_pid
@@ -410,4 +451,5 @@ class Watcher:
                 self._push_beside(_departure(beside), gdb.selected_inferior(), beside)
         if pid and self._sampled() is None and not self._is_behind(warn=True):
             self._running_pid = 0
-            self._push(_departure(pid), target=_abi.TARGET_NONE, pid=0)
+            kind = _abi.EVENT_TARGET if self._is_remote else _departure(pid)
+            self._push(kind, target=_abi.TARGET_NONE, pid=0)

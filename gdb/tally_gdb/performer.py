@@ -26,8 +26,16 @@ class Actions:
         self.interrupter = Interrupter(session, self._signals, lambda: GdbPerformer(session, self))
         self.region = Region(session)
         self.temporary = Temporary()
+        self.number = 0  # the inferior whose target was reported last
         self.calling = False  # whether a call into the program, for loading the agent, is running
         self._loaded_late: Sequence[int] = ()  # signals of an agent that was not preloaded
+
+    def sampled(self) -> Optional[gdb.Inferior]:
+        """Returns the inferior of the sampled process. The processes of two remote targets, or of a
+        remote target and this machine, may have the same id."""
+        pid = self._session.sampled_pid
+        those = [each for each in gdb.inferiors() if pid and each.pid == pid]
+        return next((each for each in those if each.num == self.number), next(iter(those), None))
 
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> Optional[str]:
         """Performs a request; see Performer.act()."""
@@ -106,8 +114,10 @@ class GdbPerformer(Performer):
 
     def _elsewhere(self) -> bool:
         """Returns whether the selected inferior is not the sampled one."""
-        sampled = self._session.sampled_pid
-        return bool(sampled) and gdb.selected_inferior().pid != sampled
+        if not self._session.sampled_pid:
+            return False
+        sampled = self._actions.sampled()
+        return sampled is None or gdb.selected_inferior().num != sampled.num
 
     def instructions(self, ranges: Sequence[int]) -> str:
         if self._elsewhere():

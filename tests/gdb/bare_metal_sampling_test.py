@@ -30,14 +30,21 @@ STOP_SOON = (
 
 
 class BareMetalSamplingTest(unittest.TestCase):
-    def test_shares(self) -> None:
+    folder = Path()
+
+    def setUp(self) -> None:
         need_tools("gdb-multiarch", "arm-none-eabi-gcc", "qemu-system-arm")
-        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="firmware-")))
-        self.addCleanup(shutil.rmtree, folder)
-        shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
+        self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="firmware-")))
+        self.addCleanup(shutil.rmtree, self.folder)
+        shutil.copytree(SOURCES, self.folder, dirs_exist_ok=True)
+        self.build("firmware.elf")
+
+    def build(self, name: str, *options: str) -> None:
         sources = ["startup.c", "gcov_stub.c", "shares.c"]
-        link = ["-nostdlib", "-Wl,--gc-sections", "-T", "firmware.ld", "-o", "firmware.elf"]
-        run([*COMPILER.split(), *sources, *link], folder)
+        link = ["-nostdlib", "-Wl,--gc-sections", "-T", "firmware.ld", "-o", name]
+        run([*COMPILER.split(), *options, *sources, *link], self.folder)
+
+    def test_shares(self) -> None:
         play = play_gdb(
             [
                 *("set confirm off", "file firmware.elf", CONNECT, "profile start"),
@@ -45,7 +52,7 @@ class BareMetalSamplingTest(unittest.TestCase):
                 *("profile status", "profile report", "profile tree", "print seen"),
                 *("profile dump out.callgrind", "kill"),
             ],
-            cwd=str(folder),
+            cwd=str(self.folder),
             gdb="gdb-multiarch",
         )
         self.assertNotRegex(play.stderr, "Traceback|Python Exception|internal-error")
@@ -66,7 +73,35 @@ class BareMetalSamplingTest(unittest.TestCase):
             delta=5 * (truth * (1 - truth) / all_ticks) ** 0.5,
         )
         self.assertRegex(play.text("profile tree"), r"main .*\n.* long_work ")
-        self.assertTrue((folder / "out.callgrind").exists())
+        self.assertTrue((self.folder / "out.callgrind").exists())
+
+    def test_other_firmware(self) -> None:
+        """What `load` writes to the target has other functions at the same addresses."""
+        self.build("other.elf", "-Dlong_work=other_work", "-Dshort_work=other_short")
+        report = "profile report --limit 0"
+        play = play_gdb(
+            [
+                *("set confirm off", "file firmware.elf", CONNECT, "profile start"),
+                *(
+                    STOP_SOON.replace("4", "2"),
+                    "continue",
+                    report,
+                    "shell cp other.elf firmware.elf",
+                ),
+                *("load", STOP_SOON.replace("4", "2"), "continue", report, "profile diff previous"),
+                "kill",
+            ],
+            cwd=str(self.folder),
+            gdb="gdb-multiarch",
+        )
+        self.assertNotRegex(play.stderr, "Traceback|Python Exception|internal-error")
+        self.assertRegex(
+            play.text("load"), "ended: its program was replaced; [0-9]+ ticks are kept"
+        )
+        self.assertRegex(play.text(report), " long_work ")
+        self.assertRegex(play.text(report, 1), " other_work ")
+        self.assertNotRegex(play.text(report, 1), " (long|short)_work ")
+        self.assertRegex(play.text("profile diff previous"), "other_work")
 
 
 if __name__ == "__main__":

@@ -113,6 +113,25 @@ TEST_F(SessionRequests, InterruptsARemoteProcess) {
   EXPECT_EQ(taken(), Kinds{RequestKind::signals_restore});
 }
 
+// Each process of an emulator may have the same id, and so has firmware that is written again.
+TEST_F(SessionRequests, CountsEachRemoteProcessForItself) {
+  const std::array<uint64_t, 1> pcs{0x1000};
+  const std::array seen{ThreadStack{1, "main", pcs}};
+  target = TargetKind::remote;
+  text_of(session.event(event_of(EventKind::target, 42)));
+  text_of(session.command("start"));
+  for (const EventKind ending : {EventKind::exited, EventKind::target, EventKind::detached}) {
+    text_of(session.event(event_of(EventKind::target, 42)));
+    text_of(session.event(event_of(EventKind::resumed, 42)));
+    EXPECT_EQ(session.tick_interrupt(), 1u);
+    EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::ours);
+    text_of(session.tick(seen));
+    EXPECT_EQ(status("samples"), "1");
+    text_of(session.event(event_of(ending)));
+    EXPECT_EQ(session.sampled_pid(), 0);
+  }
+}
+
 // A look-up of symbols belongs to the round in which it is requested. One slow round does not delay
 // the next run.
 TEST_F(SessionRequests, CountsARoundWithALookUpOnce) {

@@ -112,9 +112,11 @@ Result<Reply> ProfileGroup::event_beside(const DebugEvent &event) {
 
 Result<Reply> ProfileGroup::follow(const DebugEvent &event) {
   const bool another = sampling.is_active() && event.pid != sampling.pid();
+  if (sampling.options().remote && event.pid != sampling.pid())
+    sampling.note_gone();
   if (event.kind == EventKind::target && another) {
     // The front end does not know how the process ended.
-    Result<Reply> ended = sampling.end("gone", true);
+    Result<Reply> ended = sampling.end(event.text.empty() ? "gone" : event.text, true);
     backends.end_requests(true);
     return ended;
   }
@@ -162,6 +164,8 @@ Result<Reply> ProfileGroup::process_ended(const DebugEvent &event) {
     else if (facts.phase == AgentPhase::ended && !facts.exited)
       front.actions.say(fmt::format("Sampling ended before the process did: {}.\n", facts.reason));
   }
+  if (!detached)
+    sampling.note_gone();
   Result<Reply> ended = sampling.end(trigger_of(event), detached);
   backends.end_requests(true);
   return ended;

@@ -31,12 +31,15 @@ void add_counts(SamplerStatus &to, const SamplerStatus &more) {
 } // namespace
 
 void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &options) {
-  const bool same = target_.pid == first_.pid && options == options_ && profiles_.kept();
+  const bool same =
+      target_.pid == first_.pid && !first_.is_gone && options == options_ && profiles_.kept();
   if (!same) {
     profiles_.begin_run();
     names_.begin_run();
     ended_ = {};
     time_.clear();
+  } else if (options.remote) {
+    names_.begin_run(); // another program may have been written to the target's memory
   }
   profiles_.drop_named();
   first_ = {target_.pid, target_.command, std::move(started)};

@@ -27,6 +27,7 @@ struct SampledProcess {
   std::string command;
   std::unique_ptr<Sampler> sampler; // null once sampling has ended
   bool is_running = false;
+  bool is_gone = false;
   uint64_t began_ns = 0; // the running time of all processes at its last resume
 };
 
@@ -53,6 +54,9 @@ public:
   Result<Reply> end(std::string_view trigger, bool announce = false);
   Result<Reply> end_all(std::string_view trigger); // does the same for all processes
   void abandon();                                  // the sampler never worked
+  // Reports, before end(), that the first process no longer exists. A later process with the same
+  // id is another one: remote targets often have the same id for every process.
+  void note_gone() { first_.is_gone = true; }
   // Counts only inside of `region` from now on, and forgets what was collected.
   void set_region(std::shared_ptr<Region> region);
   void forget(); // discards the samples; sampling continues

@@ -1,4 +1,5 @@
 // The profile that a command shows: the one that was sampled, or a file that was loaded.
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,7 +35,10 @@ std::string why_no_samples(ProfileGroup &group) {
   if (const auto &events = sampling.options().events; !events.empty())
     return fmt::format("no samples yet: the program ran for {}, and the kernel counted {}",
                        seconds_text(ran), counts_text(events, sampling.sums().counted));
-  const uint32_t hz = sampling.options().frequency_hz;
+  const bool remote = sampling.options().remote;
+  const uint32_t hz =
+      remote ? std::min(sampling.options().frequency_hz, InterruptClock::most_remote_hz)
+             : sampling.options().frequency_hz;
   const double ran_seconds = static_cast<double>(ran) * 1e-9;
   if (ran_seconds * hz < 10)
     return fmt::format("no samples yet: the program ran for {:.2g} s, in which a clock of {} Hz "
@@ -47,6 +51,10 @@ std::string why_no_samples(ProfileGroup &group) {
                        counted(now.lost, "ticks") + (now.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
   }
+  if (remote)
+    return fmt::format("no samples yet: in {} the remote target did not stop when it was asked to, "
+                       "as by Ctrl-C",
+                       seconds_text(ran));
   if (now.wall_clock)
     return fmt::format("no samples yet: in {} no thread could be interrupted", seconds_text(ran));
   return fmt::format("no samples yet: the program ran for {} but used only {} of CPU time, and "

@@ -18,7 +18,7 @@ std::string state_words(const ProfileGroup &group, bool process_gone) {
   if (group.sampling.is_active()) // the debugger reports the end when it next looks at the process
     return process_gone ? "ended (the process is gone)" : "sampling";
   const DebugEvent &target = group.front.target;
-  if (group.backends.is_armed() && target.target == TargetKind::native && target.pid != 0)
+  if (group.backends.is_armed() && target.target != TargetKind::core && target.pid != 0)
     return fmt::format("armed (begins when process {} runs on)", target.pid);
   if (group.backends.is_armed())
     return "armed (begins with the next process)";
