@@ -17,13 +17,12 @@ tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev debuginfo
 # Other LLDB versions to test, besides lldb-14. They are unpacked, because Debian does not permit
 # two LLDBs to be installed together.
 tally_lldb_versions=19
-# Large packages (450, 300, 510 and 750 MB), which only .ci/run installs. The tests use them if they
+# Large packages (450, 300, 510 and 350 MB), which only .ci/run installs. The tests use them if they
 # are installed: Go's pprof, for comparisons, a browser that opens the pictures, what builds and runs
-# firmware, and what builds and runs programs for other processors, three of which are big-endian.
+# firmware, and what builds and runs programs for another processor and a big-endian one.
 tally_large_test_packages="golang-go chromium gcc-arm-none-eabi qemu-system-arm gdb-multiarch
   gcc-powerpc-linux-gnu libc6-dev-powerpc-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-  gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross
-  gcc-mips64-linux-gnuabi64 libc6-dev-mips64-cross qemu-user"
+  qemu-user"
 # For cross.sh, besides what a build needs: what makes a root of another architecture's packages. The
 # compiler has the architecture in its name.
 tally_cross_packages="qemu-user mmdebstrap python3 binutils"
