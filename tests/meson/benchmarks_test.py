@@ -54,9 +54,11 @@ benchmark('work', work, args: ['300'])
 benchmark('more work', work, args: ['400'], suite: 'slow')
 benchmark('fails', work, args: ['0'], suite: 'bad')
 benchmark('skips', find_program('sh'), args: ['-c', 'exit 77'], suite: 'bad')
-benchmark('long', find_program('sleep'), args: ['30'], suite: 'bad', timeout: 60)
+benchmark('long', find_program('sh'), args: ['-c', 'exec sleep "$(cat "$0")"', files('seconds')],
+  suite: 'bad', timeout: 60)
 """,
     "work.c": SOURCE,
+    "seconds": "30\n",
 }
 
 
@@ -185,6 +187,8 @@ class Benchmarks(MixIn):
         """Nothing remains, and nothing is compared."""
         need_tools("git")
         self.commit()
+        # The interrupted run is that of the revision, which comes after that of the working copy.
+        (self.project / "seconds").write_text("0\n", encoding="utf-8")
         for number in (signal.SIGINT, signal.SIGTERM):
             with subprocess.Popen(
                 ["tally-meson", "test", "-C", "build", "--benchmark", "--baseline=HEAD", "long"],
@@ -199,6 +203,7 @@ class Benchmarks(MixIn):
                 claims = "build/meson-private/benchmarks-*/before/*.claim"
                 while not list(self.project.glob(claims)) and time.monotonic() < deadline:
                     time.sleep(0.05)
+                self.assertTrue(list(self.project.glob(claims)))
                 time.sleep(0.5)  # Meson loses a test if it is interrupted while starting it
                 if number == signal.SIGINT:
                     os.killpg(run.pid, number)  # as a terminal does
