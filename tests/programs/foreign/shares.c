@@ -1,7 +1,8 @@
 /* shares SECONDS
  *
  * For processors that QEMU emulates: takes steps of the same duration in two functions, and counts
- * them. It makes few system calls, because a signal for QEMU may be noticed only at the next one. */
+ * them. It makes few system calls, because a signal for QEMU may be noticed only at the next one.
+ */
 #include <stdlib.h>
 #include <time.h>
 
