@@ -41,7 +41,7 @@ std::string source_path(const std::string &name, std::string_view folder) {
 // mapped: if a build truncated it in place, access to a mapping would end the process by SIGBUS.
 struct ObjectImage {
   int fd = -1; // -1 if `bytes` has the content
-  std::string_view bytes;
+  std::string_view bytes{};
   uint64_t base = 0, size = 0;
 
   // Returns nothing if the range is not inside the object or cannot be read. `kept` holds what is
