@@ -63,10 +63,11 @@ def read(folder: str, name: str) -> T.Any:
         with open(path, encoding="utf-8") as file:
             value = json.load(file)
         why = misfit(value, _SHAPES.get(name, object))
+        problem = f": {why}" if why else ""
     except (OSError, ValueError, RecursionError):
-        why = "it cannot be read"
-    if why:
-        raise Refusal(f"{path}: {why}: configure again (meson setup --reconfigure {folder})")
+        problem = " cannot be read"
+    if problem:
+        raise Refusal(f"{path}{problem}: configure again (meson setup --reconfigure {folder})")
     return value
 
 

@@ -317,7 +317,9 @@ class Settings(Folder):
             for kind, these in (("tests", tests), ("benchmarks", ())):
                 self.put(
                     f"build/meson-info/intro-{kind}.json",
-                    json.dumps([{"name": name, "suite": suite} for name, suite in these]),
+                    json.dumps(
+                        [{"name": name, "cmd": [name], "suite": suite} for name, suite in these]
+                    ),
                 )
             return self.build.names_for_meson()
 
@@ -467,7 +469,7 @@ class Builds(Folder):
 
     def test_a_collector_built_in_the_build_directory(self) -> None:
         """Tally is a subproject. A collector on PATH is preferred."""
-        targets = [{"name": "tally", "type": "executable", "filename": [command_line()]}]
+        targets = [{"id": "x", "name": "tally", "type": "executable", "filename": [command_line()]}]
         self.put("build/meson-info/intro-targets.json", json.dumps(targets))
         nowhere = mock.patch.dict(os.environ, {"PATH": str(self.source)})
         with nowhere:

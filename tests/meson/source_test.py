@@ -104,7 +104,15 @@ class Options(unittest.TestCase):
         self.addCleanup(said.stop)
         files = {
             "intro-buildoptions.json": self.options,
-            "intro-targets.json": [{"name": "x", "filename": [], "target_sources": self.sources}],
+            "intro-targets.json": [
+                {
+                    "name": "x",
+                    "id": "x",
+                    "type": "executable",
+                    "filename": [],
+                    "target_sources": self.sources,
+                }
+            ],
         }
         self.build = types.SimpleNamespace(
             path=folder.name, introspection=lambda name: json.loads(json.dumps(files[name]))
