@@ -288,6 +288,12 @@ def limited(kind: int, most: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(kind, (most, most))
 
 
+def gdb_works(hall: Hall, before: Callable[[], None]) -> bool:
+    """Returns whether GDB without Tally runs a program. GDB aborts where it lacks something."""
+    words = ["gdb", "-nx", "-q", "-batch", "-ex", "python print(1)", "-ex", "run", "--args"]
+    return hall.run([*words, hall.spin, "0"], before=before).status == 0
+
+
 def memory(hall: Hall) -> None:
     write_large_profiles(hall)
     for mebibytes in (24, 32, 40, 48, 64, 80, 96, 128, 160, 200, 256, 320, 400, 512, 700, 1024):
@@ -298,19 +304,7 @@ def memory(hall: Hall) -> None:
             hall.judge(f"{mebibytes} MiB", job, ended)
     for mebibytes in range(200, 520, 20):
         before = limited(resource.RLIMIT_AS, mebibytes << 20)
-        bare = [
-            "gdb",
-            "-nx",
-            "-q",
-            "-batch",
-            "-ex",
-            "python print(1)",
-            "-ex",
-            "run",
-            "--args",
-            hall.spin,
-        ]
-        if hall.run([*bare, "0"], before=before).status == 0:
+        if gdb_works(hall, limited(resource.RLIMIT_AS, (mebibytes - 80) << 20)):
             for job in hall.gdb():
                 hall.judge(f"{mebibytes} MiB", job, hall.run(job.words, before=before))
 
@@ -320,19 +314,8 @@ def descriptors(hall: Hall) -> None:
         before = limited(resource.RLIMIT_NOFILE, most)
         for job in hall.jobs():
             hall.judge(f"{most} descriptors", job, hall.run(job.words, before=before))
-        bare = [
-            "gdb",
-            "-nx",
-            "-q",
-            "-batch",
-            "-ex",
-            "python print(1)",
-            "-ex",
-            "run",
-            "--args",
-            hall.spin,
-        ]
-        for job in hall.gdb() if hall.run([*bare, "0"], before=before).status == 0 else []:
+        own = limited(resource.RLIMIT_NOFILE, max(3, most - 6))
+        for job in hall.gdb() if gdb_works(hall, own) else []:
             hall.judge(f"{most} descriptors", job, hall.run(job.words, before=before))
         if most >= 10:
             hall.judge(
