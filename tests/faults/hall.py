@@ -148,7 +148,9 @@ class Hall:
         text = ended.out + ended.err
         if self.verbose and failed:
             print(f"{case}: {ended}")
-        if ended.status == 124:
+        if "Recursive internal problem" in text:
+            pass  # GDB's own words, when it lacks memory while it reads debug information
+        elif ended.status == 124:
             self.blame(case, f"hangs: {ended}")
         elif ended.status < 0 or 129 <= ended.status <= 159 or crashes(job, text):
             self.blame(case, f"crashes: {ended}")
