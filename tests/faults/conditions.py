@@ -36,7 +36,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable, Sequence
 from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -105,7 +105,7 @@ def disk(hall: Hall) -> None:
             hall.judge("no inodes", job, hall.run(job.words), says=ENOSPC, must=False)
     for place in ("tmp", "cache", "home", "/dev/shm"):
         path = hall.folder / place
-        changes = {"TALLY_CACHE_DIR": None} if place == "home" else {}
+        changes: dict[str, str | None] = {"TALLY_CACHE_DIR": None} if place == "home" else {}
         shutil.rmtree(hall.folder / "cache", ignore_errors=True)
         (hall.folder / "cache").mkdir()
         for job in [*hall.jobs(), *hall.gdb(), hall.meson()]:
@@ -116,14 +116,14 @@ def disk(hall: Hall) -> None:
     for free, times in itertools.product((0, 4096, 16384, 65536, 262144), (0, 1)):
         with mounted(hall.folder / "tmp", "size=16m"):
             project = hall.folder / "tmp" / "project"
-            job, place = hall.meson(project), {"TMPDIR": "/tmp"}
+            job, outside = hall.meson(project), {"TMPDIR": "/tmp"}
             for _ in range(times):
-                hall.run(job.words, changes=place)
+                hall.run(job.words, changes=outside)
             fill(hall.folder / "tmp", free)
             case = f"build directory, {times} runs before, {free} bytes free"
-            hall.judge(case, job, hall.run(job.words, changes=place))
+            hall.judge(case, job, hall.run(job.words, changes=outside))
             (hall.folder / "tmp" / "filling").unlink()
-            hall.judge(f"{case} no more", job, hall.run(job.words, changes=place), must=True)
+            hall.judge(f"{case} no more", job, hall.run(job.words, changes=outside), must=True)
 
 
 def home(hall: Hall) -> None:
@@ -133,7 +133,7 @@ def home(hall: Hall) -> None:
         "home is read-only": ({"HOME": str(fixed)}, hall.folder),
         "cwd is read-only": ({}, fixed),
         "HOME unset": ({"HOME": None}, hall.folder),
-        "HOME is missing": ({"HOME": "/nonexistent/home"}, hall.folder),
+        "HOME is missing": ({"HOME": str(hall.folder / "absent" / "home")}, hall.folder),
         "HOME is empty": ({"HOME": ""}, hall.folder),
         "HOME is relative": ({"HOME": "home"}, hall.folder),
         "HOME is a file": ({"HOME": "/etc/passwd"}, hall.folder),
@@ -175,7 +175,11 @@ def locale(hall: Hall) -> None:
         ["localedef", "-i", "en_US", "-f", "ISO-8859-1", str(latin / "en_US.ISO-8859-1")],
         check=False, capture_output=True,
     )  # fmt: skip
-    locales = {"C": {}, "C.UTF-8": {}, "en_US.ISO-8859-1": {"LOCPATH": str(latin)}}
+    locales: dict[str, dict[str, str]] = {
+        "C": {},
+        "C.UTF-8": {},
+        "en_US.ISO-8859-1": {"LOCPATH": str(latin)},
+    }
     if not list(latin.iterdir()):
         print("skipped: Latin 1, because localedef has no source of it")
         del locales["en_US.ISO-8859-1"]
@@ -206,8 +210,8 @@ def odd_locale(
         hall.judge(
             case, Job("record", words, records=True), hall.run(words, changes=changes), must=True
         )
-    tables = (["report"], ["tree"], ["report", "--by", "module"], ["report", "--json"],
-              ["annotate", b"f" + odd], ["annotate", odd + b".c"])  # fmt: skip
+    tables: list[list[Any]] = [line.split() for line in ("report", "tree", "report --by module")]
+    tables += [["report", "--json"], ["annotate", b"f" + odd], ["annotate", odd + b".c"]]
     for words, file in itertools.product(tables, (profile, costs)):
         job = Job(f"{words} {file[-6:]}", [hall.tally, words[0], file, *words[1:]])
         ended = hall.run(job.words, changes=changes)
@@ -269,7 +273,8 @@ def clock(hall: Hall) -> None:
     back = [*spaces[:3], "-5000", "--boottime", "-5000"]
     programs = {"jumps": ["env", f"LD_PRELOAD={library}"], "ahead": spaces, "behind": back}
     for name, wrapper in programs.items():
-        for more in ([], ["--backend", "agent"], ["--clock", "wall"], ["--live"]):
+        for line in ("", "--backend agent", "--clock wall", "--live"):
+            more = line.split()
             out = hall.out / "t.firefox.json"
             words = [hall.tally, "record", *more, "-o", str(out), "--", *wrapper, hall.spin, "0.5"]
             job = Job(f"record {' '.join(more)}", [*words], out, records=True)
@@ -337,6 +342,11 @@ def descriptors(hall: Hall) -> None:
                 hall.judge(f"{most} processes", job, hall.run(words, wrapper=(*OTHER_USER, *limit)))
 
 
+def truncate(path: Path, wait: float, size: int) -> None:
+    time.sleep(wait)
+    os.truncate(path, size)
+
+
 def truncation(hall: Hall) -> None:
     for name, (path, words) in inputs_to_truncate(hall).items():
         whole, job = path.read_bytes(), Job(name, words)
@@ -347,7 +357,7 @@ def truncation(hall: Hall) -> None:
         for _ in range(hall.rounds):
             size = hall.random.choice((0, hall.random.randrange(len(whole)), len(whole) // 2))
             wait = hall.random.uniform(0, most)
-            ended = hall.run(words, meanwhile=lambda: (time.sleep(wait), os.truncate(path, size)))
+            ended = hall.run(words, meanwhile=lambda: truncate(path, wait, size))
             hall.judge(f"after {wait:.3f} s to {size}", job, ended)
             path.write_bytes(whole)
     library = hall.folder / "libwork.so"
@@ -358,7 +368,7 @@ def truncation(hall: Hall) -> None:
     whole = library.read_bytes()
     for number in range(hall.rounds):
         out = hall.out / "r.pb.gz"
-        more = hall.random.choice(([], ["--backend", "agent"], ["--stacks", "fp"]))
+        more = hall.random.choice(("", "--backend agent", "--stacks fp")).split()
         words = [hall.tally, "record", *more, "-o", str(out), "--", "./user"]
         wait, size = hall.random.uniform(0.05, 0.5), hall.random.randrange(len(whole))
 
@@ -376,11 +386,16 @@ def truncation(hall: Hall) -> None:
         library.write_bytes(whole)
 
 
+def close_all(descriptors: Sequence[int]) -> None:
+    for each in descriptors:
+        os.close(each)
+
+
 def streams(hall: Hall) -> None:
     for job in [*hall.jobs(), hall.meson()]:
         inputs = {path: path.read_bytes() for path in hall.inputs.iterdir()}
         for closed in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
-            ended = hall.run(job.words, before=lambda: [os.close(fd) for fd in closed] and None)
+            ended = hall.run(job.words, before=lambda: close_all(closed))
             must = False if job.prints and 1 in closed else None
             if 2 in closed:
                 ended = ended._replace(err="(closed) exited, status")
@@ -394,7 +409,11 @@ def streams(hall: Hall) -> None:
         for stream in ("stdout", "stderr"):
             reader, writer = os.pipe()
             os.close(reader)
-            ended = hall.run(job.words, **{stream: writer})
+            ended = (
+                hall.run(job.words, stdout=writer)
+                if stream == "stdout"
+                else hall.run(job.words, stderr=writer)
+            )
             os.close(writer)
             if ended.status == -signal.SIGPIPE or job.name == "tally-meson":
                 ended = ended._replace(status=1, err="(SIGPIPE)")

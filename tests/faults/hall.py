@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.meson_builds import write_project
@@ -43,7 +43,7 @@ USER = (
 
 class Job(NamedTuple):
     name: str
-    words: list[str | bytes]
+    words: list[Any]  # texts and bytes
     output: Path | None = None
     records: bool = False  # starts the program that prints its CPU time
     prints: bool = False  # to standard output
@@ -98,10 +98,10 @@ class Hall:
 
     def run(
         self,
-        words: Sequence[str | bytes],
+        words: Sequence[Any],
         *,
         wrapper: Sequence[str] = (),
-        changes: dict[str, str | None] | None = None,
+        changes: Mapping[str, str | None] | None = None,
         before: Callable[[], object] | None = None,
         cwd: Path | None = None,
         meanwhile: Callable[[], object] | None = None,
