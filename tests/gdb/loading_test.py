@@ -183,12 +183,15 @@ class Late(LoadingCase):
     )
     LOADED = "json tally_gdb.inferior threading typing"
 
-    def modules_after(self, *commands: str) -> str:
-        result = run_gdb([*commands, "echo \\n", self.MODULES], program("spin7030"), ["0.1"])
+    def modules_after(self, *commands: str, plugin: bool = True) -> str:
+        result = run_gdb(
+            [*commands, "echo \\n", self.MODULES], program("spin7030"), ["0.1"], plugin=plugin
+        )
         self.assertEqual(result.stderr, "", result)
         return result.stdout.splitlines()[-1]
 
     def test_what_loads_them(self) -> None:
+        own = self.modules_after(plugin=False)  # GDB 16 itself loads threading
         for command in (
             "file " + program("spin7030"),
             "help profile",
@@ -198,7 +201,7 @@ class Late(LoadingCase):
             "complete profile st",
             "break main",
         ):
-            self.assertEqual(self.modules_after(command), "", command)
+            self.assertEqual(self.modules_after(command), own, command)
         for command in ("profile status", "run", "python import tally_gdb; tally_gdb.profile()"):
             self.assertEqual(self.modules_after(command), self.LOADED, command)
 

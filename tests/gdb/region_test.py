@@ -207,7 +207,7 @@ class RegionTest(GdbCase):
         self.assertIn("second_phase", play.text("bt 1"))
         self.assertIn("Breakpoint 2, recurse", play.text("continue"))
         self.assertIn("Value returned", play.text("finish"))
-        self.assertEqual(play.text("info breakpoints").strip(), "No breakpoints or watchpoints.")
+        self.assertRegex(play.text("info breakpoints"), r"^No breakpoints[\w, ]*\.$")
         self.assertEqual(play.status().count("passes"), 1, play)
 
     def test_time_at_the_prompt_is_in_no_pass(self) -> None:
