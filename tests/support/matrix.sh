@@ -5,8 +5,10 @@
 #
 # Cells: gcc-VERSION and clang-VERSION build everything but the LLDB plug-in, without warnings, and
 # run the suites unit and golden. musl builds libtally-mon and the agent by musl-gcc, and runs a
-# program that counts itself. lldb-VERSION builds and tests the plug-in. python-VERSION runs the tests
-# of the Meson module, and compiles GDB's plug-in, by an interpreter that is on PATH or of pyenv.
+# program that counts itself. gdb-RELEASE runs the suite gdb by the GDB of a release of Debian, and
+# needs root; it uses the build directory build/. lldb-VERSION builds and tests the plug-in.
+# python-VERSION runs the tests of the Meson module, and compiles GDB's plug-in, by an interpreter
+# that is on PATH or of pyenv.
 # Without cells it runs all. FOLDER (build-matrix/) keeps the builds for the next time. A cell whose
 # packages cannot be obtained is "not run here".
 set -u
@@ -20,8 +22,8 @@ if [ "${1:-}" = --folder ]; then
   folder=${2:?"--folder needs a FOLDER"}
   shift 2
 fi
-[ $# -gt 0 ] || set -- gcc-11 gcc-12 clang-14 clang-16 clang-19 musl lldb-14 lldb-16 lldb-19 \
-  python-3.9 python-3.10 python-3.11 python-3.12 python-3.13
+[ $# -gt 0 ] || set -- gcc-11 gcc-12 clang-14 clang-16 clang-19 musl gdb-trixie lldb-14 lldb-16 \
+  lldb-19 python-3.9 python-3.10 python-3.11 python-3.12 python-3.13
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 status=0
@@ -86,6 +88,19 @@ musl() {
   fi
 }
 
+gdb() { # CELL
+  if ! tally_install_missing mmdebstrap >"$folder/$1.log" 2>&1 || [ "$(id -u)" -ne 0 ]; then
+    row "$1" - 'not run here'
+    return
+  fi
+  python3 tests/support/other_gdb.py build "${1#gdb-}" "$folder/roots" >>"$folder/$1.log" 2>&1
+  case $? in
+    0) row "$1" "$(grep -m 1 '^GNU gdb' "$folder/$1.log")" "$(tail -n 1 "$folder/$1.log")" ;;
+    2) row "$1" - 'not run here' ;;
+    *) failed "$1" "$(grep -m 1 '^GNU gdb' "$folder/$1.log")" ;;
+  esac
+}
+
 lldb() { # CELL
   number=${1#lldb-}
   if [ "$number" = 14 ]; then
@@ -135,6 +150,7 @@ for cell in "$@"; do
   case $cell in
     gcc-* | clang-*) compiler "$cell" ;;
     musl) musl ;;
+    gdb-*) gdb "$cell" ;;
     lldb-*) lldb "$cell" ;;
     python-*) python "$cell" ;;
     *)
