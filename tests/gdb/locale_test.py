@@ -64,7 +64,7 @@ class LocaleTest(GdbCase):
                 self.skipTest(f"localedef: {made.stderr!r}")
             for odd in (b"s\xe9", "s\u00e9".encode()):
                 copy, out = (os.fsencode(folder) + b"/" + kind + odd for kind in (b"p-", b"o-"))
-                shutil.copy(program("spin7030"), copy)
+                shutil.copy(os.fsencode(program("spin7030")), copy)
                 play = play_gdb(
                     [
                         "profile start --backend agent",
