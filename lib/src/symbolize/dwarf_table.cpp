@@ -92,15 +92,22 @@ std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::str
                                              Diagnostics &diagnostics) {
   std::unique_ptr<DwarfTable> table(new DwarfTable(path, pool, diagnostics));
   table->dwarf_.reset(dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr));
-  if (const char *section = unknown_compression(file))
+  const char *const compressed = unknown_compression(file);
+  if (compressed)
     diagnostics.add(
         Severity::note,
         fmt::format("{} is compressed in a way that libelf does not support (zstd?), so "
                     "functions may lack lines and inlined functions",
-                    section),
+                    compressed),
         path);
   if (!table->dwarf_)
     return nullptr;
+  if (const char *section = compressed ? nullptr : unterminated_strings(file)) {
+    diagnostics.add(Severity::warning,
+                    fmt::format("{} is damaged, so the debug information is not used", section),
+                    path);
+    return nullptr;
+  }
   // libdw 0.188 takes DW_FORM_ref_sup4 and DW_FORM_strp_sup for references to the file itself, and
   // so finds names of other functions.
   if (file.has_section(".debug_sup")) {
@@ -127,6 +134,8 @@ void DwarfTable::use_alternate(const std::string &name, std::optional<ElfFile> f
   if (file) {
     alternate_file_ = std::make_unique<ElfFile>(std::move(*file));
     alternate_.reset(dwarf_begin_elf(alternate_file_->elf(), DWARF_C_READ, nullptr));
+    if (alternate_ && unterminated_strings(*alternate_file_))
+      alternate_.reset();
     if (alternate_) {
       dwarf_setalt(dwarf_.get(), alternate_.get());
       alternate_file_->spare_descriptors();

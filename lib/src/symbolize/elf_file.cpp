@@ -400,6 +400,15 @@ std::string_view section_bytes(const ElfFile &file, std::initializer_list<const 
   return {};
 }
 
+const char *unterminated_strings(const ElfFile &file) {
+  for (const char *name : {".debug_str", ".debug_line_str", ".zdebug_str", ".zdebug_line_str"}) {
+    const std::string_view bytes = section_bytes(file, {name});
+    if (!bytes.empty() && bytes.back() != '\0')
+      return name;
+  }
+  return nullptr;
+}
+
 std::string to_hex(const void *bytes, size_t size) {
   std::string text;
   for (size_t i = 0; i < size; ++i)

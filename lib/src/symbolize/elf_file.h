@@ -143,6 +143,10 @@ std::optional<uint32_t> file_crc32(const std::string &path);
 // debug information when it opens the file.
 std::string_view section_bytes(const ElfFile &file, std::initializer_list<const char *> names);
 
+// Returns the name of a section of DWARF's strings that does not end with a NUL byte; nullptr if
+// there is none. libdw returns pointers into these sections without a check that a string ends.
+const char *unterminated_strings(const ElfFile &file);
+
 std::string to_hex(const void *bytes, size_t size);
 
 } // namespace tally::symbolize

@@ -16,7 +16,7 @@ template <class Use, class T>
 T with_unit_at(const ElfFile &file, uint64_t address, Use use, T otherwise) {
   const std::unique_ptr<Dwarf, int (*)(Dwarf *)> dwarf(
       dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr), dwarf_end);
-  if (!dwarf)
+  if (!dwarf || unterminated_strings(file))
     return otherwise;
   Dwarf_CU *unit = nullptr;
   Dwarf_Die die;
