@@ -30,14 +30,14 @@ mount --rbind /sys "$root/sys" && mount -t tmpfs tmpfs "$root/tmp" && exec chroo
 
 
 def make_root(root: Path, release: str) -> None:
-    targets = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
-        + ["Origin: Debian", "Codename: bookworm"],
+    roots = SOURCE / "tests/support/roots.sh"
+    lines = subprocess.run(
+        ["sh", "-c", '. "$0" && tally_root_sources "$tally_root_suite"', roots],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    mirror = targets.stdout.split()[0]
+    mirror = lines.stdout.split()[1]  # deb MIRROR RELEASE COMPONENT
     part = root.with_suffix(".part")
     subprocess.run(
         ["mmdebstrap", "--quiet", "--variant=apt", f"--include={PACKAGES}", release, part, mirror],
