@@ -17,6 +17,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "support/read_at.h"
 #include "support/unique_fd.h"
 
 namespace tally {
@@ -140,17 +141,11 @@ public:
     if (!S_ISREG(opened_.st_mode))
       return std::nullopt;
     std::string out(offset < size ? std::min<uint64_t>(wanted, size - offset) : 0, '\0');
-    size_t have = 0;
-    while (have < out.size()) {
-      const ssize_t got = ::pread(fd_, out.data() + have, out.size() - have,
-                                  begin_ + static_cast<off_t>(offset + have));
-      if (got < 0 && errno != EINTR)
-        return fail_errno(errno, "cannot read", name_);
-      if (got == 0)
-        break;
-      have += static_cast<size_t>(std::max<ssize_t>(0, got));
-    }
-    out.resize(have);
+    const BytesRead read =
+        read_at(fd_, out.data(), out.size(), static_cast<uint64_t>(begin_) + offset);
+    if (read.error != 0)
+      return fail_errno(read.error, "cannot read", name_);
+    out.resize(read.size);
     return out;
   }
 

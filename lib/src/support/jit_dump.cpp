@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "support/byte_cursor.h"
+#include "support/read_at.h"
 
 namespace tally {
 
@@ -62,8 +63,7 @@ JitLines lines_of(ByteCursor cursor) {
 
 std::string JitDump::at(uint64_t offset, size_t size) const {
   std::string bytes(size, '\0');
-  const ssize_t got = ::pread(fd_.get(), bytes.data(), size, static_cast<off_t>(offset));
-  bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  bytes.resize(read_at(fd_.get(), bytes.data(), size, offset).size);
   return bytes;
 }
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "model/jit_code.h"
+#include "support/read_at.h"
 #include "support/unique_fd.h"
 
 namespace tally::symbolize {
@@ -109,12 +110,11 @@ bool JitTable::read_map() {
   for (uint64_t at = read_; at < end;) {
     const size_t before = text.size();
     text.resize(before + std::min<uint64_t>(piece, end - at));
-    const ssize_t got =
-        ::pread(fd.get(), text.data() + before, text.size() - before, static_cast<off_t>(at));
-    text.resize(before + (got > 0 ? static_cast<size_t>(got) : 0));
-    if (got <= 0)
+    const size_t got = read_at(fd.get(), text.data() + before, text.size() - before, at).size;
+    text.resize(before + got);
+    if (got == 0)
       break;
-    at += static_cast<uint64_t>(got);
+    at += got;
     // The program may be writing the last line.
     const size_t whole = text.rfind('\n') + 1; // 0 if there is none
     add_map_lines(std::string_view(text).substr(0, whole));

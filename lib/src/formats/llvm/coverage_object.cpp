@@ -1,6 +1,5 @@
 // Reads the sections of objects that hold mappings.
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 
 #include <ar.h>
@@ -15,6 +14,7 @@
 #include "formats/llvm/names.h"
 #include "support/byte_cursor.h"
 #include "support/md5.h"
+#include "support/read_at.h"
 #include "support/unique_fd.h"
 
 namespace tally::llvm {
@@ -53,15 +53,8 @@ struct ObjectImage {
     if (fd < 0)
       return bytes.substr(base + offset, wanted);
     std::string out(wanted, '\0');
-    for (size_t have = 0; have < out.size();) {
-      const ssize_t got = ::pread(fd, out.data() + have, out.size() - have,
-                                  static_cast<off_t>(base + offset + have));
-      if (got < 0 && errno == EINTR)
-        continue;
-      if (got <= 0)
-        return {};
-      have += static_cast<size_t>(got);
-    }
+    if (read_at(fd, out.data(), out.size(), base + offset).size < out.size())
+      return {};
     kept.push_back(std::make_shared<const std::string>(std::move(out)));
     return *kept.back();
   }
