@@ -1,4 +1,5 @@
 // Tests the index of DWARF packages, and how damaged packages are handled.
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -6,10 +7,13 @@
 #include <string>
 #include <vector>
 
+#include <dwarf.h>
 #include <gtest/gtest.h>
 
 #include "symbolize/dwp_file.h"
 #include "symbolize/dwp_index.h"
+#include "symbolize/elf_file.h"
+#include "symbolize/split_unit.h"
 #include "temporary.h"
 
 namespace tally::symbolize_package_test {
@@ -173,6 +177,29 @@ TEST(Package, that_is_no_package_is_an_error) {
   const auto opened = symbolize::DwpFile::open(path);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().text(), path + ": is not an ELF file");
+}
+
+// libdw does not check that a string ends within its section. Here, .debug_abbrev follows the name
+// directly, because the size of .debug_info is a multiple of the alignment.
+TEST(SplitUnit, a_name_without_an_end_ends_with_its_section) {
+  const auto own = symbolize::ElfFile::open("/proc/self/exe");
+  ASSERT_TRUE(own);
+  const bool swap = std::endian::native == std::endian::big;
+  std::string info;
+  append(info, 20, 4, swap); // what follows: 16 bytes of the header, and 4 bytes of the DIE
+  append(info, 5, 2, swap);
+  append(info, DW_UT_split_compile, 1, swap);
+  append(info, 8, 1, swap); // the size of an address
+  append(info, 0, 4, swap); // in .debug_abbrev
+  append(info, 77, 8, swap);
+  info += "\x01"
+          "abc";
+  ASSERT_EQ(info.size() % 8, 0u);
+  const std::string abbrev{1, DW_TAG_compile_unit, DW_CHILDREN_no, DW_AT_name, DW_FORM_string, 0, 0,
+                           0};
+  const auto unit = symbolize::make_split_unit(*own, "a.dwo", 77, {info, abbrev, "", "", ""});
+  ASSERT_TRUE(unit && *unit);
+  EXPECT_STREQ(dwarf_diename(&(*unit)->die), "abc");
 }
 
 } // namespace

@@ -57,8 +57,7 @@ static std::optional<AlternateLink> link_of(Dwarf *dwarf) {
 }
 
 std::optional<AlternateLink> alternate_link(const ElfFile &file) {
-  const std::unique_ptr<Dwarf, int (*)(Dwarf *)> dwarf(
-      dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr), dwarf_end);
+  const DwarfHandle dwarf = file.open_dwarf();
   return dwarf ? link_of(dwarf.get()) : std::nullopt;
 }
 
@@ -91,23 +90,16 @@ std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::str
                                              std::vector<std::string> packages, StringPool &pool,
                                              Diagnostics &diagnostics) {
   std::unique_ptr<DwarfTable> table(new DwarfTable(path, pool, diagnostics));
-  table->dwarf_.reset(dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr));
-  const char *const compressed = unknown_compression(file);
-  if (compressed)
+  table->dwarf_ = file.open_dwarf();
+  if (const char *section = unknown_compression(file))
     diagnostics.add(
         Severity::note,
         fmt::format("{} is compressed in a way that libelf does not support (zstd?), so "
                     "functions may lack lines and inlined functions",
-                    compressed),
+                    section),
         path);
   if (!table->dwarf_)
     return nullptr;
-  if (const char *section = compressed ? nullptr : unterminated_strings(file)) {
-    diagnostics.add(Severity::warning,
-                    fmt::format("{} is damaged, so the debug information is not used", section),
-                    path);
-    return nullptr;
-  }
   // libdw 0.188 takes DW_FORM_ref_sup4 and DW_FORM_strp_sup for references to the file itself, and
   // so finds names of other functions.
   if (file.has_section(".debug_sup")) {
@@ -133,9 +125,7 @@ std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::str
 void DwarfTable::use_alternate(const std::string &name, std::optional<ElfFile> file) {
   if (file) {
     alternate_file_ = std::make_unique<ElfFile>(std::move(*file));
-    alternate_.reset(dwarf_begin_elf(alternate_file_->elf(), DWARF_C_READ, nullptr));
-    if (alternate_ && unterminated_strings(*alternate_file_))
-      alternate_.reset();
+    alternate_ = alternate_file_->open_dwarf();
     if (alternate_) {
       dwarf_setalt(dwarf_.get(), alternate_.get());
       alternate_file_->spare_descriptors();

@@ -76,10 +76,6 @@ public:
   void resolve(BuiltUnit &unit, uint32_t function);
 
 private:
-  struct EndDwarf {
-    void operator()(Dwarf *dwarf) const { dwarf_end(dwarf); }
-  };
-
   DwarfTable(std::string path, StringPool &pool, Diagnostics &diagnostics)
       : pool_(pool), path_(std::move(path)), diagnostics_(diagnostics) {}
   void use_alternate(const std::string &name, std::optional<ElfFile> file);
@@ -98,8 +94,8 @@ private:
   std::optional<SplitUnits> split_units_;
   std::unordered_map<Dwarf_CU *, std::shared_ptr<LineTable>> lines_;
   std::unique_ptr<ElfFile> alternate_file_;
-  std::unique_ptr<Dwarf, EndDwarf> alternate_;
-  std::unique_ptr<Dwarf, EndDwarf> dwarf_;
+  DwarfHandle alternate_;
+  DwarfHandle dwarf_;
 };
 
 } // namespace tally::symbolize

@@ -17,6 +17,9 @@
 #include <gelf.h>
 #include <zlib.h>
 
+#include "support/read_at.h"
+#include "symbolize/dwarf_cursor.h"
+
 namespace tally::symbolize {
 
 namespace {
@@ -246,18 +249,7 @@ bool ElfFile::read_at(uint64_t offset, std::span<std::byte> to) const {
     std::memcpy(to.data(), bytes + offset, to.size());
     return true;
   }
-  while (!to.empty()) {
-    const ssize_t got = offset > INT64_MAX ? 0
-                                           : ::pread64(fd_.get(), to.data(), to.size(),
-                                                       static_cast<off64_t>(offset));
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got <= 0)
-      return false;
-    to = to.subspan(static_cast<size_t>(got));
-    offset += static_cast<uint64_t>(got);
-  }
-  return true;
+  return tally::read_at(fd_.get(), to.data(), to.size(), offset).size == to.size();
 }
 
 bool ElfFile::read_constants(uint64_t address, std::span<std::byte> to) const {
@@ -372,6 +364,58 @@ void ElfFile::spare_descriptors() {
     fd_.reset();
 }
 
+void EndDwarf::operator()(Dwarf *dwarf) const { dwarf_end(dwarf); }
+
+namespace {
+
+// Returns whether DWARF has strings in a section of this name, in any of the forms that libdw
+// reads.
+bool holds_strings(std::string_view name) {
+  for (const std::string_view prefix : {".gnu.debuglto_", ".zdebug_", ".debug_"})
+    if (name.starts_with(prefix))
+      name.remove_prefix(prefix == ".gnu.debuglto_" ? prefix.size() : prefix.size() - 1);
+  if (name.ends_with(".dwo"))
+    name.remove_suffix(4);
+  return name == "_str" || name == "_line_str" || name == "_info" || name == "_types";
+}
+
+} // namespace
+
+// libdw returns strings without a check that they end within their section. A section that does not
+// end with a NUL byte gets a copy that one follows. So does .debug_str if a table of offsets may
+// have its very end. .debug_info of intact files often ends with another byte, that of a unit of
+// assembly code. A supplementary file that libdw itself searches for is not checked.
+DwarfHandle ElfFile::open_dwarf() const {
+  DwarfHandle dwarf(dwarf_begin_elf(elf(), DWARF_C_READ, nullptr)); // decompresses the sections
+  size_t names = 0;
+  if (!dwarf || elf_getshdrstrndx(elf(), &names) != 0)
+    return dwarf;
+  const std::string_view offsets =
+      section_bytes(*this, {".debug_str_offsets", ".debug_str_offsets.dwo"});
+  for (Elf_Scn *each = nullptr; (each = elf_nextscn(elf(), each));) {
+    GElf_Shdr header;
+    if (!gelf_getshdr(each, &header) || (header.sh_flags & SHF_COMPRESSED) != 0)
+      continue;
+    const char *const name = elf_strptr(elf(), names, header.sh_name);
+    Elf_Data *const data = name && holds_strings(name) ? elf_getdata(each, nullptr) : nullptr;
+    if (!data || !data->d_buf || data->d_size == 0 ||
+        std::ranges::find(with_ends_, data->d_buf, [](const auto &copy) {
+          return static_cast<void *>(copy.get());
+        }) != with_ends_.end())
+      continue;
+    const std::string_view bytes(static_cast<const char *>(data->d_buf), data->d_size);
+    const auto size = static_cast<uint32_t>(bytes.size());
+    const uint32_t as_written = swaps_bytes(elf()) ? __builtin_bswap32(size) : size;
+    if (bytes.ends_with('\0') && offsets.find({reinterpret_cast<const char *>(&as_written),
+                                               sizeof as_written}) == std::string_view::npos)
+      continue;
+    auto &copy = with_ends_.emplace_back(std::make_unique<char[]>(bytes.size() + 1));
+    std::memcpy(copy.get(), bytes.data(), bytes.size());
+    data->d_buf = copy.get();
+  }
+  return dwarf;
+}
+
 std::optional<uint32_t> file_crc32(const std::string &path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0)
@@ -398,15 +442,6 @@ std::string_view section_bytes(const ElfFile &file, std::initializer_list<const 
       return {static_cast<const char *>(data->d_buf), data->d_size};
   }
   return {};
-}
-
-const char *unterminated_strings(const ElfFile &file) {
-  for (const char *name : {".debug_str", ".debug_line_str", ".zdebug_str", ".zdebug_line_str"}) {
-    const std::string_view bytes = section_bytes(file, {name});
-    if (!bytes.empty() && bytes.back() != '\0')
-      return name;
-  }
-  return nullptr;
 }
 
 std::string to_hex(const void *bytes, size_t size) {

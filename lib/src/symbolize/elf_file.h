@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <elfutils/libdw.h>
 #include <gelf.h>
 #include <libelf.h>
 
@@ -72,6 +73,11 @@ struct DataSymbol {
   bool is_file; // it names a source file
 };
 
+struct EndDwarf {
+  void operator()(Dwarf *dwarf) const;
+};
+using DwarfHandle = std::unique_ptr<Dwarf, EndDwarf>;
+
 class ElfFile {
 public:
   static Result<ElfFile> open(const std::string &path);
@@ -120,6 +126,9 @@ public:
   bool is_for_aarch64() const; // little-endian
   // Returns the name and CRC32 from .gnu_debuglink.
   std::optional<std::pair<std::string, uint32_t>> debug_link() const;
+  // Opens the debug information for libdw; null if there is none that libdw can open. The file
+  // outlives what this returns.
+  DwarfHandle open_dwarf() const;
   // If descriptors are scarce (a debugger may hold hundreds of modules), reads the whole file and
   // closes its descriptor.
   void spare_descriptors();
@@ -133,6 +142,8 @@ private:
   UniqueFd fd_;
   std::vector<char> image_; // the content if it is not a file's; outlives elf_
   std::unique_ptr<Elf, EndElf> elf_;
+  // The content of sections that did not end with a NUL byte, with one behind it.
+  mutable std::vector<std::unique_ptr<char[]>> with_ends_;
   FileIdentity identity_;
 };
 
@@ -142,10 +153,6 @@ std::optional<uint32_t> file_crc32(const std::string &path);
 // Returns the content of the first of these sections that there is. libdw decompresses a section of
 // debug information when it opens the file.
 std::string_view section_bytes(const ElfFile &file, std::initializer_list<const char *> names);
-
-// Returns the name of a section of DWARF's strings that does not end with a NUL byte; nullptr if
-// there is none. libdw returns pointers into these sections without a check that a string ends.
-const char *unterminated_strings(const ElfFile &file);
 
 std::string to_hex(const void *bytes, size_t size);
 

@@ -14,9 +14,8 @@ namespace {
 // there is none.
 template <class Use, class T>
 T with_unit_at(const ElfFile &file, uint64_t address, Use use, T otherwise) {
-  const std::unique_ptr<Dwarf, int (*)(Dwarf *)> dwarf(
-      dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr), dwarf_end);
-  if (!dwarf || unterminated_strings(file))
+  const DwarfHandle dwarf = file.open_dwarf();
+  if (!dwarf)
     return otherwise;
   Dwarf_CU *unit = nullptr;
   Dwarf_Die die;

@@ -16,12 +16,8 @@
 namespace tally::symbolize {
 
 struct SplitUnit {
-  struct EndDwarf {
-    void operator()(Dwarf *ended) const { dwarf_end(ended); }
-  };
-
   std::unique_ptr<ElfFile> file;
-  std::unique_ptr<Dwarf, EndDwarf> dwarf;
+  DwarfHandle dwarf;
   Dwarf_Die die{};
   std::string rnglists; // .debug_rnglists.dwo; empty if there is none
 };

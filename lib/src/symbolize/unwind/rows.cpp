@@ -174,7 +174,7 @@ Dwarf_CFI *UnwindRows::debug_frame() {
   for (const ElfFile *file : {&main_, debug_ ? &*debug_ : nullptr}) {
     if (!file || !file->has_section(".debug_frame"))
       continue;
-    dwarf_.reset(dwarf_begin_elf(file->elf(), DWARF_C_READ, nullptr));
+    dwarf_ = file->open_dwarf();
     if (dwarf_)
       debug_frame_ = dwarf_getcfi(dwarf_.get());
     if (debug_frame_)

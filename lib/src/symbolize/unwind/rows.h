@@ -71,9 +71,6 @@ public:
   uint64_t entry() const { return code_.entry; }
 
 private:
-  struct EndDwarf {
-    void operator()(Dwarf *dwarf) const { dwarf_end(dwarf); }
-  };
   static constexpr uint32_t no_row = UINT32_MAX;
 
   uint32_t make_row(uint64_t address);
@@ -87,7 +84,7 @@ private:
   std::optional<ElfFile> debug_;
   Dwarf_CFI *eh_frame_;
   bool debug_frame_tried_ = false;
-  std::unique_ptr<Dwarf, EndDwarf> dwarf_;
+  DwarfHandle dwarf_;
   Dwarf_CFI *debug_frame_ = nullptr; // owned by dwarf_
   struct {
     std::optional<UnwindStarts> starts; // read when they are first needed
