@@ -112,11 +112,10 @@ FUZZ_TARGET(elf) {
   }
   symbolizer->take_diagnostics(diagnostics);
 
-  if (file->is_for_x86_64() || file->is_for_aarch64()) {
+  if (const auto processor = file->processor()) {
     auto again = symbolize::ElfFile::open(scratch.path());
     require(again.has_value(), "the file opens again");
-    symbolize::UnwindRows rows(file->is_for_aarch64() ? Processor::aarch64 : Processor::x86_64,
-                               std::move(*again), std::nullopt);
+    symbolize::UnwindRows rows(*processor, std::move(*again), std::nullopt);
     for (const uint64_t address : addresses) {
       if (const symbolize::UnwindRow *row = rows.at(address))
         if (row->general != symbolize::UnwindRow::not_general)

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -311,10 +312,11 @@ std::string build_id_section(std::string_view path) {
   return out;
 }
 
-PerfFileBytes unwound(uint64_t abi = PERF_SAMPLE_REGS_ABI_64, uint64_t valid = 48) {
+PerfFileBytes unwound(uint64_t abi = PERF_SAMPLE_REGS_ABI_64, uint64_t valid = 48,
+                      uint64_t registers = 0xff0fff, std::string_view machine = "x86_64") {
   perf_event_attr attr = clock_attr((chain_type & ~uint64_t{PERF_SAMPLE_CALLCHAIN}) |
                                     PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
-  attr.sample_regs_user = 0xff0fff;
+  attr.sample_regs_user = registers;
   attr.sample_stack_user = 64;
   PerfFileBytes file;
   file.event(attr);
@@ -323,14 +325,16 @@ PerfFileBytes unwound(uint64_t abi = PERF_SAMPLE_REGS_ABI_64, uint64_t valid = 4
   file.record(mmap2(5, 0x8000, 0x1000, "/lib/libx.so", 10));
   RecordBytes bytes;
   bytes.add(uint64_t{0x1100}).add(5).add(5).add(uint64_t{20}).add(uint64_t{1'000'000}).add(abi);
-  for (uint64_t number = 0; number < 20; ++number) // in the order of asm/perf_regs.h
-    bytes.add(number == 8 ? uint64_t{0x1100} : 100 + number);
+  const auto count = static_cast<uint64_t>(std::popcount(registers));
+  for (uint64_t number = 0; number < count; ++number) // in the order of asm/perf_regs.h
+    bytes.add(number == (count == 20 ? 8 : 0) ? uint64_t{0x1100} : 100 + number);
   bytes.add(uint64_t{64});
   for (int i = 0; i < 8; ++i)
     bytes.add(uint64_t{0});
   bytes.add(valid); // the number of bytes that are valid
   file.record(bytes.record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER));
   file.feature(2, build_id_section("/bin/prog"));
+  file.feature(6, string_section({machine}).substr(sizeof(uint32_t))); // a single string
   file.feature(11, string_section({"perf", "record", "prog"}));
   return file;
 }
@@ -358,6 +362,20 @@ TEST(PerfData, UnwindsStacksWithTheRecordedFiles) {
   EXPECT_EQ(looker.keys[0].pid, 0);
   EXPECT_EQ(all.strings[all.command], "perf record prog");
   EXPECT_EQ(all.strings[all.mappings()[MappingId{0}].build_id], "a0a1a2a3a4a5a6a7");
+}
+
+// LoongArch has RISC-V's mask of registers.
+TEST(PerfData, TellsLoongArchFromRiscV) {
+  for (const auto &[machine, chain] :
+       {std::pair{"riscv64", "prog: /bin/prog+100 /lib/libx.so+200"},
+        std::pair{"loongarch64", "prog: /bin/prog+100 [truncated: no unwind data]"}}) {
+    Looker looker;
+    Diagnostics diagnostics;
+    const PerfFileBytes file = unwound(PERF_SAMPLE_REGS_ABI_64, 48, 0xffffffff, machine);
+    const auto profile = read(file.file(), diagnostics, &looker);
+    ASSERT_TRUE(profile);
+    EXPECT_EQ(chains_of(std::get<StackProfile>(*profile)), (Chains{{chain, 1}})) << machine;
+  }
 }
 
 TEST(PerfData, KeepsTheLeafWithoutAnUnwinder) {

@@ -64,6 +64,19 @@ TEST(PerfChain, ReadsRegistersOfAArch64) {
   }
 }
 
+TEST(PerfChain, ReadsRegistersOfRiscV) {
+  Sampled at(0xffffffff, PERF_SAMPLE_REGS_ABI_64);
+  Registers registers;
+  ASSERT_TRUE(read_registers(at.layout, at.sample, registers));
+  EXPECT_EQ(registers.processor, Processor::riscv64);
+  EXPECT_EQ(registers.pc(), 1000u);
+  EXPECT_EQ(registers.value[1], 1001u);
+  EXPECT_EQ(registers.sp(), 1002u);
+  EXPECT_EQ(registers.fp(), 1008u);
+  at.sample.in_kernel = true;
+  EXPECT_EQ(user_pc(at.layout, at.sample), 1000u);
+}
+
 TEST(PerfChain, RefusesUnusableRegisters) {
   Registers registers;
   Sampled of_kernel(general, PERF_SAMPLE_REGS_ABI_NONE);

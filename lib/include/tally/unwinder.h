@@ -17,23 +17,33 @@
 namespace tally {
 
 // The processors whose stacks can be unwound, on any of them.
-enum class Processor : uint8_t { x86_64, aarch64 };
+enum class Processor : uint8_t { x86_64, aarch64, riscv64 };
 #if defined(__aarch64__)
 inline constexpr Processor this_processor = Processor::aarch64;
+#elif defined(__riscv)
+inline constexpr Processor this_processor = Processor::riscv64;
 #else
 inline constexpr Processor this_processor = Processor::x86_64;
 #endif
 
 // The general registers in DWARF's numbering. Figure 3.36 of the psABI defines that of x86-64,
 // where number 16 is the return address, that is, the pc. "DWARF for the Arm 64-bit Architecture"
-// defines that of AArch64: x0 … x30, sp, pc.
+// defines that of AArch64: x0 … x30, sp, pc. The psABI of RISC-V defines x0 … x31, which pc follows
+// here.
 struct Registers {
   std::array<uint64_t, 33> value{};
   Processor processor = this_processor;
   bool only_sp_and_pc = false; // the others are unknown, as of a thread that /proc shows
-  uint64_t pc() const { return value[processor == Processor::aarch64 ? 32 : 16]; }
-  uint64_t sp() const { return value[processor == Processor::aarch64 ? 31 : 7]; }
-  uint64_t fp() const { return value[processor == Processor::aarch64 ? 29 : 6]; }
+  uint64_t pc() const { return of(16, 32, 32); }
+  uint64_t sp() const { return of(7, 31, 2); }
+  uint64_t fp() const { return of(6, 29, 8); }
+
+private:
+  uint64_t of(size_t x86_64, size_t aarch64, size_t riscv64) const {
+    return value[processor == Processor::x86_64    ? x86_64
+                 : processor == Processor::aarch64 ? aarch64
+                                                   : riscv64];
+  }
 };
 
 // The mapping that contains a pc at the time of the sample.
@@ -73,8 +83,8 @@ public:
   virtual StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) = 0;
 };
 
-// Returns an unwinder that uses call frame information (.eh_frame, .debug_frame) of x86-64 and of
-// AArch64. The directories hold separate debug files, as in SymbolizerOptions.
+// Returns an unwinder that uses call frame information (.eh_frame, .debug_frame) of the processors
+// above. The directories hold separate debug files, as in SymbolizerOptions.
 TALLY_API std::unique_ptr<Unwinder> make_unwinder(std::vector<std::string> debug_directories = {
                                                       "/usr/lib/debug"});
 

@@ -46,7 +46,7 @@ std::vector<std::string> data_paths(std::string_view section) {
 CounterPlaces find_places(const symbolize::ElfFile &file) {
   CounterPlaces places;
   places.words = {file.is_big_endian(), file.pointer_size()};
-  places.x86_64 = file.is_for_x86_64();
+  places.x86_64 = file.processor() == Processor::x86_64;
   for (const symbolize::Segment &segment : file.loaded_segments())
     places.segments.push_back({segment.address, segment.address + segment.size});
   for (const symbolize::Section &section : file.loaded_sections()) {

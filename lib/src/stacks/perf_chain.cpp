@@ -23,7 +23,21 @@ constexpr uint64_t not_x86_64 = 0xf000 | ~uint64_t{0xffffff};
 constexpr uint64_t of_aarch64 = (uint64_t{1} << 33) - 1, vector_length = uint64_t{1} << 46;
 constexpr uint64_t aarch64_pc_bit = uint64_t{1} << 32;
 
+// RISC-V's registers are pc, x1 … x31. LoongArch has the same mask.
+constexpr uint64_t of_riscv64 = (uint64_t{1} << 32) - 1, riscv64_pc_bit = 1;
+
 bool is_of_aarch64(uint64_t mask) { return (mask & ~vector_length) == of_aarch64; }
+
+// Returns the bit of the pc in a mask; 0 if the mask is that of a processor that is not known.
+uint64_t pc_bit_of(uint64_t mask) {
+  if (std::has_single_bit(mask)) // on any processor, a single register is the pc
+    return mask;
+  if (is_of_aarch64(mask))
+    return aarch64_pc_bit;
+  if (mask == of_riscv64)
+    return riscv64_pc_bit;
+  return (mask & not_x86_64) == 0 ? mask & pc_bit : 0;
+}
 
 } // namespace
 
@@ -37,6 +51,17 @@ bool read_registers(const PerfLayout &layout, const PerfSample &sample, Register
     registers.processor = Processor::aarch64;
     for (size_t number = 0; number < registers.value.size(); ++number)
       registers.value[number] = sample.regs[number];
+    return true;
+  }
+  if (mask == of_riscv64) {
+    constexpr size_t pc = 32;
+    if (sample.regs.size() < pc)
+      return false;
+    registers.processor = Processor::riscv64;
+    registers.value[0] = 0;
+    for (size_t number = 1; number < pc; ++number)
+      registers.value[number] = sample.regs[number];
+    registers.value[pc] = sample.regs[0];
     return true;
   }
   if ((mask & not_x86_64) != 0)
@@ -58,14 +83,9 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
   if (!sample.in_kernel && (layout.sample_type & PERF_SAMPLE_IP) != 0)
     return sample.ip;
   const uint64_t mask = layout.regs_user;
-  // If the mask has a single register, that register is the pc, on any processor.
-  const bool is_known =
-      std::has_single_bit(mask) || (mask & not_x86_64) == 0 || is_of_aarch64(mask);
-  const uint64_t bit = std::has_single_bit(mask) ? mask
-                       : is_of_aarch64(mask)     ? aarch64_pc_bit
-                                                 : mask & pc_bit;
+  const uint64_t bit = pc_bit_of(mask);
   const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
-  return bit != 0 && is_known && at < sample.regs.size() ? sample.regs[at] : 0;
+  return bit != 0 && at < sample.regs.size() ? sample.regs[at] : 0;
 }
 
 // Returns AX; 0, which neither of the callers looks for, if it is unknown.

@@ -333,16 +333,21 @@ bool ElfFile::has_dwarf() const {
   return false;
 }
 
-bool ElfFile::is_for_x86_64() const {
+std::optional<Processor> ElfFile::processor() const {
   GElf_Ehdr header;
-  return gelf_getehdr(elf(), &header) && header.e_machine == EM_X86_64 &&
-         header.e_ident[EI_CLASS] == ELFCLASS64;
-}
-
-bool ElfFile::is_for_aarch64() const {
-  GElf_Ehdr header;
-  return gelf_getehdr(elf(), &header) && header.e_machine == EM_AARCH64 &&
-         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;
+  if (!gelf_getehdr(elf(), &header) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_ident[EI_DATA] != ELFDATA2LSB)
+    return std::nullopt;
+  switch (header.e_machine) {
+  case EM_X86_64:
+    return Processor::x86_64;
+  case EM_AARCH64:
+    return Processor::aarch64;
+  case EM_RISCV:
+    return Processor::riscv64;
+  default:
+    return std::nullopt;
+  }
 }
 
 std::optional<std::pair<std::string, uint32_t>> ElfFile::debug_link() const {

@@ -17,6 +17,7 @@
 #include <libelf.h>
 
 #include <tally/result.h>
+#include <tally/unwinder.h>
 
 #include "support/unique_fd.h"
 
@@ -122,8 +123,8 @@ public:
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
   bool has_dwarf() const;
-  bool is_for_x86_64() const;  // 64-bit
-  bool is_for_aarch64() const; // little-endian
+  // Returns the processor, if it is one whose stacks can be unwound: 64-bit and little-endian.
+  std::optional<Processor> processor() const;
   // Returns the name and CRC32 from .gnu_debuglink.
   std::optional<std::pair<std::string, uint32_t>> debug_link() const;
   // Opens the debug information for libdw; null if there is none that libdw can open. The file

@@ -135,6 +135,9 @@ bool read_feature(unsigned number, std::string_view bytes, bool big_endian, Feat
   switch (number) {
   case build_id_feature:
     return read_build_ids(bytes, big_endian, features);
+  case arch_feature:
+    features.machine = string_of(cursor);
+    return !cursor.failed();
   case cmdline_feature:
     return read_command(cursor, features);
   case event_desc_feature:

@@ -36,12 +36,18 @@ private:
 };
 
 struct Features {
+  std::string machine;                                    // as uname() names it
   std::string command;                                    // of perf itself
   std::unordered_map<std::string, std::string> build_ids; // by path; lower-case hex
 };
 
 // The numbers of the header's feature bits (tools/perf/util/header.h).
-enum Feature : unsigned { build_id_feature = 2, cmdline_feature = 11, event_desc_feature = 12 };
+enum Feature : unsigned {
+  build_id_feature = 2,
+  arch_feature = 6,
+  cmdline_feature = 11,
+  event_desc_feature = 12,
+};
 inline constexpr unsigned feature_count = 256;
 
 // Reads a feature section into `features` and `events`. Features that are not needed are ignored.

@@ -261,8 +261,8 @@ private:
     ByteCursor cursor(table, header_.big_endian);
     for (const unsigned number : header_.feature_numbers) {
       const Section section = section_of(cursor);
-      const bool wanted =
-          number == build_id_feature || number == cmdline_feature || number == event_desc_feature;
+      const bool wanted = number == build_id_feature || number == arch_feature ||
+                          number == cmdline_feature || number == event_desc_feature;
       if (wanted && section.size > 0 && section.size <= most_feature_bytes && !cursor.failed())
         out.emplace_back(number, section);
     }

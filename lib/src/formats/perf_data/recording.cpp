@@ -247,7 +247,8 @@ void Recording::find_chain(Process &of, const PerfLayout &layout, const PerfSamp
 
 void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &sample) {
   Registers registers;
-  if (read_registers(layout, sample, registers)) {
+  // LoongArch has RISC-V's mask of registers, but stacks that are not supported.
+  if (!features_.machine.starts_with("loongarch") && read_registers(layout, sample, registers)) {
     losses_.truncated +=
         of.chain.unwind(registers, sample.stack, sample.stack_asked) != StackEnd::complete;
     return;

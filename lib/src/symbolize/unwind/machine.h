@@ -9,9 +9,10 @@
 
 namespace tally::symbolize {
 
-constexpr size_t most_kept_registers = 11;
+inline constexpr size_t most_kept_registers = 12;
 
-// Registers have DWARF's numbers.
+// Registers have DWARF's numbers. Each machine is one object in all sources: the unwinder compares
+// their addresses.
 struct UnwindMachine {
   Processor processor = Processor::x86_64;
   uint8_t stack_pointer = 0;
@@ -21,35 +22,59 @@ struct UnwindMachine {
   uint8_t register_count = 0; // those that call frame information describes
   uint8_t kept_count = 0;     // the callee-saved registers, without the stack pointer
   std::array<uint8_t, most_kept_registers> kept{};
+  // Where code has frame pointers, the caller's frame pointer and the return address are two words
+  // at this distance from the frame pointer.
+  int8_t frame_record = 0;
   // The bits of an address of user space. The others of a return address may hold its signature
   // (pointer authentication of AArch64).
   uint64_t address_bits = 0;
 };
 
 // Figure 3.36 of the System V ABI for x86-64; addresses with page tables of five levels.
-constexpr UnwindMachine x86_64{.processor = Processor::x86_64,
-                               .stack_pointer = 7,
-                               .frame_pointer = 6,
-                               .return_address = 16,
-                               .pc = 16,
-                               .register_count = 17,
-                               .kept_count = 6,
-                               .kept = {3, 6, 12, 13, 14, 15},
-                               .address_bits = (uint64_t{1} << 56) - 1};
+inline constexpr UnwindMachine x86_64{.processor = Processor::x86_64,
+                                      .stack_pointer = 7,
+                                      .frame_pointer = 6,
+                                      .return_address = 16,
+                                      .pc = 16,
+                                      .register_count = 17,
+                                      .kept_count = 6,
+                                      .kept = {3, 6, 12, 13, 14, 15},
+                                      .address_bits = (uint64_t{1} << 56) - 1};
 // "DWARF for the Arm 64-bit Architecture", section 4.1, and the procedure call standard, 6.1.1.
 // Linux gives out addresses of more than 48 bits only to a program that asks for them.
-constexpr UnwindMachine aarch64{.processor = Processor::aarch64,
-                                .stack_pointer = 31,
-                                .frame_pointer = 29,
-                                .return_address = 30,
-                                .pc = 32,
-                                .register_count = 32,
-                                .kept_count = 11,
-                                .kept = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29},
-                                .address_bits = (uint64_t{1} << 48) - 1};
+inline constexpr UnwindMachine aarch64{.processor = Processor::aarch64,
+                                       .stack_pointer = 31,
+                                       .frame_pointer = 29,
+                                       .return_address = 30,
+                                       .pc = 32,
+                                       .register_count = 32,
+                                       .kept_count = 11,
+                                       .kept = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29},
+                                       .address_bits = (uint64_t{1} << 48) - 1};
+
+// "RISC-V ABIs Specification", the DWARF register numbers and the integer calling convention;
+// addresses with page tables of five levels.
+inline constexpr UnwindMachine riscv64{.processor = Processor::riscv64,
+                                       .stack_pointer = 2,
+                                       .frame_pointer = 8,
+                                       .return_address = 1,
+                                       .pc = 32,
+                                       .register_count = 32,
+                                       .kept_count = 12,
+                                       .kept = {8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27},
+                                       .frame_record = -16,
+                                       .address_bits = (uint64_t{1} << 56) - 1};
 
 constexpr const UnwindMachine &machine_of(Processor processor) {
-  return processor == Processor::aarch64 ? aarch64 : x86_64;
+  switch (processor) {
+  case Processor::aarch64:
+    return aarch64;
+  case Processor::riscv64:
+    return riscv64;
+  case Processor::x86_64:
+    break;
+  }
+  return x86_64;
 }
 
 } // namespace tally::symbolize

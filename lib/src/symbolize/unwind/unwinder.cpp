@@ -44,23 +44,23 @@ constexpr uint64_t callers_own_of(const UnwindMachine &machine) {
     out |= bit(machine.kept[i]);
   return out;
 }
-constexpr uint64_t callers_own_x86_64 = callers_own_of(x86_64);
-constexpr uint64_t callers_own_aarch64 = callers_own_of(aarch64);
 
-// A signal's frame on AArch64, from the stack pointer on: struct rt_sigframe of the kernel
-// (arch/arm64/kernel/signal.c) has a siginfo_t and an ucontext_t, whose mcontext_t is aligned.
+// A signal's frame, from the stack pointer on: struct rt_sigframe of the kernel has a siginfo_t and
+// an ucontext_t, whose mcontext_t is aligned.
 namespace signal_frame {
-constexpr uint64_t registers = 312, sp = registers + uint64_t{31} * 8, pc = sp + 8, pstate = pc + 8;
 // The kernel sets these to 0. It writes the siginfo_t only for a handler that takes one.
 constexpr uint64_t flags = 128, link = 136;
+// Of AArch64 (arch/arm64/kernel/signal.c).
+constexpr uint64_t registers = 312, sp = registers + uint64_t{31} * 8, pc = sp + 8, pstate = pc + 8;
+// Of RISC-V (arch/riscv/kernel/signal.c): pc, and x1 to x31.
+constexpr uint64_t riscv_registers = 304;
 } // namespace signal_frame
 
 // Walks outward through the frames of one sample.
 class Walk {
 public:
   explicit Walk(const UnwindInput &input)
-      : machine_(machine_of(input.registers.processor)),
-        callers_own_(&machine_ == &aarch64 ? callers_own_aarch64 : callers_own_x86_64),
+      : machine_(machine_of(input.registers.processor)), callers_own_(callers_own_of(machine_)),
         value_(input.registers.value),
         known_(input.registers.only_sp_and_pc ? bit(machine_.stack_pointer) | bit(machine_.pc)
                                               : bit(size_t{machine_.pc} + 1) - 1),
@@ -104,29 +104,73 @@ public:
   // Steps to the caller without a row, on the assumption that the code has frame pointers. Returns
   // false if the stack does not confirm this assumption.
   template <class IsCode> bool step_by_frame_pointer(IsCode is_code) {
-    if (!known(machine_.frame_pointer) || value_[machine_.frame_pointer] < sp())
+    const uint64_t at =
+        value_[machine_.frame_pointer] + static_cast<uint64_t>(machine_.frame_record);
+    if (!known(machine_.frame_pointer) || at < sp())
       return false;
-    const uint64_t at = value_[machine_.frame_pointer];
     const auto callers = word_at(at), returns = word_at(at + 8);
     if (!callers || !returns || !is_code(stripped(*returns) - 1))
-      return false;
+      return &machine_ == &riscv64 && returns && step_from_riscv_leaf(at + 8, *returns, is_code);
     value_[machine_.frame_pointer] = *callers;
     value_[machine_.pc] = *returns;
     value_[machine_.stack_pointer] = at + 16;
     known_ = bit(machine_.frame_pointer) | bit(machine_.pc);
     // On AArch64 the two words may be anywhere in the frame, so that its end is unknown.
-    if (machine_.pc == machine_.return_address)
+    if (&machine_ != &aarch64)
       known_ |= bit(machine_.stack_pointer);
     return true;
   }
 
-  // Steps from the code that ends a signal's handler on AArch64 to where the signal arrived. The
-  // kernel's own call frame information tells only the pc and the frame pointer there. Returns
-  // false if the stack does not confirm that this is such a frame.
+  // Steps from the code that ends a signal's handler to where the signal arrived. The kernel's own
+  // call frame information has only the pc and the frame pointer there on AArch64, and no register
+  // on RISC-V. Returns false if the stack does not confirm that this is such a frame.
   template <class IsCode> bool step_by_signal_frame(IsCode is_code) {
-    if (&machine_ != &aarch64 || !known(machine_.stack_pointer))
+    if (!known(machine_.stack_pointer))
       return false;
-    const uint64_t frame = sp();
+    return &machine_ == &aarch64   ? step_by_aarch64_frame(sp(), is_code)
+           : &machine_ == &riscv64 ? step_by_riscv_frame(sp(), is_code)
+                                   : false;
+  }
+
+private:
+  // A function that calls no other saves only the frame pointer, in the word where others have the
+  // return address.
+  template <class IsCode> bool step_from_riscv_leaf(uint64_t at, uint64_t callers, IsCode is_code) {
+    if (!known(machine_.return_address) || callers <= at ||
+        !is_code(value_[machine_.return_address] - 1))
+      return false;
+    value_[machine_.pc] = value_[machine_.return_address];
+    value_[machine_.frame_pointer] = callers;
+    value_[machine_.stack_pointer] = at + 8;
+    known_ = bit(machine_.frame_pointer) | bit(machine_.pc) | bit(machine_.stack_pointer);
+    return true;
+  }
+
+  template <class IsCode> bool step_by_riscv_frame(uint64_t frame, IsCode is_code) {
+    const auto flags = word_at(frame + signal_frame::flags),
+               link = word_at(frame + signal_frame::link),
+               interrupted = word_at(frame + signal_frame::riscv_registers);
+    if (!flags || !link || !interrupted || *flags != 0 || *link != 0 || !is_code(*interrupted))
+      return false;
+    decltype(value_) next{};
+    for (size_t i = 1; i < machine_.register_count; ++i) {
+      const auto word = word_at(frame + signal_frame::riscv_registers + i * 8);
+      if (!word)
+        return false;
+      next[i] = *word;
+    }
+    // Code in user mode has a stack, and a pointer to its thread (x4).
+    const uint64_t callers_sp = next[machine_.stack_pointer];
+    if (callers_sp == 0 || callers_sp % 16 != 0 || callers_sp > machine_.address_bits ||
+        next[4] == 0 || next[4] > machine_.address_bits || *interrupted % 2 != 0)
+      return false;
+    next[machine_.pc] = *interrupted;
+    value_ = next;
+    known_ = bit(size_t{machine_.pc} + 1) - 1;
+    return true;
+  }
+
+  template <class IsCode> bool step_by_aarch64_frame(uint64_t frame, IsCode is_code) {
     const auto flags = word_at(frame + signal_frame::flags),
                link = word_at(frame + signal_frame::link),
                callers_sp = word_at(frame + signal_frame::sp),
@@ -146,7 +190,6 @@ public:
     return true;
   }
 
-private:
   uint64_t stripped(uint64_t address) const {
     return &machine_ == &aarch64 ? address & machine_.address_bits : address;
   }
@@ -390,7 +433,7 @@ private:
         --pc; // the call instruction precedes the return address
       mapping = input.mapping_of_pc(pc);
       // A signal's handler returns to code that nothing precedes; an emulator maps it alone.
-      if (!mapping && processor == Processor::aarch64) {
+      if (!mapping && processor != Processor::x86_64) {
         pc = walk.pc();
         mapping = input.mapping_of_pc(pc);
       }
@@ -454,11 +497,10 @@ private:
   static void open(Module &module) {
     module.opened = true;
     auto main = module.files.open_main();
-    if (!main || !(main->is_for_x86_64() || main->is_for_aarch64()))
-      return;
-    const Processor processor = main->is_for_aarch64() ? Processor::aarch64 : Processor::x86_64;
-    module.rows =
-        std::make_unique<UnwindRows>(processor, std::move(*main), module.files.open_debug());
+    const auto processor = main ? main->processor() : std::nullopt;
+    if (processor)
+      module.rows =
+          std::make_unique<UnwindRows>(*processor, std::move(*main), module.files.open_debug());
   }
 
   std::vector<std::string> debug_directories_;
