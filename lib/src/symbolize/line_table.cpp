@@ -21,6 +21,10 @@ std::string_view string_at(std::string_view section, uint64_t offset) {
 
 bool is_absolute(std::string_view path) { return path.starts_with('/'); }
 
+bool is_in_folder(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
 void append_path(std::string &path, std::string_view part) {
   if (!path.empty() && !path.ends_with('/'))
     path += '/';
@@ -50,6 +54,16 @@ void keep_last_of_each_address(std::vector<AddressedLine> &rows) {
   rows.resize(kept);
 }
 
+std::string_view compilation_folder(Dwarf_Die unit_die) {
+  Dwarf_Attribute attribute;
+  // libdw 0.188 would take a string of a supplementary file from this one.
+  if (!dwarf_attr_integrate(&unit_die, DW_AT_comp_dir, &attribute) ||
+      dwarf_whatform(&attribute) == DW_FORM_strp_sup)
+    return {};
+  const char *const folder = dwarf_formstring(&attribute);
+  return folder ? folder : std::string_view();
+}
+
 } // namespace
 
 LineSections LineSections::of(const ElfFile &file) {
@@ -67,10 +81,10 @@ LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPoo
     own_ = true; // without a unit there are no files and no rows
     return;
   }
+  compilation_folder_ = compilation_folder(unit_die_);
   own_ = sections && read_header(unit_die_, *sections);
   if (own_)
     return;
-  compilation_folder_ = {}; // libdw itself joins the paths with the compilation directory
   Dwarf_Half version = 0;
   dwarf_cu_info(unit_die_.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
   header_.version = version;
@@ -87,12 +101,6 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
     return true; // the unit has no table
   if (dwarf_formudata(&attribute, &offset) != 0 || offset >= sections.line.size())
     return false;
-  if (dwarf_attr_integrate(&unit_die, DW_AT_comp_dir, &attribute)) {
-    // libdw 0.188 would take a string of a supplementary file from this one.
-    const bool is_elsewhere = dwarf_whatform(&attribute) == DW_FORM_strp_sup;
-    if (const char *folder = is_elsewhere ? nullptr : dwarf_formstring(&attribute))
-      compilation_folder_ = folder;
-  }
   uint8_t address_size = 0;
   dwarf_cu_info(unit_die.cu, nullptr, nullptr, nullptr, nullptr, nullptr, &address_size, nullptr);
   header_.address_size = address_size;
@@ -257,7 +265,8 @@ TextRef LineTable::file(uint64_t index) {
   if (libdw_files_) {
     const char *name = dwarf_filesrc(libdw_files_, index, nullptr, nullptr);
     std::string path;
-    if (name && !is_absolute(name))
+    // libdw takes the compilation directory for directory 0, and does not join the others with it.
+    if (name && !is_absolute(name) && !is_in_folder(name, compilation_folder_))
       path = compilation_folder_;
     if (name)
       append_path(path, name);
@@ -407,8 +416,9 @@ void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
                    out.begin() + static_cast<ptrdiff_t>(part.end));
   }
   if (overlap)
-    sort_rows(ordered, 0);
-  out = std::move(ordered);
+    sort_rows(out, 0); // of rows at the same address, the last one in the table is used
+  else
+    out = std::move(ordered);
 }
 
 std::vector<AddressedLine> LineTable::libdw_rows(const CodeRanges &code) {
@@ -429,12 +439,11 @@ std::vector<AddressedLine> LineTable::libdw_rows(const CodeRanges &code) {
         dwarf_lineno(line, &number) != 0 ||
         (!code.contains(address) && !(end && address && code.contains(address - 1))))
       continue;
-    AddressedLine row{address, no_index, 0};
-    if (!end && dwarf_line_file(line, &table, &index) == 0) {
-      row.file = file(index);
-      row.line = static_cast<uint32_t>(number);
-    }
-    rows.push_back(row);
+    if (end)
+      rows.push_back({address, no_index, 0});
+    else // a number without a file is that of an unknown one
+      rows.push_back({address, dwarf_line_file(line, &table, &index) == 0 ? file(index) : 0,
+                      static_cast<uint32_t>(number)});
   }
   keep_last_of_each_address(rows);
   return rows;

@@ -41,6 +41,8 @@ public:
   // result also contains rows of code that the linker dropped.
   LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool);
 
+  bool uses_libdw() const { return !own_; }
+
   // Returns the path of a file, by the number that DIEs and rows use: absolute, or joined with the
   // compilation directory; empty if there is none.
   TextRef file(uint64_t index);
