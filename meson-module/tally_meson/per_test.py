@@ -50,26 +50,50 @@ def _folder(build: BuildDir) -> str:
     return tempfile.mkdtemp(prefix="tally-", dir=os.path.join(build.path, "meson-private"))
 
 
+# $0 is the directory. A line from the pipe says that it has been removed; the end of the pipe without
+# one, that this process was killed. Meson may run on then, and tests write their counters when they
+# end, and create the directory again if need be. The environment of both names it. A test may leave a
+# process that never ends: after an hour, nobody waits for it any more.
+_REMOVE = """
+read -r _ && exit
+rm -rf -- "$0"
+pause=0.1 left=7200
+while [ $left -gt 0 ] && grep -qsF -- "=$0/" /proc/[0-9]*/environ; do
+  sleep $pause
+  [ -e "$0" ] && rm -rf -- "$0"
+  pause=0.5 left=$((left - 1))
+done
+rm -rf -- "$0"
+"""
+_DIRECTORY = "TALLY_TREES"  # the variable by which all processes of this run name it
+
+
 class _Remover:
-    """Removes a directory when this process ends, even if it is killed: by a process of another
-    session, which waits for the end of a pipe that only this process holds open."""
+    """Removes a directory if this process is killed: by a process of another session, which waits
+    for the end of a pipe that only this process holds open."""
 
     def __init__(self, folder: str) -> None:
         reads, self._held = os.pipe()
         try:
             self._process: T.Optional[subprocess.Popen[bytes]] = subprocess.Popen(
-                ["sh", "-c", 'read -r _; rm -rf -- "$0"', folder],
+                ["sh", "-c", _REMOVE, folder],
                 stdin=reads,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
+                env={"PATH": os.environ.get("PATH", os.defpath)},
             )
         except OSError:
             self._process = None
         os.close(reads)
 
     def close(self) -> None:
-        """Lets it remove the directory now, and waits for its end."""
+        """Ends the process, after the directory has been removed."""
+        if self._process and self._held >= 0:
+            try:
+                os.write(self._held, b"\n")
+            except BrokenPipeError:  # it was killed
+                pass
         if self._held >= 0:
             os.close(self._held)
             self._held = -1
@@ -82,6 +106,7 @@ class Trees:
         self.collector = collector.path
         self.folder: str = _folder(build)
         self._remover = _Remover(self.folder)
+        os.environ[_DIRECTORY] = self.folder + "/"
         self.names: T.Dict[str, str] = {}  # the name to write, by the name that Meson shows
         self.profiles: T.Optional[Profiles] = None  # if the counters are source-based
         self._rows: T.List[T.Dict[str, T.Any]] = []
@@ -136,5 +161,6 @@ class Trees:
             raise OSError(error.errno, error.strerror, path) from None
 
     def remove(self) -> None:
+        os.environ.pop(_DIRECTORY, None)
         shutil.rmtree(self.folder, ignore_errors=True)
         self._remover.close()
