@@ -7,16 +7,17 @@
 #include "cases.h"
 #include "mon/gmon.h"
 
-__attribute__((noinline)) static void counted(void) {
+/* No bin is that of two functions. */
+__attribute__((noinline, aligned(64))) static void counted(void) {
   for (int i = 0; i < 100; ++i)
     __asm__ volatile("" : : "r"(i));
 }
-__attribute__((noinline)) static void not_counted(void) {
+__attribute__((noinline, aligned(64))) static void not_counted(void) {
   for (int i = 0; i < 200; ++i)
     __asm__ volatile("" : : "r"(i));
 }
 
-static void run_for(double seconds, void (*function)(void)) {
+__attribute__((aligned(64))) static void run_for(double seconds, void (*function)(void)) {
   const double end = cpu_seconds() + seconds;
   while (cpu_seconds() < end)
     for (int i = 0; i < 10000; ++i)
