@@ -50,7 +50,7 @@ class BareMetalSamplingTest(unittest.TestCase):
                 *("set confirm off", "file firmware.elf", CONNECT, "profile start"),
                 *(STOP_SOON, "continue", STOP_SOON, "continue"),
                 *("profile status", "profile report", "profile tree", "print seen"),
-                *("profile dump out.callgrind", "kill"),
+                *("profile dump out.callgrind", "profile histogram long_work", "kill"),
             ],
             cwd=str(self.folder),
             gdb="gdb-multiarch",
@@ -74,6 +74,9 @@ class BareMetalSamplingTest(unittest.TestCase):
         )
         self.assertRegex(play.text("profile tree"), r"main .*\n.* long_work ")
         self.assertTrue((self.folder / "out.callgrind").exists())
+        histogram = play.text("profile histogram long_work")
+        bins = re.findall(r"^ *0x[0-9a-f]+ +(\d+) .*\blong_work\b", histogram, re.MULTILINE)
+        self.assertGreater(sum(map(int, bins)), 20, play)
 
     def test_other_firmware(self) -> None:
         """What `load` writes to the target has other functions at the same addresses."""

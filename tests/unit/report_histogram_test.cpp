@@ -131,6 +131,25 @@ TEST(Histogram, ShowsSamplesAndCosts) {
   EXPECT_EQ(table->rows[0].lines, "f.c:12");
   EXPECT_EQ(table->outside, 1u);
 
+  StackProfileBuilder remote; // it has no mappings
+  remote.add_value_type("ticks", "count");
+  const SourceLine there{remote.add_function({remote.intern("f"), {}, {}, {}, 0}), {}, 0};
+  remote.add_sample(remote.push(none<StackId>,
+                                remote.add_location(none<MappingId>, 0x8010, std::span(&there, 1))),
+                    none<ThreadId>, none<PartId>, 3);
+  const auto view_of_remote =
+      pc_view(*remote.finish(), "f", [](MappingId) -> std::optional<PcNames> {
+        ADD_FAILURE() << "there is no mapping to ask for";
+        return std::nullopt;
+      });
+  ASSERT_TRUE(view_of_remote);
+  const auto table_of_remote = histogram_table(*view_of_remote, {"f", {}});
+  ASSERT_TRUE(table_of_remote);
+  ASSERT_EQ(table_of_remote->rows.size(), 1u);
+  EXPECT_EQ(table_of_remote->rows[0].low, 0x8010u);
+  EXPECT_EQ(table_of_remote->rows[0].ticks, 3u);
+  EXPECT_EQ(table_of_remote->rows[0].symbol, "f");
+
   CostProfileBuilder costs;
   costs.add_event("Ir");
   costs.set_positions(true, true);

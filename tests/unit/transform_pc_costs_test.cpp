@@ -232,6 +232,22 @@ TEST(PcCosts, RefusesSamplesWithoutAddressesOfTheProgram) {
   const auto refused = to_pc_profile(*folded.finish());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(refused.error().message,
+            "the profile has no addresses, only names: no histogram can be made of it");
+}
+
+// Of a remote target, only the debugger knows where the code is.
+TEST(PcCosts, RefusesSamplesOfARemoteProgram) {
+  StackProfileBuilder remote;
+  remote.add_value_type("ticks", "count");
+  const SourceLine line{remote.add_function({remote.intern("f"), {}, {}, {}, 0}), {}, 0};
+  remote.add_sample(
+      remote.push(none<StackId>, remote.add_location(none<MappingId>, 0x8000, std::span(&line, 1))),
+      none<ThreadId>, none<PartId>, 1);
+  const auto refused = to_pc_profile(*remote.finish());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "the profile does not state the size and byte order of the "
+                                     "program's pointers, which the format needs");
 }
 
 CostProfile costs_with(std::string_view event, bool addresses) {

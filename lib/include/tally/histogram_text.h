@@ -47,7 +47,8 @@ using NamesOfObject = std::function<std::optional<PcNames>(MappingId)>;
 // Returns the histogram of the object that contains the function named `what`, or the run-time
 // address range `what`. If `what` is empty or no object contains it, the object is the program,
 // that is, the file of the first mapping. `names` may be null; then functions and lines are those
-// of the samples. A profile without mappings is unsupported.
+// of the samples. A profile without mappings, as of a remote target, is that of one object without
+// a path; if it has no addresses either, it is unsupported.
 TALLY_API Result<PcView> pc_view(const StackProfile &profile, std::string_view what,
                                  const NamesOfObject &names = nullptr);
 // Returns the histogram of the profile's first event, for the object that contains the function

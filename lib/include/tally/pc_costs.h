@@ -35,7 +35,7 @@ struct PcConversion {
 
 // Returns the samples in the program's own code by link-time address, in bins of two bytes. The
 // program is the file of the first mapping. Fails with no_data if no sample lies in that code, and
-// with unsupported if the link-time addresses are unknown.
+// with unsupported if the link-time addresses are unknown, as those of a remote target are.
 TALLY_API Result<PcConversion> to_pc_profile(const StackProfile &profile);
 // Returns the first event's costs in the program's own code, and the calls within it. If the event
 // is "ticks", no calls are returned, because the call counts of such a profile are numbers of

@@ -1,4 +1,4 @@
-// Wording that several sources share for ranges of addresses, and for profiles without addresses.
+// What several sources share for ranges of addresses, and for profiles without addresses.
 #pragma once
 
 #include <string>
@@ -7,11 +7,20 @@
 #include <fmt/format.h>
 
 #include <tally/pc_histogram.h>
+#include <tally/stack_profile.h>
 
 namespace tally {
 
 inline std::string shown(const PcRange &range) {
   return fmt::format("[{:#x}, {:#x})", range.low_pc, range.high_pc);
+}
+
+// Returns whether a location of the profile, also of a caller, has an address.
+inline bool has_addresses(const StackProfile &stacks) {
+  for (uint32_t i = 0; i < stacks.location_count(); ++i)
+    if (stacks.location(static_cast<LocationId>(i)).address != 0)
+      return true;
+  return false;
 }
 
 inline constexpr std::string_view only_lines =

@@ -109,7 +109,8 @@ Result<Range> function_range(const PcView &view, std::string_view name) {
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return fail(ErrorCode::not_found,
               names.empty()
-                  ? fmt::format("no such function in {}", base_name(view.object))
+                  ? fmt::format("no such function{}{}", view.object.empty() ? "" : " in ",
+                                base_name(view.object))
                   : fmt::format("no such function; names that contain it: {}", some_of(names)),
               std::string(name));
 }

@@ -195,10 +195,12 @@ Result<PcView> pc_view(const PcProfile &profile, const PcNames *names) {
 
 Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
                        const NamesOfObject &names) {
-  if (stacks.mappings().size() == 0)
+  // The profile of a remote target has no mappings: all its code is that of one program.
+  const bool has_mappings = stacks.mappings().size() > 0;
+  if (!has_mappings && !has_addresses(stacks))
     return fail(ErrorCode::unsupported, std::string(only_names));
-  const MappingId chosen = mapping_for(stacks, what);
-  const Mapping &mapping = stacks.mappings()[chosen];
+  const MappingId chosen = has_mappings ? mapping_for(stacks, what) : none<MappingId>;
+  const Mapping mapping = has_mappings ? stacks.mappings()[chosen] : Mapping{};
   PcView view;
   view.object = stacks.strings[mapping.path];
   view.event = stacks.strings[stacks.value_types().front().type];
@@ -215,11 +217,12 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
     const Location at = sample.stack == none<StackId>
                             ? Location{}
                             : stacks.location(stacks.stack_location(sample.stack));
-    if (at.mapping == none<MappingId> || stacks.mappings()[at.mapping].path != mapping.path) {
+    const Mapping own = at.mapping == none<MappingId> ? Mapping{} : stacks.mappings()[at.mapping];
+    if (own.path != mapping.path ||
+        (has_mappings ? at.mapping == none<MappingId> : at.address == 0)) {
       outside += count;
       continue;
     }
-    const Mapping &own = stacks.mappings()[at.mapping];
     const uint64_t pc = at.address - (own.has_bias ? own.bias : 0);
     ticks[pc] += count;
     SourceLocation location{own_function(stacks, at), {}, 0};
@@ -238,7 +241,8 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
   view.histogram = std::move(histogram);
   view.functions = functions_of(locations, stacks.strings);
   view.lines = lines_of(locations, stacks.strings);
-  if (const auto found = names ? names(chosen) : std::nullopt; found && mapping.has_bias)
+  if (const auto found = names && has_mappings ? names(chosen) : std::nullopt;
+      found && mapping.has_bias)
     use_names(view, *found);
   return view;
 }

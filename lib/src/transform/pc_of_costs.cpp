@@ -146,6 +146,10 @@ Result<ObjectId> program_of(const CostProfile &costs) {
 Result<PcConversion> to_pc_profile(const StackProfile &stacks) {
   if (stacks.value_types().empty() || stacks.sample_count() == 0)
     return fail(ErrorCode::no_data, "the profile has no samples");
+  if (stacks.mappings().size() == 0 && has_addresses(stacks)) // that of a remote target
+    return fail(ErrorCode::unsupported,
+                "the profile does not state the size and byte order of the program's pointers, "
+                "which the format needs");
   if (stacks.mappings().size() == 0)
     return fail(ErrorCode::unsupported, "the profile " + std::string(only_names));
   const StringId program = stacks.mappings()[MappingId{0}].path;

@@ -13,6 +13,7 @@
 #include "formats/firefox/firefox.h"
 #include "formats/firefox/thread_tables.h"
 #include "formats/firefox/tracks.h"
+#include "model/pc_words.h"
 #include "support/json_text.h"
 #include "support/path.h"
 #include "support/text_sink.h"
@@ -483,13 +484,6 @@ private:
   std::unordered_set<int32_t> tids_;      // of the tracks of time
   bool changed_ = false;
 };
-
-bool has_addresses(const StackProfile &profile) {
-  for (uint32_t i = 0; i < profile.location_count(); ++i)
-    if (profile.location(static_cast<LocationId>(i)).address != 0)
-      return true;
-  return false;
-}
 
 } // namespace
 
