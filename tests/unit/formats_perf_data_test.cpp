@@ -289,29 +289,6 @@ public:
   StackEnd end = StackEnd::complete;
 };
 
-std::string string_section(std::initializer_list<std::string_view> texts) {
-  std::string out;
-  PerfFileBytes::put(out, static_cast<uint32_t>(texts.size()));
-  for (const std::string_view text : texts) {
-    PerfFileBytes::put(out, static_cast<uint32_t>(text.size() + 1));
-    out += text;
-    out += '\0';
-  }
-  return out;
-}
-
-std::string build_id_section(std::string_view path) {
-  RecordBytes bytes;
-  bytes.add(-1);
-  for (int i = 0; i < 20; ++i)
-    bytes.add(static_cast<uint8_t>(0xa0 + i));
-  bytes.add(uint32_t{8}); // the number of bytes that are valid
-  bytes.text(path);
-  std::string out;
-  append_bytes(out, bytes.record(67, 1 << 15));
-  return out;
-}
-
 PerfFileBytes unwound(uint64_t abi = PERF_SAMPLE_REGS_ABI_64, uint64_t valid = 48,
                       uint64_t registers = 0xff0fff, std::string_view machine = "x86_64") {
   perf_event_attr attr = clock_attr((chain_type & ~uint64_t{PERF_SAMPLE_CALLCHAIN}) |

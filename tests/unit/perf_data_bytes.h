@@ -102,4 +102,28 @@ private:
   std::vector<std::pair<unsigned, std::string>> features_;
 };
 
+// The content of features: a list of strings, and the build ID of a file.
+inline std::string string_section(std::initializer_list<std::string_view> texts) {
+  std::string out;
+  PerfFileBytes::put(out, static_cast<uint32_t>(texts.size()));
+  for (const std::string_view text : texts) {
+    PerfFileBytes::put(out, static_cast<uint32_t>(text.size() + 1));
+    out += text;
+    out += '\0';
+  }
+  return out;
+}
+
+inline std::string build_id_section(std::string_view path) {
+  RecordBytes bytes;
+  bytes.add(-1);
+  for (int i = 0; i < 20; ++i)
+    bytes.add(static_cast<uint8_t>(0xa0 + i));
+  bytes.add(uint32_t{8}); // the number of bytes that are valid
+  bytes.text(path);
+  std::string out;
+  append_bytes(out, bytes.record(67, 1 << 15));
+  return out;
+}
+
 } // namespace tally
