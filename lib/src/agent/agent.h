@@ -90,6 +90,8 @@ int handler_install(const int32_t *wanted); /* 0, or -1 if every signal is in us
 bool handler_is_ours(void);
 void handler_restore(void); /* drops pending signals, then restores the old action */
 int handler_again(void);    /* installs the handler again after handler_restore() */
+/* Changes to the next signal. An emulator may accept a handler for a signal that it cannot send. */
+int handler_install_another(const int32_t *wanted);
 
 /* ---- signals.c ---- */
 

@@ -157,6 +157,8 @@ static void handler(int number, siginfo_t *info, void *context) {
     sample(thread, context, weight);
 }
 
+static int unsendable; /* a signal that the system does not send */
+
 static int set_action(void) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
@@ -167,10 +169,11 @@ static int set_action(void) {
 }
 
 int handler_install(const int32_t *wanted) {
+  struct sigaction now;
   for (int i = 0; i < TALLY_WIRE_SIGNALS; ++i) {
     const int number = wanted[i];
-    struct sigaction now;
-    if (number < SIGRTMIN || number > SIGRTMAX || libc_sigaction(number, NULL, &now) != 0)
+    if (number < SIGRTMIN || number > SIGRTMAX || number == unsendable ||
+        libc_sigaction(number, NULL, &now) != 0)
       continue;
     /* The agent's handler may be left from an earlier use. Without this check, each use would
      * occupy one more signal, of which there are few. */
@@ -186,6 +189,12 @@ int handler_install(const int32_t *wanted) {
 }
 
 int handler_again(void) { return set_action(); }
+
+int handler_install_another(const int32_t *wanted) {
+  unsendable = agent.signal;
+  libc_sigaction(agent.signal, &agent.old_action, NULL);
+  return handler_install(wanted);
+}
 
 /* The kernel's own structure: the ticker must not call a function that may change errno. */
 struct kernel_sigaction {

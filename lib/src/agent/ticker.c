@@ -147,6 +147,8 @@ static void interrupt(struct thread *thread, uint64_t cpu) {
     __atomic_store_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_RELEASE);
     if (error == -EAGAIN)
       agent_note(TALLY_NOTE_LIMIT);
+    if (error == -EINVAL && handler_install_another(agent.shared->signals) == 0)
+      agent.shared->signal = agent.signal;
     return;
   }
   pool_ns -= for_ended * period;
@@ -361,12 +363,14 @@ static void count_cpus(void) {
   single_cpu = cpus == 1;
 }
 
+static bool files_shared; /* the ticker must make the copy of the descriptors itself */
+
 static int ticker(void *ready) {
   raw2(SYS_prctl, PR_SET_NAME, "tally-ticker");
   ask_for_short_slices();
   count_cpus();
   ticker_tid = (int)raw0(SYS_gettid);
-  if (!*(bool *)ready) {
+  if (!*(bool *)ready && (!files_shared || raw2(SYS_unshare, CLONE_FILES, 0) == 0)) {
     raw3(SYS_close_range, 0, ~0u, 0);
     task_directory =
         (int)raw4(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -387,6 +391,7 @@ int ticker_start(void) {
   pool_ns = unplaced_ns = accounted_ns = 0;
   task_directory = -1;
   ticker_tid = 0;
+  files_shared = false;
   /* The ticker gets a copy of the descriptors and closes it at once, so that descriptors that the
    * ticker opens are never among the program's. If the kernel cannot close all of them with one
    * call, the ticker shares the program's descriptors and opens none. */
@@ -400,7 +405,12 @@ int ticker_start(void) {
   sigprocmask(SIG_SETMASK, &all, &before);
   static bool ready; /* static, because the new thread reads it */
   ready = !own_files;
-  const int tid = clone(ticker, stack + STACK_BYTES, flags, &ready, &task_word, NULL, &task_word);
+  int tid = clone(ticker, stack + STACK_BYTES, flags, &ready, &task_word, NULL, &task_word);
+  if (tid < 0 && errno == EINVAL) { /* an emulator takes only the flags of pthread_create() */
+    files_shared = own_files;
+    flags = (flags | CLONE_FILES) & ~CLONE_UNTRACED;
+    tid = clone(ticker, stack + STACK_BYTES, flags, &ready, &task_word, NULL, &task_word);
+  }
   const int error = tid < 0 ? errno : 0;
   sigprocmask(SIG_SETMASK, &before, NULL);
   if (error != 0)
