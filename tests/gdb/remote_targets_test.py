@@ -253,7 +253,7 @@ class ForeignProcessorTest(RemoteCase):
                     "python threading.Timer(1.2, os.kill, (emulated, signal.SIGKILL)).start()",
                     *("continue", report, second.connect, second.aim, "continue", report),
                 )
-        self.assertRegex(play.text("continue"), re.compile(GONE, re.MULTILINE))
+        self.assertRegex(play.text("continue"), re.compile(GONE, re.MULTILINE), play)
         self.assertIn("spin", play.text(report))
         self.assertIn("spin", play.text(report, 1))
 
