@@ -57,8 +57,17 @@ compiler() { # CELL
   # optimization of a release.
   level=0
   case $1 in gcc-12 | clang-14) level=2 ;; esac
+  # GCC 11 does not see that a mask makes a number fit its bits, and newer Clangs report what
+  # libstdc++ 12 itself uses.
+  ignored=
+  case $1 in
+    clang-14) ;;
+    gcc-11) ignored=-Wno-conversion ;;
+    clang-*) ignored=-Wno-deprecated-declarations ;;
+  esac
   if CC=$c CXX=$cpp TALLY_TARGETS='own-tests' tally_build "$folder/$1" -Dtests=enabled -Dlldb=disabled \
-    -Dwerror=true -Dunity=on -Dunity_size=32 -Ddebug=false -Doptimization=$level >>"$folder/$1.log" 2>&1 &&
+    -Dwerror=true -Dunity=on -Dunity_size=32 -Ddebug=false -Doptimization=$level \
+    -Dcpp_args="$ignored" >>"$folder/$1.log" 2>&1 &&
     tally_test "$folder/$1" --suite unit --suite golden >>"$folder/$1.log" 2>&1; then
     row "$1" "$version" "$(summary_of "$folder/$1")"
   else
