@@ -68,7 +68,8 @@ compiler() { # CELL
   if CC=$c CXX=$cpp TALLY_TARGETS='own-tests' tally_build "$folder/$1" -Dtests=enabled -Dlldb=disabled \
     -Dwerror=true -Dunity=on -Dunity_size=32 -Ddebug=false -Doptimization=$level \
     -Dcpp_args="$ignored" >>"$folder/$1.log" 2>&1 &&
-    tally_test "$folder/$1" --suite unit --suite golden >>"$folder/$1.log" 2>&1; then
+    tally_test "$folder/$1" --timeout-multiplier 3 --suite unit --suite golden \
+      >>"$folder/$1.log" 2>&1; then
     row "$1" "$version" "$(summary_of "$folder/$1")"
   else
     failed "$1" "$version"
