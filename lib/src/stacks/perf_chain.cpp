@@ -3,78 +3,76 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <numeric>
+#include <span>
 
 namespace tally {
 
 namespace {
 
 constexpr int no_register = -1;
-// Maps the kernel's numbers of x86-64's registers (asm/perf_regs.h) to DWARF's.
-constexpr std::array<int, 24> dwarf_numbers = {
+
+// The registers of a processor as the kernel numbers them (asm/perf_regs.h).
+struct SampledRegisters {
+  Processor processor;
+  unsigned pc;                        // the kernel's number
+  std::span<const int> dwarf_numbers; // by the kernel's number
+};
+
+constexpr std::array<int, 24> x86_64_numbers = {
     0,  3,           2,           1,           4,           5,           6,           7,
     16, no_register, no_register, no_register, no_register, no_register, no_register, no_register,
     8,  9,           10,          11,          12,          13,          14,          15};
-constexpr uint64_t pc_bit = uint64_t{1} << 8;
+// x0 … x30, sp, pc have the same numbers as in DWARF.
+constexpr auto aarch64_numbers = [] {
+  std::array<int, 33> numbers{};
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}();
+// The kernel has pc in the place of x0, which is always 0.
+constexpr auto riscv64_numbers = [] {
+  std::array<int, 32> numbers{};
+  std::iota(numbers.begin(), numbers.end(), 0);
+  numbers[0] = 32;
+  return numbers;
+}();
+constexpr SampledRegisters of_x86_64{Processor::x86_64, 8, x86_64_numbers};
+constexpr SampledRegisters of_aarch64{Processor::aarch64, 32, aarch64_numbers};
+constexpr SampledRegisters of_riscv64{Processor::riscv64, 0, riscv64_numbers};
+
 // The bits of the data segment registers, which the kernel refuses to sample on x86-64, and all
 // higher bits. If one of these bits is set, the mask is that of another processor.
 constexpr uint64_t not_x86_64 = 0xf000 | ~uint64_t{0xffffff};
-// AArch64's registers have the same numbers as DWARF's: x0 … x30, sp, pc. No other processor has
-// exactly these; PowerPC's mask has more. perf adds the length of vectors where there is SVE.
-constexpr uint64_t of_aarch64 = (uint64_t{1} << 33) - 1, vector_length = uint64_t{1} << 46;
-constexpr uint64_t aarch64_pc_bit = uint64_t{1} << 32;
 
-// RISC-V's registers are pc, x1 … x31. LoongArch has the same mask.
-constexpr uint64_t of_riscv64 = (uint64_t{1} << 32) - 1, riscv64_pc_bit = 1;
-
-bool is_of_aarch64(uint64_t mask) { return (mask & ~vector_length) == of_aarch64; }
-
-// Returns the bit of the pc in a mask; 0 if the mask is that of a processor that is not known.
-uint64_t pc_bit_of(uint64_t mask) {
-  if (std::has_single_bit(mask)) // on any processor, a single register is the pc
-    return mask;
-  if (is_of_aarch64(mask))
-    return aarch64_pc_bit;
-  if (mask == of_riscv64)
-    return riscv64_pc_bit;
-  return (mask & not_x86_64) == 0 ? mask & pc_bit : 0;
+// Returns the registers that a mask stands for; null if its processor is not known.
+const SampledRegisters *registers_of(uint64_t mask) {
+  // No other processor has exactly the registers of AArch64; PowerPC's mask has more. perf adds the
+  // length of vectors where there is SVE.
+  constexpr uint64_t vector_length = uint64_t{1} << 46;
+  if ((mask & ~vector_length) == (uint64_t{1} << 33) - 1)
+    return &of_aarch64;
+  if (mask == (uint64_t{1} << 32) - 1) // that of LoongArch, too
+    return &of_riscv64;
+  return (mask & not_x86_64) == 0 ? &of_x86_64 : nullptr;
 }
 
 } // namespace
 
 bool read_registers(const PerfLayout &layout, const PerfSample &sample, Registers &registers) {
   const uint64_t mask = layout.regs_user;
-  if (sample.regs_abi != PERF_SAMPLE_REGS_ABI_64)
+  const SampledRegisters *const sampled = registers_of(mask);
+  if (sample.regs_abi != PERF_SAMPLE_REGS_ABI_64 || !sampled)
     return false;
-  if (is_of_aarch64(mask)) {
-    if (sample.regs.size() < registers.value.size())
-      return false;
-    registers.processor = Processor::aarch64;
-    for (size_t number = 0; number < registers.value.size(); ++number)
-      registers.value[number] = sample.regs[number];
-    return true;
-  }
-  if (mask == of_riscv64) {
-    constexpr size_t pc = 32;
-    if (sample.regs.size() < pc)
-      return false;
-    registers.processor = Processor::riscv64;
-    registers.value[0] = 0;
-    for (size_t number = 1; number < pc; ++number)
-      registers.value[number] = sample.regs[number];
-    registers.value[pc] = sample.regs[0];
-    return true;
-  }
-  if ((mask & not_x86_64) != 0)
-    return false;
-  registers.processor = Processor::x86_64;
-  for (size_t number = 0; number < dwarf_numbers.size(); ++number) {
-    if (dwarf_numbers[number] == no_register)
+  registers.processor = sampled->processor;
+  for (size_t number = 0; number < sampled->dwarf_numbers.size(); ++number) {
+    const int dwarf_number = sampled->dwarf_numbers[number];
+    if (dwarf_number == no_register)
       continue;
     const uint64_t bit = uint64_t{1} << number;
     const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
     if ((mask & bit) == 0 || at >= sample.regs.size())
       return false;
-    registers.value[static_cast<size_t>(dwarf_numbers[number])] = sample.regs[at];
+    registers.value[static_cast<size_t>(dwarf_number)] = sample.regs[at];
   }
   return true;
 }
@@ -83,7 +81,11 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
   if (!sample.in_kernel && (layout.sample_type & PERF_SAMPLE_IP) != 0)
     return sample.ip;
   const uint64_t mask = layout.regs_user;
-  const uint64_t bit = pc_bit_of(mask);
+  const SampledRegisters *const sampled = registers_of(mask);
+  // If the mask has a single register, that register is the pc, on any processor.
+  const uint64_t bit = std::has_single_bit(mask) ? mask
+                       : sampled                 ? mask & uint64_t{1} << sampled->pc
+                                                 : 0;
   const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
   return bit != 0 && at < sample.regs.size() ? sample.regs[at] : 0;
 }

@@ -11,8 +11,7 @@ namespace tally::symbolize {
 
 inline constexpr size_t most_kept_registers = 12;
 
-// Registers have DWARF's numbers. Each machine is one object in all sources: the unwinder compares
-// their addresses.
+// Registers have DWARF's numbers.
 struct UnwindMachine {
   Processor processor = Processor::x86_64;
   uint8_t stack_pointer = 0;

@@ -49,7 +49,7 @@ struct RegisterRule {
     // (0.188) applies this to all callee-saved registers except rbx. The dynamic linker's assembly
     // needs rbx to find its frame.
     constexpr int rbx = 3;
-    if (&machine == &x86_64 && number == rbx && undefined())
+    if (machine.processor == Processor::x86_64 && number == rbx && undefined())
       ops = nullptr;
     return true;
   }

@@ -50,9 +50,9 @@ constexpr uint64_t callers_own_of(const UnwindMachine &machine) {
 namespace signal_frame {
 // The kernel sets these to 0. It writes the siginfo_t only for a handler that takes one.
 constexpr uint64_t flags = 128, link = 136;
-// Of AArch64 (arch/arm64/kernel/signal.c).
+// AArch64 has its registers here (arch/arm64/kernel/signal.c).
 constexpr uint64_t registers = 312, sp = registers + uint64_t{31} * 8, pc = sp + 8, pstate = pc + 8;
-// Of RISC-V (arch/riscv/kernel/signal.c): pc, and x1 to x31.
+// RISC-V has pc and x1 to x31 here (arch/riscv/kernel/signal.c).
 constexpr uint64_t riscv_registers = 304;
 } // namespace signal_frame
 
@@ -110,13 +110,14 @@ public:
       return false;
     const auto callers = word_at(at), returns = word_at(at + 8);
     if (!callers || !returns || !is_code(stripped(*returns) - 1))
-      return &machine_ == &riscv64 && returns && step_from_riscv_leaf(at + 8, *returns, is_code);
+      return machine_.processor == Processor::riscv64 && returns &&
+             step_from_riscv_leaf(at + 8, *returns, is_code);
     value_[machine_.frame_pointer] = *callers;
     value_[machine_.pc] = *returns;
     value_[machine_.stack_pointer] = at + 16;
     known_ = bit(machine_.frame_pointer) | bit(machine_.pc);
     // On AArch64 the two words may be anywhere in the frame, so that its end is unknown.
-    if (&machine_ != &aarch64)
+    if (machine_.processor != Processor::aarch64)
       known_ |= bit(machine_.stack_pointer);
     return true;
   }
@@ -127,9 +128,15 @@ public:
   template <class IsCode> bool step_by_signal_frame(IsCode is_code) {
     if (!known(machine_.stack_pointer))
       return false;
-    return &machine_ == &aarch64   ? step_by_aarch64_frame(sp(), is_code)
-           : &machine_ == &riscv64 ? step_by_riscv_frame(sp(), is_code)
-                                   : false;
+    switch (machine_.processor) {
+    case Processor::aarch64:
+      return step_by_aarch64_frame(sp(), is_code);
+    case Processor::riscv64:
+      return step_by_riscv_frame(sp(), is_code);
+    case Processor::x86_64:
+      break;
+    }
+    return false;
   }
 
 private:
@@ -191,7 +198,7 @@ private:
   }
 
   uint64_t stripped(uint64_t address) const {
-    return &machine_ == &aarch64 ? address & machine_.address_bits : address;
+    return machine_.processor == Processor::aarch64 ? address & machine_.address_bits : address;
   }
   bool known(size_t number) const { return (known_ & bit(number)) != 0; }
 
