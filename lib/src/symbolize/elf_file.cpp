@@ -384,6 +384,14 @@ bool holds_strings(std::string_view name) {
   return name == "_str" || name == "_line_str" || name == "_info" || name == "_types";
 }
 
+// Returns whether four bytes anywhere are the lower 32 bits of a number in the file's byte order.
+bool contains_number(std::string_view bytes, uint64_t number, bool swap) {
+  auto wanted = static_cast<uint32_t>(number);
+  if (swap)
+    wanted = __builtin_bswap32(wanted);
+  return bytes.find({reinterpret_cast<const char *>(&wanted), sizeof wanted}) != bytes.npos;
+}
+
 } // namespace
 
 // libdw returns strings without a check that they end within their section. A section that does not
@@ -409,10 +417,10 @@ DwarfHandle ElfFile::open_dwarf() const {
         }) != with_ends_.end())
       continue;
     const std::string_view bytes(static_cast<const char *>(data->d_buf), data->d_size);
-    const auto size = static_cast<uint32_t>(bytes.size());
-    const uint32_t as_written = swaps_bytes(elf()) ? __builtin_bswap32(size) : size;
-    if (bytes.ends_with('\0') && offsets.find({reinterpret_cast<const char *>(&as_written),
-                                               sizeof as_written}) == std::string_view::npos)
+    const bool may_be_exceeded =
+        std::string_view(name).find("debug_str") != std::string_view::npos &&
+        contains_number(offsets, bytes.size(), swaps_bytes(elf()));
+    if (bytes.ends_with('\0') && !may_be_exceeded)
       continue;
     auto &copy = with_ends_.emplace_back(std::make_unique<char[]>(bytes.size() + 1));
     std::memcpy(copy.get(), bytes.data(), bytes.size());
