@@ -89,12 +89,11 @@ class _Remover:
 
     def close(self) -> None:
         """Ends the process, after the directory has been removed."""
-        if self._process and self._held >= 0:
+        if self._held >= 0:
             try:
                 os.write(self._held, b"\n")
-            except BrokenPipeError:  # it was killed
+            except BrokenPipeError:  # it was killed, or has not started
                 pass
-        if self._held >= 0:
             os.close(self._held)
             self._held = -1
         if self._process:

@@ -307,7 +307,7 @@ def main() -> int:
                 runs, wrong = KINDS[kind](storm, kind)
             except subprocess.TimeoutExpired as error:
                 runs, wrong = True, [f"{error.cmd[0]} hangs", *end_all(storm)]
-            # What tally-meson leaves is removed by a process that waits for the tests to end.
+            # A process of tally-meson removes what is left, when the tests have ended.
             deadline = time.monotonic() + (5 if kind == "meson" else 0)
             while files_in(storm) - before and time.monotonic() < deadline:
                 time.sleep(0.05)

@@ -1,6 +1,5 @@
 // Makes a line number table of DWARF 2 to 5 of the input, and compares the rows that Tally reads of
 // it with those of libdw: each address has the same file and line.
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -61,10 +60,16 @@ public:
     text += value;
     text += '\0';
   }
-  // What follows a length: a unit or a table.
+  // Writes a unit or a table behind its length.
   void sized(const Bytes &content) {
     fixed(content.text.size(), 4);
     text += content.text;
+  }
+  // Writes an extended opcode with its operands.
+  void extended(std::string_view content) {
+    fixed(0, 1);
+    uleb(content.size());
+    text += content;
   }
 
 private:
@@ -72,6 +77,9 @@ private:
 };
 
 constexpr unsigned most_files = 6;
+
+std::string folder_name(unsigned i) { return i % 2 ? "folder" : "/a/folder"; }
+std::string file_name(unsigned i) { return i % 3 ? std::string(1 + i, 'f') : "/of/f"; }
 
 struct Table {
   bool big, wide;   // byte order; 64-bit addresses
@@ -107,10 +115,10 @@ private:
     const unsigned folders = from.below(4), files = 1U + from.below(most_files);
     if (version < 5) {
       for (unsigned i = 0; i < folders; ++i)
-        rest.string(i % 2 ? "folder" : "/a/folder");
+        rest.string(folder_name(i));
       rest.fixed(0, 1);
       for (unsigned i = 0; i < files; ++i) {
-        rest.string(i % 3 ? std::string(1 + i, 'f') : "/of/f");
+        rest.string(file_name(i));
         rest.uleb(from.below(folders + 1));
         rest.uleb(0);
         rest.uleb(0);
@@ -123,7 +131,7 @@ private:
       rest.uleb(folders + 1);
       rest.string(compiled_in);
       for (unsigned i = 0; i < folders; ++i)
-        rest.string(i % 2 ? "folder" : "/a/folder");
+        rest.string(folder_name(i));
       rest.fixed(2, 1);
       rest.uleb(DW_LNCT_path);
       rest.uleb(DW_FORM_string);
@@ -131,7 +139,7 @@ private:
       rest.uleb(DW_FORM_udata);
       rest.uleb(files);
       for (unsigned i = 0; i < files; ++i) {
-        rest.string(i % 3 ? std::string(1 + i, 'f') : "/of/f");
+        rest.string(file_name(i));
         rest.uleb(from.below(folders + 1));
       }
     }
@@ -196,9 +204,7 @@ private:
   static void end_sequence(Bytes &out) {
     out.fixed(DW_LNS_fixed_advance_pc, 1);
     out.fixed(1, 2);
-    out.fixed(0, 1);
-    out.uleb(1);
-    out.fixed(DW_LNE_end_sequence, 1);
+    out.extended(std::string(1, DW_LNE_end_sequence));
   }
 
   void extended(Choices &from, Bytes &out, unsigned files, bool &has_rows) {
@@ -230,9 +236,7 @@ private:
       for (unsigned i = from.below(4); i > 0; --i)
         content.fixed(from.byte(), 1);
     }
-    out.fixed(0, 1);
-    out.uleb(content.text.size());
-    out.text += content.text;
+    out.extended(content.text);
   }
 
   void make_unit() {

@@ -55,13 +55,11 @@ compiler() { # CELL
   version=$("$cpp" --version | head -n 1 | cut -c1-34)
   # Without optimization it takes half the time, and has fewer warnings: gcc-12 and clang-14 have the
   # optimization of a release.
-  level=0
-  case $1 in gcc-12 | clang-14) level=2 ;; esac
   # GCC 11 does not see that a mask makes a number fit its bits, and newer Clangs report what
   # libstdc++ 12 itself uses.
-  ignored=
+  level=0 ignored=
   case $1 in
-    clang-14) ;;
+    gcc-12 | clang-14) level=2 ;;
     gcc-11) ignored=-Wno-conversion ;;
     clang-*) ignored=-Wno-deprecated-declarations ;;
   esac

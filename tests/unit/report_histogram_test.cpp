@@ -139,7 +139,7 @@ TEST(Histogram, ShowsSamplesAndCosts) {
                     none<ThreadId>, none<PartId>, 3);
   const auto view_of_remote =
       pc_view(*remote.finish(), "f", [](MappingId) -> std::optional<PcNames> {
-        ADD_FAILURE() << "there is no mapping to ask for";
+        ADD_FAILURE() << "a profile without mappings must not be asked for their names";
         return std::nullopt;
       });
   ASSERT_TRUE(view_of_remote);

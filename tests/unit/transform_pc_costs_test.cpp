@@ -236,7 +236,7 @@ TEST(PcCosts, RefusesSamplesWithoutAddressesOfTheProgram) {
             "the profile has no addresses, only names: no histogram can be made of it");
 }
 
-// Of a remote target, only the debugger knows where the code is.
+// Only the debugger knows where the code of a remote target is.
 TEST(PcCosts, RefusesSamplesOfARemoteProgram) {
   StackProfileBuilder remote;
   remote.add_value_type("ticks", "count");

@@ -169,9 +169,9 @@ static int set_action(void) {
 }
 
 int handler_install(const int32_t *wanted) {
-  struct sigaction now;
   for (int i = 0; i < TALLY_WIRE_SIGNALS; ++i) {
     const int number = wanted[i];
+    struct sigaction now;
     if (number < SIGRTMIN || number > SIGRTMAX || number == unsendable ||
         libc_sigaction(number, NULL, &now) != 0)
       continue;

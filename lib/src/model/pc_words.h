@@ -1,4 +1,4 @@
-// What several sources share for ranges of addresses, and for profiles without addresses.
+// Describes ranges of addresses, and profiles without addresses, for several sources.
 #pragma once
 
 #include <string>

@@ -217,13 +217,14 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
     const Location at = sample.stack == none<StackId>
                             ? Location{}
                             : stacks.location(stacks.stack_location(sample.stack));
-    const Mapping own = at.mapping == none<MappingId> ? Mapping{} : stacks.mappings()[at.mapping];
-    if (own.path != mapping.path ||
-        (has_mappings ? at.mapping == none<MappingId> : at.address == 0)) {
+    const Mapping *const own =
+        at.mapping == none<MappingId> ? nullptr : &stacks.mappings()[at.mapping];
+    const bool is_inside = has_mappings ? own && own->path == mapping.path : at.address != 0;
+    if (!is_inside) {
       outside += count;
       continue;
     }
-    const uint64_t pc = at.address - (own.has_bias ? own.bias : 0);
+    const uint64_t pc = at.address - (own && own->has_bias ? own->bias : 0);
     ticks[pc] += count;
     SourceLocation location{own_function(stacks, at), {}, 0};
     if (!at.lines.empty()) {

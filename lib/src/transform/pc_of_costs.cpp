@@ -146,12 +146,11 @@ Result<ObjectId> program_of(const CostProfile &costs) {
 Result<PcConversion> to_pc_profile(const StackProfile &stacks) {
   if (stacks.value_types().empty() || stacks.sample_count() == 0)
     return fail(ErrorCode::no_data, "the profile has no samples");
-  if (stacks.mappings().size() == 0 && has_addresses(stacks)) // that of a remote target
+  if (stacks.mappings().size() == 0) // a remote target has addresses
     return fail(ErrorCode::unsupported,
-                "the profile does not state the size and byte order of the program's pointers, "
-                "which the format needs");
-  if (stacks.mappings().size() == 0)
-    return fail(ErrorCode::unsupported, "the profile " + std::string(only_names));
+                has_addresses(stacks) ? "the profile does not state the size and byte order of the "
+                                        "program's pointers, which the format needs"
+                                      : "the profile " + std::string(only_names));
   const StringId program = stacks.mappings()[MappingId{0}].path;
   const std::string_view name = stacks.strings[program];
   TALLY_TRY(ticks, ticks_of(stacks, program));
