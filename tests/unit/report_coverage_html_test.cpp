@@ -384,13 +384,19 @@ TEST_F(CoverageHtml, LimitsTheLengthOfLines) {
 TEST_F(CoverageHtml, PassesOnAFailureToWrite) {
   Coverage coverage;
   coverage.files = {file_of("a.c")};
-  size_t left = 3;
-  const auto written =
-      write_html(coverage, options, diagnostics, [&](const std::string &, std::string_view) {
-        return left-- > 0 ? Result<void>() : Result<void>(fail(ErrorCode::io, "the disk is full"));
-      });
-  ASSERT_FALSE(written);
-  EXPECT_EQ(written.error().message, "the disk is full");
+  for (size_t fits = 0; fits < 4; ++fits) {
+    std::vector<std::string> paths;
+    const auto written = write_html(coverage, options, diagnostics,
+                                    [&](const std::string &path, std::string_view) -> Result<void> {
+                                      if (paths.size() == fits)
+                                        return fail(ErrorCode::io, "the disk is full");
+                                      paths.push_back(path);
+                                      return {};
+                                    });
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().message, "the disk is full");
+    EXPECT_EQ(std::count(paths.begin(), paths.end(), "index.html"), 0);
+  }
 }
 
 } // namespace

@@ -137,10 +137,9 @@ Result<void> write_html(
   TALLY_CHECK(put("style.css", style));
   TALLY_CHECK(put("report.js", html::report_js));
   const std::vector<html::PageFile> files = html::page_files(coverage, options.root);
-  TALLY_CHECK(put("index.html", html::index_page(coverage, files, options)));
   for (const html::PageFile &file : files)
     TALLY_CHECK(put(file.page, html::source_page(file, options, diagnostics)));
-  return {};
+  return put("index.html", html::index_page(coverage, files, options));
 }
 
 } // namespace tally

@@ -27,8 +27,9 @@ struct HtmlOptions {
   std::function<Result<SourceText>(const std::string &path)> source = read_source;
 };
 
-// Passes each file of the report to `put`, with its path in the report's directory: "index.html",
-// "style.css", "report.js", and "source/….html" for each source. The names of these pages consist
+// Passes each file of the report to `put`, with its path in the report's directory: "style.css",
+// "report.js", "source/….html" for each source, and at last "index.html", so that a report that
+// could not be completed has no index of pages that it lacks. The names of these pages consist
 // of letters, digits, '-', '_' and '.', have a limited length, differ in more than case, and stay
 // the same as long as the source's path relative to the root does. The pages can be read without a
 // server, a network or JavaScript.
