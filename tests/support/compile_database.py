@@ -142,18 +142,24 @@ def units_of(targets: Sequence[Target], wanted: Optional[Sequence[Path]]) -> Lis
     return out
 
 
-def changed_files(revision: str) -> List[Path]:
-    """Returns the sources that differ from the revision, and those that Git does not know yet."""
+def changed_names(revision: str, among: Sequence[str]) -> List[str]:
+    """Returns which of these paths, or of the files below them, differ from the revision or are not
+    known to Git yet."""
     out = []
     for command in (
-        ["git", "diff", "--name-only", "--diff-filter=d", "-z", revision, "--", *FOLDERS],
-        ["git", "ls-files", "--others", "--exclude-standard", "-z", "--", *FOLDERS],
+        ["git", "diff", "--name-only", "--diff-filter=d", "-z", revision, "--", *among],
+        ["git", "ls-files", "--others", "--exclude-standard", "-z", "--", *among],
     ):
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             raise Refusal(f"git does not know the revision '{revision}'")
-        out += [ROOT / name for name in done.stdout.split("\0") if name]
-    return [file for file in out if _is_source(file)]
+        out += [name for name in done.stdout.split("\0") if name]
+    return out
+
+
+def changed_files(revision: str) -> List[Path]:
+    """Returns the sources that differ from the revision, and those that Git does not know yet."""
+    return [file for name in changed_names(revision, FOLDERS) if _is_source(file := ROOT / name)]
 
 
 def headers_without_an_include(revision: str) -> List[Path]:

@@ -4,11 +4,11 @@ checks.
 
     tidy.py [--build DIRECTORY] [--since REVISION] [--jobs N] [FILE]...
 
-Checks the given files, or with --since those that differ from a revision in Git, or all. A header
-is checked with the flags of the sources that are nearest to it. DIRECTORY is a build directory of
-Meson (default: build), whose targets must be built if they generate headers. Prints each finding
-once. The exit status is 1 if there are findings, and 2 if clang-tidy cannot run or a FILE is not a
-source of lib/ or lldb/.
+Checks the given files, or with --since those that differ from a revision in Git, or all. All are
+checked, too, if .clang-tidy differs from that revision. A header is checked with the flags of the
+sources that are nearest to it. DIRECTORY is a build directory of Meson (default: build), whose
+targets must be built if they generate headers. Prints each finding once. The exit status is 1 if
+there are findings, and 2 if clang-tidy cannot run or a FILE is not a source of lib/ or lldb/.
 
 Most of clang-tidy's time goes into headers of the system, which it searches for each check. So the
 C++ sources of a target are checked as one translation unit. If they do not compile together,
@@ -28,7 +28,14 @@ from pathlib import Path
 from typing import Dict, Iterator, Tuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.compile_database import ROOT, Refusal, Unit, chosen_units, parse_arguments
+from support.compile_database import (
+    ROOT,
+    Refusal,
+    Unit,
+    changed_names,
+    chosen_units,
+    parse_arguments,
+)
 
 TOOL = "clang-tidy-14"  # its findings differ between versions: that of Debian 12 decides
 FINDING = re.compile(r"^(\S.*?):(\d+:\d+): (warning|error): ", re.MULTILINE)
@@ -86,6 +93,8 @@ def _findings(text: str) -> Iterator[Tuple[str, str]]:
 def main() -> int:
     options = parse_arguments(__doc__ or "")
     try:
+        if options.since is not None and changed_names(options.since, [".clang-tidy"]):
+            options.since, options.files = None, []
         units = chosen_units(options)
         # The largest units first, so that the processors end together.
         units.sort(key=size_of, reverse=True)
