@@ -26,24 +26,32 @@ inline constexpr Processor this_processor = Processor::riscv64;
 inline constexpr Processor this_processor = Processor::x86_64;
 #endif
 
-// The general registers in DWARF's numbering. Figure 3.36 of the psABI defines that of x86-64,
-// where number 16 is the return address, that is, the pc. "DWARF for the Arm 64-bit Architecture"
-// defines that of AArch64: x0 … x30, sp, pc. The psABI of RISC-V defines x0 … x31, which pc follows
-// here.
+// DWARF's numbers of the program counter, the stack pointer and the frame pointer. Figure 3.36 of
+// the psABI defines those of x86-64, where number 16 is the return address, that is, the pc. "DWARF
+// for the Arm 64-bit Architecture" defines those of AArch64: x0 … x30, sp, pc. The psABI of RISC-V
+// defines x0 … x31, which pc follows here.
+struct RegisterNumbers {
+  uint8_t pc = 0, sp = 0, fp = 0;
+};
+constexpr RegisterNumbers register_numbers(Processor processor) {
+  switch (processor) {
+  case Processor::aarch64:
+    return {.pc = 32, .sp = 31, .fp = 29};
+  case Processor::riscv64:
+    return {.pc = 32, .sp = 2, .fp = 8};
+  case Processor::x86_64:
+    break;
+  }
+  return {.pc = 16, .sp = 7, .fp = 6};
+}
+
 struct Registers {
-  std::array<uint64_t, 33> value{};
+  std::array<uint64_t, 33> value{}; // by DWARF's numbers
   Processor processor = this_processor;
   bool only_sp_and_pc = false; // the others are unknown, as of a thread that /proc shows
-  uint64_t pc() const { return of(16, 32, 32); }
-  uint64_t sp() const { return of(7, 31, 2); }
-  uint64_t fp() const { return of(6, 29, 8); }
-
-private:
-  uint64_t of(size_t x86_64, size_t aarch64, size_t riscv64) const {
-    return value[processor == Processor::x86_64    ? x86_64
-                 : processor == Processor::aarch64 ? aarch64
-                                                   : riscv64];
-  }
+  uint64_t pc() const { return value[register_numbers(processor).pc]; }
+  uint64_t sp() const { return value[register_numbers(processor).sp]; }
+  uint64_t fp() const { return value[register_numbers(processor).fp]; }
 };
 
 // The mapping that contains a pc at the time of the sample.

@@ -215,8 +215,9 @@ void PerfSampler::look_at_waits() {
     }
     Registers registers;
     registers.processor = Processor::x86_64; // waits are measured there only
-    registers.value[7] = seen->sp;
-    registers.value[16] = seen->pc;
+    const RegisterNumbers number = register_numbers(registers.processor);
+    registers.value[number.sp] = seen->sp;
+    registers.value[number.pc] = seen->pc;
     registers.only_sp_and_pc = true;
     sink_.seen_waiting(tid, now_ns(), registers, seen->stack, WaitLook::stack_bytes);
   }

@@ -10,7 +10,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr size_t kept_frame_pointer = 1; // its index in UnwindMachine::kept
-static_assert(x86_64.kept[kept_frame_pointer] == x86_64.frame_pointer);
+static_assert(x86_64.kept[kept_frame_pointer] == x86_64.number.fp);
 
 // The encodings of instructions are those of Intel's manual, volume 2.
 constexpr std::string_view endbr64 = "\xf3\x0f\x1e\xfa"sv;

@@ -14,10 +14,10 @@ inline constexpr size_t most_kept_registers = 12;
 // Registers have DWARF's numbers.
 struct UnwindMachine {
   Processor processor = Processor::x86_64;
-  uint8_t stack_pointer = 0;
-  uint8_t frame_pointer = 0;
-  uint8_t return_address = 0; // the register that holds it according to call frame information
-  uint8_t pc = 0;             // the index in Registers; the same, where a call pushes the address
+  RegisterNumbers number = register_numbers(processor);
+  // The register that holds it according to call frame information: the pc, where a call pushes the
+  // address.
+  uint8_t return_address = 0;
   uint8_t register_count = 0; // those that call frame information describes
   uint8_t kept_count = 0;     // the callee-saved registers, without the stack pointer
   std::array<uint8_t, most_kept_registers> kept{};
@@ -31,10 +31,7 @@ struct UnwindMachine {
 
 // Figure 3.36 of the System V ABI for x86-64; addresses with page tables of five levels.
 inline constexpr UnwindMachine x86_64{.processor = Processor::x86_64,
-                                      .stack_pointer = 7,
-                                      .frame_pointer = 6,
                                       .return_address = 16,
-                                      .pc = 16,
                                       .register_count = 17,
                                       .kept_count = 6,
                                       .kept = {3, 6, 12, 13, 14, 15},
@@ -42,10 +39,7 @@ inline constexpr UnwindMachine x86_64{.processor = Processor::x86_64,
 // "DWARF for the Arm 64-bit Architecture", section 4.1, and the procedure call standard, 6.1.1.
 // Linux gives out addresses of more than 48 bits only to a program that asks for them.
 inline constexpr UnwindMachine aarch64{.processor = Processor::aarch64,
-                                       .stack_pointer = 31,
-                                       .frame_pointer = 29,
                                        .return_address = 30,
-                                       .pc = 32,
                                        .register_count = 32,
                                        .kept_count = 11,
                                        .kept = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29},
@@ -54,10 +48,7 @@ inline constexpr UnwindMachine aarch64{.processor = Processor::aarch64,
 // "RISC-V ABIs Specification", the DWARF register numbers and the integer calling convention;
 // addresses with page tables of five levels.
 inline constexpr UnwindMachine riscv64{.processor = Processor::riscv64,
-                                       .stack_pointer = 2,
-                                       .frame_pointer = 8,
                                        .return_address = 1,
-                                       .pc = 32,
                                        .register_count = 32,
                                        .kept_count = 12,
                                        .kept = {8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27},

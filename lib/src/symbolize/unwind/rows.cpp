@@ -237,7 +237,7 @@ bool UnwindRows::simple_row(Dwarf_Frame *frame, UnwindRow &row) {
       return false;
   }
   // The caller's stack pointer is the CFA unless a rule says otherwise.
-  if (!rule.read(frame, machine_, machine_.stack_pointer) ||
+  if (!rule.read(frame, machine_, machine_.number.sp) ||
       !(rule.same() || rule.undefined() ||
         (rule.count == 2 && rule.ops[0].atom == DW_OP_call_frame_cfa &&
          rule.ops[1].atom == DW_OP_stack_value)))
@@ -249,7 +249,7 @@ bool UnwindRows::simple_row(Dwarf_Frame *frame, UnwindRow &row) {
     return true;
   }
   // A function that calls no other leaves its return address where the call put it.
-  if (rule.same() && machine_.pc != machine_.return_address) {
+  if (rule.same() && machine_.number.pc != machine_.return_address) {
     row.returns = UnwindRow::same;
     return true;
   }

@@ -62,26 +62,26 @@ public:
   explicit Walk(const UnwindInput &input)
       : machine_(machine_of(input.registers.processor)), callers_own_(callers_own_of(machine_)),
         value_(input.registers.value),
-        known_(input.registers.only_sp_and_pc ? bit(machine_.stack_pointer) | bit(machine_.pc)
-                                              : bit(size_t{machine_.pc} + 1) - 1),
+        known_(input.registers.only_sp_and_pc ? bit(machine_.number.sp) | bit(machine_.number.pc)
+                                              : bit(size_t{machine_.number.pc} + 1) - 1),
         low_(input.registers.sp()), stack_(input.stack) {}
 
-  uint64_t pc() const { return value_[machine_.pc]; }
-  uint64_t sp() const { return value_[machine_.stack_pointer]; }
+  uint64_t pc() const { return value_[machine_.number.pc]; }
+  uint64_t sp() const { return value_[machine_.number.sp]; }
   // Removes the signature of a return address, which pointer authentication of AArch64 adds.
-  void strip_pc() { value_[machine_.pc] = stripped(pc()); }
+  void strip_pc() { value_[machine_.number.pc] = stripped(pc()); }
   // Returns whether a frame is found by the frame pointer, and no callee has saved it.
   bool lacks_frame_pointer(const UnwindRow &row) const {
-    return row.needs(machine_.frame_pointer) && !known(machine_.frame_pointer) && !slot_missing_;
+    return row.needs(machine_.number.fp) && !known(machine_.number.fp) && !slot_missing_;
   }
   // Returns whether a frame is found by the stack pointer, which a step by the frame pointer left
   // unknown.
   bool lacks_stack_pointer(const UnwindRow &row) const {
-    return row.needs(machine_.stack_pointer) && !known(machine_.stack_pointer);
+    return row.needs(machine_.number.sp) && !known(machine_.number.sp);
   }
   void set_frame_pointer(uint64_t value) {
-    value_[machine_.frame_pointer] = value;
-    known_ |= bit(machine_.frame_pointer);
+    value_[machine_.number.fp] = value;
+    known_ |= bit(machine_.number.fp);
   }
 
   std::optional<uint64_t> word_at(uint64_t address) const {
@@ -104,21 +104,20 @@ public:
   // Steps to the caller without a row, on the assumption that the code has frame pointers. Returns
   // false if the stack does not confirm this assumption.
   template <class IsCode> bool step_by_frame_pointer(IsCode is_code) {
-    const uint64_t at =
-        value_[machine_.frame_pointer] + static_cast<uint64_t>(machine_.frame_record);
-    if (!known(machine_.frame_pointer) || at < sp())
+    const uint64_t at = value_[machine_.number.fp] + static_cast<uint64_t>(machine_.frame_record);
+    if (!known(machine_.number.fp) || at < sp())
       return false;
     const auto callers = word_at(at), returns = word_at(at + 8);
     if (!callers || !returns || !is_code(stripped(*returns) - 1))
       return machine_.processor == Processor::riscv64 && returns &&
              step_from_riscv_leaf(at + 8, *returns, is_code);
-    value_[machine_.frame_pointer] = *callers;
-    value_[machine_.pc] = *returns;
-    value_[machine_.stack_pointer] = at + 16;
-    known_ = bit(machine_.frame_pointer) | bit(machine_.pc);
+    value_[machine_.number.fp] = *callers;
+    value_[machine_.number.pc] = *returns;
+    value_[machine_.number.sp] = at + 16;
+    known_ = bit(machine_.number.fp) | bit(machine_.number.pc);
     // On AArch64 the two words may be anywhere in the frame, so that its end is unknown.
     if (machine_.processor != Processor::aarch64)
-      known_ |= bit(machine_.stack_pointer);
+      known_ |= bit(machine_.number.sp);
     return true;
   }
 
@@ -126,7 +125,7 @@ public:
   // call frame information has only the pc and the frame pointer there on AArch64, and no register
   // on RISC-V. Returns false if the stack does not confirm that this is such a frame.
   template <class IsCode> bool step_by_signal_frame(IsCode is_code) {
-    if (!known(machine_.stack_pointer))
+    if (!known(machine_.number.sp))
       return false;
     switch (machine_.processor) {
     case Processor::aarch64:
@@ -146,10 +145,10 @@ private:
     if (!known(machine_.return_address) || callers <= at ||
         !is_code(value_[machine_.return_address] - 1))
       return false;
-    value_[machine_.pc] = value_[machine_.return_address];
-    value_[machine_.frame_pointer] = callers;
-    value_[machine_.stack_pointer] = at + 8;
-    known_ = bit(machine_.frame_pointer) | bit(machine_.pc) | bit(machine_.stack_pointer);
+    value_[machine_.number.pc] = value_[machine_.return_address];
+    value_[machine_.number.fp] = callers;
+    value_[machine_.number.sp] = at + 8;
+    known_ = bit(machine_.number.fp) | bit(machine_.number.pc) | bit(machine_.number.sp);
     return true;
   }
 
@@ -167,13 +166,13 @@ private:
       next[i] = *word;
     }
     // Code in user mode has a stack, and a pointer to its thread (x4).
-    const uint64_t callers_sp = next[machine_.stack_pointer];
+    const uint64_t callers_sp = next[machine_.number.sp];
     if (callers_sp == 0 || callers_sp % 16 != 0 || callers_sp > machine_.address_bits ||
         next[4] == 0 || next[4] > machine_.address_bits || *interrupted % 2 != 0)
       return false;
-    next[machine_.pc] = *interrupted;
+    next[machine_.number.pc] = *interrupted;
     value_ = next;
-    known_ = bit(size_t{machine_.pc} + 1) - 1;
+    known_ = bit(size_t{machine_.number.pc} + 1) - 1;
     return true;
   }
 
@@ -191,9 +190,9 @@ private:
       return false;
     for (size_t i = 0; i <= aarch64.return_address; ++i)
       value_[i] = word_at(frame + signal_frame::registers + i * 8).value_or(0);
-    value_[machine_.stack_pointer] = *callers_sp;
-    value_[machine_.pc] = *interrupted;
-    known_ = bit(size_t{machine_.pc} + 1) - 1;
+    value_[machine_.number.sp] = *callers_sp;
+    value_[machine_.number.pc] = *interrupted;
+    known_ = bit(size_t{machine_.number.pc} + 1) - 1;
     return true;
   }
 
@@ -255,9 +254,9 @@ private:
         slot_missing_ = true;
       }
     }
-    value_[machine_.stack_pointer] = cfa;
-    value_[machine_.pc] = returns;
-    known_ = known | bit(machine_.stack_pointer) | bit(machine_.pc);
+    value_[machine_.number.sp] = cfa;
+    value_[machine_.number.pc] = returns;
+    known_ = known | bit(machine_.number.sp) | bit(machine_.number.pc);
     return StackEnd::complete;
   }
 
@@ -286,15 +285,15 @@ private:
     const auto return_kind = row.registers[machine_.return_address].kind;
     const bool has_no_frame =
         return_kind == GeneralRule::Kind::value ||
-        (return_kind == GeneralRule::Kind::same && machine_.pc != machine_.return_address);
+        (return_kind == GeneralRule::Kind::same && machine_.number.pc != machine_.return_address);
     if (*input.cfa < sp() + (has_no_frame ? 0 : 1) && !signal)
       return StackEnd::damaged;
 
     auto next = value_;
     // Where a call pushes no return address, it leaves it in a register.
     const uint64_t kept_or_return =
-        callers_own_ |
-        (machine_.pc != machine_.return_address ? bit(machine_.return_address) : uint64_t{0});
+        callers_own_ | (machine_.number.pc != machine_.return_address ? bit(machine_.return_address)
+                                                                      : uint64_t{0});
     uint64_t next_known = 0;
     for (size_t i = 0; i < row.registers.size(); ++i) {
       const GeneralRule &rule = row.registers[i];
@@ -303,13 +302,13 @@ private:
       case GeneralRule::Kind::same:
         // There is rarely a rule for the caller's stack pointer. Without one, it is the CFA. A
         // function need not preserve the registers that are not callee-saved.
-        if (i == machine_.stack_pointer)
+        if (i == machine_.number.sp)
           value = input.cfa;
         else if (known(i) && (signal || (kept_or_return & bit(i)) != 0))
           value = value_[i];
         break;
       case GeneralRule::Kind::undefined:
-        if (i == machine_.stack_pointer)
+        if (i == machine_.number.sp)
           value = input.cfa;
         break;
       case GeneralRule::Kind::at:
@@ -331,13 +330,13 @@ private:
     }
     if (budget_ == 0)
       return StackEnd::damaged;
-    const uint64_t needed = bit(machine_.stack_pointer) | bit(machine_.return_address);
+    const uint64_t needed = bit(machine_.number.sp) | bit(machine_.return_address);
     if ((next_known & needed) != needed)
       return why;
-    if (machine_.pc != machine_.return_address) {
+    if (machine_.number.pc != machine_.return_address) {
       // The caller's own return address was overwritten by that of its call.
-      next[machine_.pc] = next[machine_.return_address];
-      next_known = (next_known & ~bit(machine_.return_address)) | bit(machine_.pc);
+      next[machine_.number.pc] = next[machine_.return_address];
+      next_known = (next_known & ~bit(machine_.return_address)) | bit(machine_.number.pc);
     }
     value_ = next;
     known_ = next_known;
@@ -491,7 +490,7 @@ private:
     lost.needs_frame_pointer = [&](uint64_t address) {
       const Place at = place_of(input, address);
       const UnwindRow *const there = at.rows ? at.rows->at(at.link) : nullptr;
-      return there && there->needs(x86_64.frame_pointer);
+      return there && there->needs(x86_64.number.fp);
     };
     return find_lost_frame(lost);
   }
