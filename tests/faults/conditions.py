@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs Tally, GDB with Tally, and tally-meson under conditions that no user wants, and judges them.
+"""Runs Tally, GDB and LLDB with Tally, and tally-meson under conditions that no user wants, and
+judges them.
 
     conditions.py [--rounds N] [--seed S] BUILD [CONDITION]...
 
@@ -86,7 +87,7 @@ ODD_NAMES = (b"s\xe9pt", "sept\N{SNOWMAN}".encode(), b"a\xff\xfe\xc3")
 
 
 def disk(hall: Hall) -> None:
-    writing = [job for job in hall.jobs() + hall.gdb() if job.output]
+    writing = [job for job in hall.jobs() + hall.debuggers() if job.output]
     for free in (0, 4096, 16384, 65536):
         for job in writing:
             with mounted(hall.out, "size=256k"):
@@ -108,7 +109,7 @@ def disk(hall: Hall) -> None:
         changes: dict[str, str | None] = {"TALLY_CACHE_DIR": None} if place == "home" else {}
         shutil.rmtree(hall.folder / "cache", ignore_errors=True)
         (hall.folder / "cache").mkdir()
-        for job in [*hall.jobs(), *hall.gdb(), hall.meson()]:
+        for job in [*hall.jobs(), *hall.debuggers(), hall.meson()]:
             with mounted(path, "size=64k"):
                 fill(path, 0)
                 ended = hall.run(job.words, changes=changes)
@@ -141,7 +142,7 @@ def home(hall: Hall) -> None:
     fixed.chmod(0o555)
     for name, (changes, cwd) in ways.items():
         changes = {**changes, "TALLY_CACHE_DIR": None, "XDG_CACHE_HOME": None}
-        jobs = [*hall.jobs(), *hall.gdb(), hall.meson()]
+        jobs = [*hall.jobs(), *hall.debuggers(), hall.meson()]
         for job in jobs:
             root = ["--root", str(hall.folder)] if job.name in ("coverage", "html", "lcov") else []
             job = job._replace(words=job.words + root)
@@ -164,7 +165,7 @@ def home(hall: Hall) -> None:
 
 def proc(hall: Hall) -> None:
     hidden = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
-    for job in [*hall.jobs(), *hall.gdb(), hall.meson()]:
+    for job in [*hall.jobs(), *hall.debuggers(), hall.meson()]:
         hall.judge("no /proc", job, hall.run(job.words, wrapper=hidden))
 
 
@@ -243,7 +244,7 @@ def odd_locale(
             kind = ".html" if path.is_dir() else suffix.get(report, "")
             check_text(hall, f"{case}, {job.name}", kind, file.read_bytes())
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    for job in hall.gdb(folder if "ISO" in case else None, program=[program]):
+    for job in hall.debuggers(folder if "ISO" in case else None, program=[program]):
         # GDB refuses to pass a command bytes that its character set lacks.
         hall.judge(case, job, hall.run(job.words, changes=changes), must=True)
 
@@ -267,7 +268,7 @@ def clock(hall: Hall) -> None:
     hall.need("gcc", "-O2", "-shared", "-fPIC", "jump.c", "-o", library, "-ldl", cwd=hall.folder)
     preload = {"LD_PRELOAD": library}
     hall.run(hall.meson().words)  # Meson refuses to configure a project when the clock jumps
-    for job in [*hall.jobs(), *hall.gdb(None, "set profile stop-times on"), hall.meson()]:
+    for job in [*hall.jobs(), *hall.debuggers(stop_times=True), hall.meson()]:
         hall.judge("jumps", job, hall.run(job.words, changes=preload), must=True)
     spaces = ["unshare", "-T", "--monotonic", "500000", "--boottime", "500000"]
     back = [*spaces[:3], "-5000", "--boottime", "-5000"]
@@ -285,7 +286,7 @@ def clock(hall: Hall) -> None:
             text = re.search(r"(\d+) samples in ([\d.]+) (m?s) of CPU", ended.err)
             if took.status != 0 or not numbers or not text or not 350 < int(text[1]) < 900:
                 hall.blame(f"program {name}, {job.name}", f"{ended}; timeline: {took}")
-        for job in hall.gdb(program=[*wrapper, hall.spin, "0.3"]):
+        for job in hall.debuggers(program=[*wrapper, hall.spin, "0.3"]):
             hall.judge(f"program {name}", job, hall.run(job.words), must=True)
 
 
@@ -293,10 +294,10 @@ def limited(kind: int, most: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(kind, (most, most))
 
 
-def gdb_works(hall: Hall, before: Callable[[], None]) -> bool:
-    """Returns whether GDB without Tally runs a program. GDB aborts where it lacks something."""
-    words = ["gdb", "-nx", "-q", "-batch", "-ex", "python print(1)", "-ex", "run", "--args"]
-    return hall.run([*words, hall.spin, "0"], before=before).status == 0
+def working(hall: Hall, before: Callable[[], None]) -> list[Job]:
+    """Returns the jobs of the debuggers that work without Tally."""
+    works = {debugger: hall.works(debugger, before) for debugger in hall.debugger}
+    return [job for job in hall.debuggers() if works[job.name.split()[0]]]
 
 
 def memory(hall: Hall) -> None:
@@ -309,9 +310,9 @@ def memory(hall: Hall) -> None:
             hall.judge(f"{mebibytes} MiB", job, ended)
     for mebibytes in range(200, 520, 20):
         before = limited(resource.RLIMIT_AS, mebibytes << 20)
-        if gdb_works(hall, limited(resource.RLIMIT_AS, (mebibytes - 80) << 20)):
-            for job in hall.gdb():
-                hall.judge(f"{mebibytes} MiB", job, hall.run(job.words, before=before))
+        own = limited(resource.RLIMIT_AS, (mebibytes - 80) << 20)
+        for job in working(hall, own):
+            hall.judge(f"{mebibytes} MiB", job, hall.run(job.words, before=before))
 
 
 def descriptors(hall: Hall) -> None:
@@ -320,7 +321,7 @@ def descriptors(hall: Hall) -> None:
         for job in hall.jobs():
             hall.judge(f"{most} descriptors", job, hall.run(job.words, before=before))
         own = limited(resource.RLIMIT_NOFILE, max(3, most - 6))
-        for job in hall.gdb() if gdb_works(hall, own) else []:
+        for job in working(hall, own):
             hall.judge(f"{most} descriptors", job, hall.run(job.words, before=before))
         if most >= 10:
             hall.judge(

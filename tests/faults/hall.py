@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import re
@@ -41,6 +42,41 @@ USER = (
 )
 
 
+class Debugger(NamedTuple):
+    start: list[str]
+    option: str  # precedes each command
+    separator: str  # precedes the program
+    load: str  # the command that loads Tally
+    settings: list[str]
+    stop_times: str
+    python: str
+
+    def words(self, commands: Sequence[str], program: Sequence[str | bytes]) -> list[str | bytes]:
+        options = [word for command in commands for word in (self.option, command)]
+        return [*self.start, *options, self.separator, *program]
+
+
+GDB = Debugger(
+    ["gdb", "-nx", "-q", "-batch"],
+    "-ex",
+    "--args",
+    f"source {PLUGIN}",
+    ["set confirm off", "set disable-randomization off"],
+    "set profile stop-times on",
+    "python print(1)",
+)
+LLDB = Debugger(
+    ["lldb-14", "--no-lldbinit", "-b"],
+    "-o",
+    "--",
+    "",  # the plug-in is in the build directory
+    ["settings set target.disable-aslr false"],
+    "profile config stop-times on",
+    "version",  # Debian's LLDB 14 has no working Python
+)
+FAILS = re.compile(r"^error: ", re.MULTILINE)  # LLDB, whose status is 0 nevertheless
+
+
 class Job(NamedTuple):
     name: str
     words: list[Any]  # texts and bytes
@@ -72,6 +108,12 @@ class Hall:
         self.findings: list[str] = []
         self.tally = str(build / "lib" / "cli" / "tally")
         self.spin = str(build / "tests" / "programs" / "spin7030")
+        self.debugger = {"gdb": GDB}
+        plugin = build / "lldb" / "liblldb_tally.so"
+        if plugin.exists() and shutil.which(LLDB.start[0]):
+            self.debugger["lldb"] = LLDB._replace(load=f"plugin load {plugin}")
+        else:
+            print("skipped: LLDB, because it or the plug-in for it is missing")
         for name in ("tmp", "out", "cache", "home", "in"):
             (folder / name).mkdir(exist_ok=True)
         folder.chmod(0o755)
@@ -144,6 +186,12 @@ class Hall:
         and `must` whether the job must succeed or must fail."""
         self.cases += 1
         case = f"{case}, {job.name}"
+        if (
+            job.name.startswith("lldb")
+            and ended.status == 0
+            and FAILS.search(ended.out + ended.err)
+        ):
+            ended = ended._replace(status=1)
         failed = ended.status != 0
         text = ended.out + ended.err
         if self.verbose and failed:
@@ -215,24 +263,34 @@ class Hall:
                 out / "l.info", prints=True),
         ]  # fmt: skip
 
-    def gdb(
-        self, out: Path | None = None, *more: str, program: Sequence[str | bytes] = ()
+    def debuggers(
+        self,
+        out: Path | None = None,
+        *,
+        stop_times: bool = False,
+        program: Sequence[str | bytes] = (),
     ) -> list[Job]:
-        """Jobs in GDB: one for each backend."""
+        """Jobs in GDB and LLDB: one of each for each backend."""
+        programs = list(program or (self.spin, "0.2"))
         jobs = []
-        for backend in ("perf", "agent"):
-            path = (out or self.out) / f"g-{backend}.callgrind"
+        for debugger, backend in itertools.product(self.debugger, ("perf", "agent")):
+            its = self.debugger[debugger]
+            path = (out or self.out) / f"{debugger}-{backend}.callgrind"
             commands = [
-                f"source {PLUGIN}", "set confirm off", "set disable-randomization off", *more,
+                its.load, *its.settings, *([its.stop_times] if stop_times else []),
                 f"profile start --backend {backend}", "run", "profile report --limit 3",
                 "profile status", f"profile dump {path}",
             ]  # fmt: skip
-            words: list[str | bytes] = ["gdb", "-nx", "-q", "-batch"]
-            for command in commands:
-                words += ["-ex", command]
-            words += ["--args", *(program or (self.spin, "0.2"))]
-            jobs.append(Job(f"gdb {backend}", words, path))
+            jobs.append(Job(f"{debugger} {backend}", its.words(commands, programs), path))
         return jobs
+
+    def works(self, debugger: str, before: Callable[[], None]) -> bool:
+        """Returns whether a debugger without Tally runs a program. Debuggers abort where they lack
+        something."""
+        its = self.debugger[debugger]
+        words = its.words([*its.settings, its.python, "run"], [self.spin, "0"])
+        ended = self.run(words, before=before)
+        return ended.status == 0 and not FAILS.search(ended.out + ended.err)
 
     def meson(self, folder: Path | None = None) -> Job:
         """A job that tests a project, which is in `folder` and is built already."""
