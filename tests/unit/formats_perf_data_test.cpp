@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "../support/read_profile.h"
+#include "../support/sanitized.h"
 #include "formats/perf_data/perf_data.h"
 #include "formats/perf_data/record_order.h"
 #include "perf_data_bytes.h"
@@ -543,6 +544,8 @@ TEST(PerfData, SurvivesFlippedBits) {
   for (const std::string &whole : {small().file(), small().piped(), unwound().file()})
     for (size_t at = 0; at < whole.size(); ++at)
       for (const int mask : {0x01, 0x80, 0xff}) {
+        if (TALLY_SANITIZED && (at + static_cast<size_t>(mask)) % 3 != 0)
+          continue;
         std::string bytes = whole;
         bytes[at] = static_cast<char>(bytes[at] ^ mask);
         Diagnostics diagnostics;

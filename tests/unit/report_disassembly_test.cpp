@@ -100,7 +100,7 @@ StackProfile random_code(Random &random, FakeSymbolizer &symbolizer) {
 
 TEST(Disassembly, AgreesWithCountingEachSample) {
   Random random(91);
-  for (uint64_t round = 0; round < 300; ++round) {
+  for (uint64_t round = 0; round < rounds(300); ++round) {
     FakeSymbolizer symbolizer(round);
     const StackProfile profile = random_code(random, symbolizer);
     for (const std::string name : {"f", "inlined"}) {

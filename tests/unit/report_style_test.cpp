@@ -45,7 +45,7 @@ TEST(Style, AcceptsOnlyColours) {
 // For any names and width, escapes take no column, and each line ends those that it begins.
 TEST(Style, EscapesDoNotChangeTheLayout) {
   Random random(71);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < rounds(60); ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
     const auto other = flat_table(random_profile(random), By::function);
     for (const uint32_t width : {0U, 30U, 80U, 200U}) {

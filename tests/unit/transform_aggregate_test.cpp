@@ -214,7 +214,7 @@ TEST(Aggregate, AllowsAMillionFrames) {
   builder.add_value_type("ticks", "count");
   const LocationId f = plain(builder, "f"), g = plain(builder, "g");
   StackId stack = none<StackId>;
-  for (int i = 0; i < 1'000'000; ++i)
+  for (int i = 0; i < rounds(1'000'000); ++i)
     stack = builder.push(stack, i % 3 == 0 ? f : g);
   builder.add_sample(stack, none<ThreadId>, none<PartId>, 5);
   const Counted rows = counted(builder);

@@ -7,6 +7,7 @@
 #include <tally/merge.h>
 
 #include "../support/coverage_text.h"
+#include "random_profile.h"
 #include "transform/coverage_costs.h"
 
 namespace tally::transform_coverage_test {
@@ -81,7 +82,7 @@ Coverage random_coverage(Random &random) {
 
 TEST(Coverage, AddsInAnyOrder) {
   Random random(11);
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < rounds(500); ++round) {
     const Coverage a = random_coverage(random), b = random_coverage(random),
                    c = random_coverage(random);
     const Coverage left = sum(sum(a, b), c);
@@ -95,7 +96,7 @@ TEST(Coverage, AddsInAnyOrder) {
 
 TEST(Coverage, TestsAddUpToTheFiles) {
   Random random(12);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < rounds(200); ++round) {
     Coverage all;
     for (int part = 0; part < 4; ++part)
       all = sum(std::move(all), random_coverage(random));
