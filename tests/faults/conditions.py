@@ -42,7 +42,7 @@ from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.dirname(__file__))
 from hall import ENOSPC, LIBRARY, OTHER_USER, PLUGIN, UNPRIVILEGED, USER
-from hall import Hall, Job, fill, inputs_to_truncate, mounted, write_large_profiles
+from hall import Debugger, Hall, Job, fill, inputs_to_truncate, mounted, write_large_profiles
 
 CLOCK = r"""
 #define _GNU_SOURCE
@@ -294,9 +294,9 @@ def limited(kind: int, most: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(kind, (most, most))
 
 
-def working(hall: Hall, before: Callable[[], None]) -> list[Job]:
-    """Returns the jobs of the debuggers that work without Tally."""
-    works = {debugger: hall.works(debugger, before) for debugger in hall.debugger}
+def working(hall: Hall, before: Callable[[Debugger], Callable[[], None]]) -> list[Job]:
+    """Returns the jobs of the debuggers that work without Tally under the limit that `before` sets."""
+    works = {name: hall.works(name, before(its)) for name, its in hall.debugger.items()}
     return [job for job in hall.debuggers() if works[job.name.split()[0]]]
 
 
@@ -308,10 +308,10 @@ def memory(hall: Hall) -> None:
                 continue  # there is no such function
             ended = hall.run(job.words, before=limited(resource.RLIMIT_AS, mebibytes << 20))
             hall.judge(f"{mebibytes} MiB", job, ended)
-    for mebibytes in range(200, 520, 20):
+    for mebibytes in (*range(200, 520, 20), *range(560, 880, 40)):
         before = limited(resource.RLIMIT_AS, mebibytes << 20)
         own = limited(resource.RLIMIT_AS, (mebibytes - 80) << 20)
-        for job in working(hall, own):
+        for job in working(hall, lambda _: own):
             hall.judge(f"{mebibytes} MiB", job, hall.run(job.words, before=before))
 
 
@@ -320,8 +320,9 @@ def descriptors(hall: Hall) -> None:
         before = limited(resource.RLIMIT_NOFILE, most)
         for job in hall.jobs():
             hall.judge(f"{most} descriptors", job, hall.run(job.words, before=before))
-        own = limited(resource.RLIMIT_NOFILE, max(3, most - 6))
-        for job in working(hall, own):
+        for job in working(
+            hall, lambda its: limited(resource.RLIMIT_NOFILE, max(3, most - its.descriptors))
+        ):
             hall.judge(f"{most} descriptors", job, hall.run(job.words, before=before))
         if most >= 10:
             hall.judge(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.lldb_driver import without_debians_own
 from support.meson_builds import write_project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +51,7 @@ class Debugger(NamedTuple):
     settings: list[str]
     stop_times: str
     python: str
+    descriptors: int  # how many Tally needs at most
 
     def words(self, commands: Sequence[str], program: Sequence[str | bytes]) -> list[str | bytes]:
         options = [word for command in commands for word in (self.option, command)]
@@ -64,15 +66,17 @@ GDB = Debugger(
     ["set confirm off", "set disable-randomization off"],
     "set profile stop-times on",
     "python print(1)",
+    6,
 )
 LLDB = Debugger(
     ["lldb-14", "--no-lldbinit", "-b"],
     "-o",
     "--",
     "",  # the plug-in is in the build directory
-    ["settings set target.disable-aslr false"],
+    ["settings set target.disable-aslr false", "settings set target.process.stop-on-exec false"],
     "profile config stop-times on",
     "version",  # Debian's LLDB 14 has no working Python
+    10,  # it hangs if it lacks one, also without Tally
 )
 FAILS = re.compile(r"^error: ", re.MULTILINE)  # LLDB, whose status is 0 nevertheless
 
@@ -165,9 +169,8 @@ class Hall:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
             status = 124
-        return Ended(
-            status, *((text or b"").decode(errors="surrogateescape") for text in (out, err))
-        )
+        texts = ((text or b"").decode(errors="surrogateescape") for text in (out, err))
+        return Ended(status, *map(without_debians_own, texts))
 
     def blame(self, case: str, *wrong: str) -> None:
         self.findings += [f"{case}: {text}" for text in wrong]

@@ -37,6 +37,11 @@ _DEBIANS_OWN = re.compile(
 )
 
 
+def without_debians_own(text: str) -> str:
+    """Removes what Debian's LLDBs print at each start."""
+    return _DEBIANS_OWN.sub("", text)
+
+
 def lldb_programs() -> list[str]:
     """Returns the LLDBs to test: the blank-separated paths in TALLY_TEST_LLDBS if it is set,
     otherwise each `lldb-NN` on PATH."""
@@ -139,8 +144,8 @@ def run_lldb(
         )
     return dataclasses.replace(
         result,
-        stdout=_DEBIANS_OWN.sub("", result.stdout),
-        stderr=_DEBIANS_OWN.sub("", result.stderr),
+        stdout=without_debians_own(result.stdout),
+        stderr=without_debians_own(result.stderr),
     )
 
 
