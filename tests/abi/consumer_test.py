@@ -184,7 +184,7 @@ class ConsumerTest(unittest.TestCase):
                 "--fatal-meson-warnings",
                 "--force-fallback-for=tally",
                 "-Dunity=subprojects",
-                "-Dunity_size=32",
+                "-Dunity_size=64",
                 *shlex.split(os.environ.get("TALLY_CONSUMER_SETUP", QUICK)),
             ]
         )

@@ -312,8 +312,9 @@ TEST(CpuProfile, LimitsTheDepthOfStacks) {
     return R"({"nodes":[)" + nodes + R"(],"samples":[)" + leaf + "," + leaf +
            R"(],"timeDeltas":[0,1]})";
   };
-  if (!TALLY_SANITIZED) // it takes long
+  if (!TALLY_SANITIZED) { // it takes long
     EXPECT_TRUE(parsed(nested(most_frames)));
+  }
   const auto deeper = parsed(nested(most_frames + 1));
   ASSERT_FALSE(deeper);
   EXPECT_EQ(deeper.error().code, ErrorCode::limit);

@@ -407,8 +407,9 @@ TEST(Speedscope, LimitsTheDepthOfEvents) {
       events += std::string(i > 0 ? "," : "") + R"({"type":"O","frame":0,"at":1})";
     return evented(events);
   };
-  if (!TALLY_SANITIZED) // it takes long
+  if (!TALLY_SANITIZED) { // it takes long
     EXPECT_TRUE(parsed(nested(most_frames)));
+  }
   const auto deeper = parsed(nested(most_frames + 1));
   ASSERT_FALSE(deeper);
   EXPECT_EQ(deeper.error().code, ErrorCode::limit);

@@ -128,8 +128,9 @@ TEST(Trace, LimitsTheDepthOfStacks) {
     out += R"({"ph":"X","name":"f","pid":1,"tid":2,"ts":1000000,"dur":1})";
     return out;
   };
-  if (!TALLY_SANITIZED) // it takes long
+  if (!TALLY_SANITIZED) { // it takes long
     EXPECT_TRUE(parsed(nested(most_frames)));
+  }
   const auto deeper = parsed(nested(most_frames + 1));
   ASSERT_FALSE(deeper);
   EXPECT_EQ(deeper.error().code, ErrorCode::limit);
