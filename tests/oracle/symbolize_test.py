@@ -17,6 +17,7 @@ import sys
 import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 BENCH = os.environ.get("TALLY_SYMBOLIZE_BENCH", "")
 LLVM = shutil.which("llvm-symbolizer") or shutil.which("llvm-symbolizer-14")
@@ -567,6 +568,31 @@ class Oracle(unittest.TestCase):
                     self.skipTest("dwz failed: " + done.stderr[:200])
                 self.assertGreater(os.path.getsize(first + ".dwz"), 10000)
                 self.check(first, full, f"dwz {version}")
+
+    def test_common_part_that_libdw_finds(self):
+        """It is beside the program, which is reached by a symbolic link. Only libdw follows it."""
+        if not shutil.which("dwz"):
+            self.skipTest("dwz is not installed")
+        first = self.build("dwz-c", ["-O2", "-g", "-gdwarf-4", "-no-pie"])
+        second = self.build("dwz-d", ["-O2", "-g", "-gdwarf-4", "-no-pie"], main="small.cpp")
+        common = os.path.join(os.path.dirname(first), "common")
+        subprocess.run(["dwz", "-m", common, "-M", "common", first, second], check=True)
+        link = os.path.join(os.path.dirname(second), "link")
+        os.symlink(first, link)
+        addresses = self.addresses(Elf(first))
+        ours = ask_us(first, addresses)
+        self.assertEqual(ask_us(link, addresses), ours)
+        # The section ends within a name, which the bytes that follow do not complete.
+        content = Path(common).read_bytes()
+        offset, size = Elf(common).offsets[".debug_str"]
+        strings = content[offset : offset + size]
+        names = {frame[0].encode() for block in ours for frame in block}
+        cut = max(strings.find(b"\0" + name + b"\0") for name in names) + 4
+        header = struct.pack("<QQ", offset, size)
+        Path(common).write_bytes(content.replace(header, struct.pack("<QQ", offset, cut)))
+        damaged = ask_us(first, addresses)
+        self.assertNotEqual(damaged, ours)
+        self.assertEqual(ask_us(link, addresses), damaged)
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ void DwarfTable::use_alternate(const std::string &name, std::optional<ElfFile> f
       return;
     }
   }
-  if (!dwarf_getalt(dwarf_.get()))
+  if (!search_alternate(dwarf_.get(), ended_))
     diagnostics_.add(Severity::note,
                      fmt::format("its common debug information \"{}\" was not found, so functions "
                                  "may lack names",

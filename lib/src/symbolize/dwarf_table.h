@@ -94,6 +94,7 @@ private:
   std::optional<SplitUnits> split_units_;
   std::unordered_map<Dwarf_CU *, std::shared_ptr<LineTable>> lines_;
   std::unique_ptr<ElfFile> alternate_file_;
+  EndedSections ended_; // of the alternate file that libdw itself has opened
   DwarfHandle alternate_;
   DwarfHandle dwarf_;
 };

@@ -307,21 +307,39 @@ CodeRanges ElfFile::code_ranges() const {
   return ranges;
 }
 
-Elf_Scn *ElfFile::section(std::string_view name) const {
+namespace {
+
+// Returns the name; empty if it cannot be read.
+std::string_view section_name(Elf *elf, Elf_Scn *section) {
   size_t names = 0;
-  if (elf_getshdrstrndx(elf(), &names) != 0)
-    return nullptr;
-  Elf_Scn *section = nullptr;
-  while ((section = elf_nextscn(elf(), section))) {
-    GElf_Shdr header;
-    if (!gelf_getshdr(section, &header))
-      continue;
-    const char *text = elf_strptr(elf(), names, header.sh_name);
-    if (text && name == text)
-      return section;
-  }
-  return nullptr;
+  GElf_Shdr header;
+  const char *const text = elf_getshdrstrndx(elf, &names) == 0 && gelf_getshdr(section, &header)
+                               ? elf_strptr(elf, names, header.sh_name)
+                               : nullptr;
+  return text ? text : "";
 }
+
+Elf_Scn *section_of(Elf *elf, std::string_view name) {
+  Elf_Scn *section = nullptr;
+  while ((section = elf_nextscn(elf, section)))
+    if (section_name(elf, section) == name)
+      break;
+  return section;
+}
+
+std::string_view bytes_of(Elf *elf, std::initializer_list<const char *> names) {
+  for (const char *name : names) {
+    Elf_Scn *section = section_of(elf, name);
+    Elf_Data *data = section ? elf_getdata(section, nullptr) : nullptr;
+    if (data && data->d_buf)
+      return {static_cast<const char *>(data->d_buf), data->d_size};
+  }
+  return {};
+}
+
+} // namespace
+
+Elf_Scn *ElfFile::section(std::string_view name) const { return section_of(elf(), name); }
 
 bool ElfFile::has_dwarf() const {
   for (const char *name : {".debug_info", ".zdebug_info"}) {
@@ -392,41 +410,54 @@ bool contains_number(std::string_view bytes, uint64_t number, bool swap) {
   return bytes.find({reinterpret_cast<const char *>(&wanted), sizeof wanted}) != bytes.npos;
 }
 
-} // namespace
+// Returns the data of a section of debug information with strings; null if it is another section.
+Elf_Data *string_data(Elf_Scn *section, std::string_view name) {
+  GElf_Shdr header;
+  if (!holds_strings(name) || !gelf_getshdr(section, &header) ||
+      (header.sh_flags & SHF_COMPRESSED) != 0)
+    return nullptr;
+  Elf_Data *const data = elf_getdata(section, nullptr);
+  return data && data->d_buf && data->d_size > 0 ? data : nullptr;
+}
 
 // libdw returns strings without a check that they end within their section. A section that does not
 // end with a NUL byte gets a copy that one follows. So does .debug_str if a table of offsets may
 // have its very end. .debug_info of intact files often ends with another byte, that of a unit of
-// assembly code. A supplementary file that libdw itself searches for is not checked.
-DwarfHandle ElfFile::open_dwarf() const {
-  DwarfHandle dwarf(dwarf_begin_elf(elf(), DWARF_C_READ, nullptr)); // decompresses the sections
-  size_t names = 0;
-  if (!dwarf || elf_getshdrstrndx(elf(), &names) != 0)
-    return dwarf;
-  const std::string_view offsets =
-      section_bytes(*this, {".debug_str_offsets", ".debug_str_offsets.dwo"});
-  for (Elf_Scn *each = nullptr; (each = elf_nextscn(elf(), each));) {
-    GElf_Shdr header;
-    if (!gelf_getshdr(each, &header) || (header.sh_flags & SHF_COMPRESSED) != 0)
-      continue;
-    const char *const name = elf_strptr(elf(), names, header.sh_name);
-    Elf_Data *const data = name && holds_strings(name) ? elf_getdata(each, nullptr) : nullptr;
-    if (!data || !data->d_buf || data->d_size == 0 ||
-        std::ranges::find(with_ends_, data->d_buf, [](const auto &copy) {
-          return static_cast<void *>(copy.get());
-        }) != with_ends_.end())
+// assembly code.
+void end_strings(Elf *elf, EndedSections &ended) {
+  const std::string_view offsets = bytes_of(elf, {".debug_str_offsets", ".debug_str_offsets.dwo"});
+  for (Elf_Scn *each = nullptr; (each = elf_nextscn(elf, each));) {
+    const std::string_view name = section_name(elf, each);
+    Elf_Data *const data = string_data(each, name);
+    if (!data || std::ranges::find(ended, data->d_buf, [](const auto &copy) {
+                   return static_cast<void *>(copy.get());
+                 }) != ended.end())
       continue;
     const std::string_view bytes(static_cast<const char *>(data->d_buf), data->d_size);
-    const bool may_be_exceeded =
-        std::string_view(name).find("debug_str") != std::string_view::npos &&
-        contains_number(offsets, bytes.size(), swaps_bytes(elf()));
+    const bool may_be_exceeded = name.find("debug_str") != name.npos &&
+                                 contains_number(offsets, bytes.size(), swaps_bytes(elf));
     if (bytes.ends_with('\0') && !may_be_exceeded)
       continue;
-    auto &copy = with_ends_.emplace_back(std::make_unique<char[]>(bytes.size() + 1));
+    auto &copy = ended.emplace_back(std::make_unique<char[]>(bytes.size() + 1));
     std::memcpy(copy.get(), bytes.data(), bytes.size());
     data->d_buf = copy.get();
   }
+}
+
+} // namespace
+
+DwarfHandle ElfFile::open_dwarf() const {
+  DwarfHandle dwarf(dwarf_begin_elf(elf(), DWARF_C_READ, nullptr)); // decompresses the sections
+  if (dwarf)
+    end_strings(elf(), ended_);
   return dwarf;
+}
+
+Dwarf *search_alternate(Dwarf *dwarf, EndedSections &ended) {
+  Dwarf *const alternate = dwarf_getalt(dwarf);
+  if (alternate)
+    end_strings(dwarf_getelf(alternate), ended);
+  return alternate;
 }
 
 std::optional<uint32_t> file_crc32(const std::string &path) {
@@ -448,13 +479,7 @@ std::optional<uint32_t> file_crc32(const std::string &path) {
 }
 
 std::string_view section_bytes(const ElfFile &file, std::initializer_list<const char *> names) {
-  for (const char *name : names) {
-    Elf_Scn *section = file.section(name);
-    Elf_Data *data = section ? elf_getdata(section, nullptr) : nullptr;
-    if (data && data->d_buf)
-      return {static_cast<const char *>(data->d_buf), data->d_size};
-  }
-  return {};
+  return bytes_of(file.elf(), names);
 }
 
 std::string to_hex(const void *bytes, size_t size) {

@@ -79,6 +79,15 @@ struct EndDwarf {
 };
 using DwarfHandle = std::unique_ptr<Dwarf, EndDwarf>;
 
+// The content of sections that did not end with a NUL byte, with one behind it. It outlives the Elf
+// and the Dwarf whose sections they are.
+using EndedSections = std::vector<std::unique_ptr<char[]>>;
+
+// Makes libdw search for the supplementary file that .gnu_debugaltlink names, unless it has one
+// already, and makes its strings safe to read, as ElfFile::open_dwarf() does. Returns null if there
+// is none.
+Dwarf *search_alternate(Dwarf *dwarf, EndedSections &ended);
+
 class ElfFile {
 public:
   static Result<ElfFile> open(const std::string &path);
@@ -143,8 +152,7 @@ private:
   UniqueFd fd_;
   std::vector<char> image_; // the content if it is not a file's; outlives elf_
   std::unique_ptr<Elf, EndElf> elf_;
-  // The content of sections that did not end with a NUL byte, with one behind it.
-  mutable std::vector<std::unique_ptr<char[]>> with_ends_;
+  mutable EndedSections ended_;
   FileIdentity identity_;
 };
 

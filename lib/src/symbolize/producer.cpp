@@ -14,9 +14,11 @@ namespace {
 // there is none.
 template <class Use, class T>
 T with_unit_at(const ElfFile &file, uint64_t address, Use use, T otherwise) {
+  EndedSections ended;
   const DwarfHandle dwarf = file.open_dwarf();
   if (!dwarf)
     return otherwise;
+  search_alternate(dwarf.get(), ended);
   Dwarf_CU *unit = nullptr;
   Dwarf_Die die;
   while (dwarf_get_units(dwarf.get(), unit, &unit, nullptr, nullptr, &die, nullptr) == 0)
