@@ -21,8 +21,8 @@ CPP_NAME = re.compile(
     r"tally::(\w+)(?:\[abi:\w+\])?(?:::([~\w]+))?"
 )
 # GCC exports a few weak instances of std:: functions that return pointers or references to our
-# types; a version script cannot tell their names from ours.
-STD_INSTANCE = re.compile(r"tally::[\w:]+[*&] std::")
+# types, most with little optimization; a version script cannot tell their names from ours.
+STD_INSTANCE = re.compile(r"tally::[\w:<>, ]+[*&]+ std::")
 # The demangled name of a template's instance begins with its result type.
 CPP_TEMPLATE = re.compile(r"[\w:<>, *&]+ tally::(\w+)(?:<.*)?()")
 
