@@ -50,7 +50,7 @@ class Debugger(NamedTuple):
     load: str  # the command that loads Tally
     settings: list[str]
     stop_times: str
-    python: str
+    needs: list[str]  # commands that must work without Tally
     descriptors: int  # how many Tally needs at most
 
     def words(self, commands: Sequence[str], program: Sequence[str | bytes]) -> list[str | bytes]:
@@ -65,7 +65,7 @@ GDB = Debugger(
     f"source {PLUGIN}",
     ["set confirm off", "set disable-randomization off"],
     "set profile stop-times on",
-    "python print(1)",
+    ["python print(1)"],
     6,
 )
 LLDB = Debugger(
@@ -75,7 +75,7 @@ LLDB = Debugger(
     "",  # the plug-in is in the build directory
     ["settings set target.disable-aslr false", "settings set target.process.stop-on-exec false"],
     "profile config stop-times on",
-    "version",  # Debian's LLDB 14 has no working Python
+    [],
     10,  # it hangs if it lacks one, also without Tally
 )
 FAILS = re.compile(r"^error: ", re.MULTILINE)  # LLDB, whose status is 0 nevertheless
@@ -170,7 +170,10 @@ class Hall:
             out, err = process.communicate()
             status = 124
         texts = ((text or b"").decode(errors="surrogateescape") for text in (out, err))
-        return Ended(status, *map(without_debians_own, texts))
+        ended = Ended(status, *map(without_debians_own, texts))
+        if status == 0 and words[0] == LLDB.start[0] and FAILS.search(ended.out + ended.err):
+            return ended._replace(status=1)
+        return ended
 
     def blame(self, case: str, *wrong: str) -> None:
         self.findings += [f"{case}: {text}" for text in wrong]
@@ -189,12 +192,6 @@ class Hall:
         and `must` whether the job must succeed or must fail."""
         self.cases += 1
         case = f"{case}, {job.name}"
-        if (
-            job.name.startswith("lldb")
-            and ended.status == 0
-            and FAILS.search(ended.out + ended.err)
-        ):
-            ended = ended._replace(status=1)
         failed = ended.status != 0
         text = ended.out + ended.err
         if self.verbose and failed:
@@ -291,9 +288,8 @@ class Hall:
         """Returns whether a debugger without Tally runs a program. Debuggers abort where they lack
         something."""
         its = self.debugger[debugger]
-        words = its.words([*its.settings, its.python, "run"], [self.spin, "0"])
-        ended = self.run(words, before=before)
-        return ended.status == 0 and not FAILS.search(ended.out + ended.err)
+        words = its.words([*its.settings, *its.needs, "run"], [self.spin, "0"])
+        return self.run(words, before=before).status == 0
 
     def meson(self, folder: Path | None = None) -> Job:
         """A job that tests a project, which is in `folder` and is built already."""
