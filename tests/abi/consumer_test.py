@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.programs import SOURCE_ROOT
+from support.programs import SANITIZED, SOURCE_ROOT
 from support.skips import need_tools, run_unittests
 
 CONSUMER = SOURCE_ROOT / "tests/abi/consumer"
@@ -79,7 +79,7 @@ def provide(subprojects: Path, name: str, dependency: str) -> None:
 
 class ConsumerTest(unittest.TestCase):
     def setUp(self) -> None:
-        if os.environ.get("TALLY_SANITIZE", "none") != "none":
+        if SANITIZED:
             self.skipTest("a program without sanitizers cannot use a library with them")
         need_tools("meson", "pkg-config")
         folder = tempfile.TemporaryDirectory(prefix="consumer-")

@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from abi.c_header import parse_header
-from support.programs import SOURCE_ROOT, library
+from support.programs import SANITIZED, SOURCE_ROOT, library
 from support.skips import need_tools, run_unittests
 
 INCLUDE = SOURCE_ROOT / "lib/include"
@@ -89,7 +89,7 @@ class ExportsTest(unittest.TestCase):
         need_tools("nm", "c++filt")
 
     def test_library_exports_what_it_declares(self) -> None:
-        if os.environ.get("TALLY_SANITIZE", "none") != "none":
+        if SANITIZED:
             self.skipTest("sanitizers export their own symbols")
         if not os.environ.get("TALLY_LIBRARY"):
             self.skipTest("there is no libtally.so yet")

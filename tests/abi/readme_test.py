@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.programs import SOURCE_ROOT, library
+from support.programs import SANITIZED, SOURCE_ROOT, library
 from support.skips import need_tools, run_unittests
 
 README = SOURCE_ROOT / "lib/README.md"
@@ -70,7 +70,7 @@ class ReadmeTest(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def test_the_examples(self) -> None:
-        if os.environ.get("TALLY_SANITIZE", "none") != "none":
+        if SANITIZED:
             self.skipTest("a program without sanitizers cannot use a library with them")
         build = os.environ.get("TALLY_BUILD_ROOT")
         if not build:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.programs import command_line
+from support.programs import SANITIZED, command_line
 from support.skips import missing_tool, need_tools, run_unittests, skip_script
 
 MAIN = """\
@@ -214,7 +214,7 @@ class BuildFolderTest(unittest.TestCase):
             f"SF:/{'a/' * 19999}b/f.c\nDA:1,1\nend_of_record\n",
             encoding="utf-8",
         )
-        if os.environ.get("TALLY_SANITIZE", "none") != "none":
+        if SANITIZED:
             self.skipTest("a sanitizer reserves more memory than the limit")
         # The paths of all directories together have 400 MB of text, more than the limit.
         limited = ["sh", "-c", 'ulimit -v 300000; exec "$@"', "sh"]

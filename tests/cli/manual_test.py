@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.programs import SOURCE_ROOT, command_line, gdb_plugin, manual_pages
+from support.programs import SANITIZED, SOURCE_ROOT, command_line, gdb_plugin, manual_pages
 from support.skips import need_tools, run_unittests
 
 MODULE = SOURCE_ROOT / "meson-module"
@@ -171,7 +171,7 @@ class Contents(Page):
     def test_tally_gdb(self) -> None:
         page = self.page("tally-gdb.7")
         need_tools("gdb")
-        if os.environ.get("TALLY_SANITIZE", "none") != "none":
+        if SANITIZED:
             self.skipTest("GDB cannot load a library with sanitizers")
 
         def help_of(*names: str) -> list[str]:

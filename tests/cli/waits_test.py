@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.profiles import ProfileCase, run_tally
-from support.programs import command_line, program
+from support.programs import SANITIZED, command_line, program
 from support.skips import need_kernel_samples, need_perf, run_unittests
 from support.waits import ways_of
 
@@ -101,7 +101,7 @@ class WaitsTest(ProfileCase):
         path = self.path("out.pb.gz")
         record = ["record", "--clock", "wall", "--stacks", "dwarf", "-o", path, "--"]
         # With a sanitizer, the reader needs several times as long.
-        rounds = 100000 if os.environ.get("TALLY_SANITIZE", "none") == "none" else 2000
+        rounds = 2000 if SANITIZED else 100000
         done = self.tally(*record, program("pingpong"), str(rounds))
         voluntary = int(done.stdout)
         self.assertGreater(voluntary, rounds // 2)
@@ -168,7 +168,7 @@ class UnprivilegedTest(ProfileCase):
     WITHOUT = ("setpriv", "--bounding-set=-perfmon,-sys_admin", "--inh-caps=-perfmon,-sys_admin")
     # The least share of the waiting time that has a stack. A wait that ends before it is looked at
     # has none, and a reader with a sanitizer needs several times as long between its looks.
-    SEEN = 0.8 if os.environ.get("TALLY_SANITIZE", "none") == "none" else 0.3
+    SEEN = 0.3 if SANITIZED else 0.8
 
     def setUp(self) -> None:
         super().setUp()

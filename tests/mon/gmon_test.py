@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.chance import with_one_retry
-from support.programs import program
+from support.programs import SANITIZED, program
 from support.skips import need_perf, need_tools, run_unittests
 
 LIBRARY = os.environ["TALLY_MON_LIBRARY"]
@@ -37,7 +37,6 @@ EXPORTS = {
     "execvpe",
     "fexecve",
 }
-SANITIZED = os.environ.get("TALLY_SANITIZE", "none") != "none"
 
 
 def flat(executable: str, path: Path) -> dict:

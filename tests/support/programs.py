@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
+SANITIZED = os.environ.get("TALLY_SANITIZE", "none") != "none"  # the build, by any sanitizer
 
 
 def _from_environment(name: str) -> Path:
