@@ -55,7 +55,8 @@ def may_be_chance(test: dict) -> bool:
     output = (test.get("stdout") or "") + (test.get("stderr") or "")
     return re.search(
         r"/ (?:unit-(?:collect|session)|(?:support-)?(?:gdb|lldb)-|mon-|agent|conformance-"
-        r"|cli-(?:children|timeline|waits)|oracle-gmon-)",
+        r"|cli-(?:children|commands|events|live|names|timeline|waits)"
+        r"|oracle-(?:disassembly|gmon|perf|pprof)-|documents-transcripts)",
         test["name"],
     ) is not None and not re.search(r"Sanitizer|runtime error:", output)
 

@@ -3,15 +3,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.chance import with_one_retry
 from support.skips import run_unittests
+from support.summary import may_be_chance
 
 RAN_100 = "Ran 100 tests in 0.1s\n\nOK\n"
 
@@ -133,6 +136,19 @@ class SummaryTest(unittest.TestCase):
         self.assertIn("retried: again: gdb-0: the test: TIMEOUT, and OK when", result.stdout)
         self.assertIn("1 of 101 test cases were retried", result.stdout)
         self.assertEqual(result.returncode, 0)
+
+    def test_tests_that_take_samples_may_fail_by_chance(self) -> None:
+        tests = Path(__file__).resolve().parent.parent
+        taking = [
+            f"tally:suite / {path.parent.name}-{path.stem[: -len('_test')]}".replace("_", "-")
+            for path in tests.glob("*/*_test.py")
+            if re.search(r"^ +need_perf\(\)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        ]
+        self.assertIn("tally:suite / cli-names", taking)
+        for name in taking:
+            self.assertTrue(may_be_chance({"name": name}), name)
+            self.assertFalse(may_be_chance({"name": name, "stderr": "AddressSanitizer: x"}), name)
+        self.assertFalse(may_be_chance({"name": "tally:suite / cli-profiles"}))
 
 
 class RetryTest(unittest.TestCase):
