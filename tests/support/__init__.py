@@ -1,5 +1,6 @@
 """Helpers that the Python tests share: debugger drivers and readers of tables and files."""
 import ctypes
+import os
 
 _M_PERTURB = -6  # of malloc.h
 
@@ -8,3 +9,7 @@ _M_PERTURB = -6  # of malloc.h
 # unpacks.
 if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
     mallopt(_M_PERTURB, 0)
+
+# ccache, where it stands in for the compilers, records other directories in notes of coverage
+# (.gcno) than they do.
+os.environ["CCACHE_DISABLE"] = "1"
