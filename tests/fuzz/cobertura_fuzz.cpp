@@ -29,7 +29,7 @@ FUZZ_TARGET(cobertura) {
   static_cast<void>(cobertura::probe(bytes.substr(0, 4096)));
   const auto first = read(bytes);
   if (!first) {
-    require_clear(first.error(), size);
+    require_clear(first.error(), bytes);
     return 0;
   }
   const auto written = cobertura::write(*first, {});

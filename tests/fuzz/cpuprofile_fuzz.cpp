@@ -30,7 +30,7 @@ void read_trace(std::string_view text) {
   Diagnostics diagnostics;
   const auto profile = cpuprofile::read_trace(*ByteSource::of(text, "input"), diagnostics);
   if (!profile)
-    return require_clear(profile.error(), text.size());
+    return require_clear(profile.error(), text);
   const auto valid = validate(std::get<StackProfile>(*profile));
   require(valid.has_value(), "valid", valid ? "" : valid.error().text());
 }
@@ -45,7 +45,7 @@ FUZZ_TARGET(cpuprofile) {
   const auto in_pieces = read(bytes, 1 + size % 7);
   require(first.has_value() == in_pieces.has_value(), "pieces");
   if (!first) {
-    require_clear(first.error(), size);
+    require_clear(first.error(), bytes);
     return 0;
   }
   const auto written = cpuprofile::write(*first, {});

@@ -47,7 +47,7 @@ FUZZ_TARGET(firefox) {
   const auto in_pieces = read(bytes, 1 + size % 7);
   require(first.has_value() == in_pieces.has_value(), "pieces");
   if (!first) {
-    require_clear(first.error(), size);
+    require_clear(first.error(), bytes);
     return 0;
   }
   const auto written = firefox::write(*first, {});

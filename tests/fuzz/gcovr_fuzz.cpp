@@ -45,7 +45,7 @@ FUZZ_TARGET(gcovr) {
   const auto in_pieces = read(bytes, 1 + size % 7);
   require(first.has_value() == in_pieces.has_value(), "pieces");
   if (!first) {
-    require_clear(first.error(), size);
+    require_clear(first.error(), bytes);
     require(first.error().where.kind == Position::Kind::offset ||
                 first.error().text() == in_pieces.error().text(),
             "pieces, error");

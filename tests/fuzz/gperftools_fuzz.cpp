@@ -29,7 +29,7 @@ FUZZ_TARGET(gperftools) {
   const auto in_pieces = read(bytes, 1 + size % 7);
   require(first.has_value() == in_pieces.has_value(), "pieces");
   if (!first) {
-    require_clear(first.error(), size);
+    require_clear(first.error(), bytes);
     require(first.error().code == ErrorCode::overflow ||
                 first.error().where.kind != Position::Kind::none,
             "a position", first.error().text());

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <string>
 #include <string_view>
 
+#include <tally/file_io.h>
 #include <tally/result.h>
 
 namespace tally {
@@ -28,6 +30,12 @@ inline void require_clear(const Error &error, size_t size, int line = __builtin_
   require(error.code != ErrorCode::internal, "error's kind", {}, line);
   require(error.where.kind != Position::Kind::offset || error.where.offset <= size,
           "the offset of an error", {}, line);
+}
+
+// Does the same for an input that is read by a ByteSource. Offsets are those of the unpacked bytes.
+inline void require_clear(const Error &error, std::string_view input, int line = __builtin_LINE()) {
+  const auto unpacked = ByteSource::of(input, "input")->rest();
+  require_clear(error, unpacked ? unpacked->size() : SIZE_MAX, line);
 }
 
 } // namespace tally

@@ -4,6 +4,7 @@
 #include "symbolize/die_scan.h"
 
 #include <algorithm>
+#include <optional>
 #include <queue>
 #include <unordered_map>
 
@@ -59,7 +60,7 @@ struct Abbreviation {
 
 class Scanner {
 public:
-  Scanner(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses *addresses)
+  Scanner(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses &addresses)
       : unit_die_(unit_die), code_(code), addresses_(addresses) {}
 
   UnitScan run() {
@@ -82,24 +83,30 @@ private:
 
   bool find_bounds() {
     Dwarf_Half version = 0;
+    uint8_t type = 0;
     uint8_t address_size = 0;
     uint8_t offset_size = 0;
     Dwarf *dwarf = dwarf_cu_getdwarf(unit_die_.cu);
-    if (!dwarf || dwarf_cu_info(unit_die_.cu, &version, nullptr, nullptr, nullptr, nullptr,
+    if (!dwarf || dwarf_cu_info(unit_die_.cu, &version, &type, nullptr, nullptr, nullptr,
                                 &address_size, &offset_size) != 0)
       return false;
     sizes_ = {address_size, offset_size, version};
     const Dwarf_Off die = dwarf_dieoffset(&unit_die_);
     const Dwarf_Off start = die - dwarf_cuoffset(&unit_die_);
     Dwarf_Off next = 0;
-    if (dwarf_next_unit(dwarf, start, &next, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-                        nullptr) != 0 ||
+    uint64_t signature = 0; // libdw seeks the unit in .debug_types if this is asked for
+    const bool in_types = version < 5 && type == DW_UT_type;
+    if (dwarf_next_unit(dwarf, start, &next, nullptr, nullptr, nullptr, nullptr, nullptr,
+                        in_types ? &signature : nullptr, nullptr) != 0 ||
         next <= die)
       return false;
     start_ = static_cast<const unsigned char *>(unit_die_.addr) - (die - start);
-    end_ = start_ + (next - start);
-    swap_ = swaps_bytes(dwarf_getelf(dwarf));
-    return true;
+    // The length of a damaged unit may exceed the section; libdw itself ends such a unit there,
+    // too.
+    Elf *const elf = dwarf_getelf(dwarf);
+    end_ = start_ + std::min<uint64_t>(next - start, left_in_section(elf, start_));
+    swap_ = swaps_bytes(elf);
+    return end_ > unit_die_.addr;
   }
 
   void read_abbreviations() {
@@ -181,7 +188,7 @@ private:
     if (code_tag && !outer.skip) {
       inner.node = read_code(cursor, *abbrev, die, outer, sibling);
       if (abbrev->kind == Kind::function && outer.scope != no_index)
-        out_.members.push_back({const_cast<unsigned char *>(die), outer.scope});
+        out_.scopes.members.push_back({const_cast<unsigned char *>(die), outer.scope});
     } else {
       skip_attributes(cursor, *abbrev, sibling);
     }
@@ -201,8 +208,8 @@ private:
       }
       inner.skip = true;
     } else if (abbrev->kind == Kind::scope) {
-      out_.scopes.push_back({const_cast<unsigned char *>(die), outer.scope});
-      inner.scope = static_cast<uint32_t>(out_.scopes.size() - 1);
+      out_.scopes.all.push_back({const_cast<unsigned char *>(die), outer.scope});
+      inner.scope = static_cast<uint32_t>(out_.scopes.all.size() - 1);
     }
     stack_.push_back(inner);
   }
@@ -226,14 +233,15 @@ private:
   // it.
   uint32_t read_code(DwarfCursor &cursor, const Abbreviation &abbrev, const unsigned char *die,
                      const Open &outer, uint64_t &sibling) {
-    uint64_t low = 0;
-    uint64_t high = 0;
     uint64_t origin = 0;
     uint64_t call_file = 0;
     uint64_t call_line = 0;
     bool has_low = false;
     bool has_high = false;
-    bool plain = true; // low and high were read without libdw
+    bool has_size = false;
+    std::optional<uint64_t> start; // of the code
+    std::optional<uint64_t> end;
+    uint64_t size = 0;
     bool has_ranges = false;
     uint64_t ranges = 0;
     bool ranges_by_number = false;
@@ -244,26 +252,16 @@ private:
       switch (spec.name) {
       case DW_AT_low_pc:
         has_low = true;
-        if (spec.form == DW_FORM_addr) {
-          low = cursor.sized(sizes_.address);
-          read = true;
-        } else if (addresses_ && read_address_number(cursor, spec.form, low)) {
-          low = addresses_->address(low).value_or(0); // no section contains code at 0
-          read = true;
-        } else {
-          plain = false;
-        }
+        read = read_address(cursor, spec.form, start);
         break;
       case DW_AT_high_pc: // a constant is a size, an address is the end (DWARF 5, section 2.17.2)
         has_high = true;
-        read = read_constant(cursor, spec, high);
-        plain &= read;
+        has_size = read_constant(cursor, spec, size);
+        read = has_size || read_address(cursor, spec.form, end);
         break;
       case DW_AT_ranges:
-        has_ranges = true;
+        has_ranges = read = read_list(cursor, spec, sizes_.offset, ranges);
         ranges_by_number = spec.form == DW_FORM_rnglistx;
-        if (addresses_)
-          read = read_list(cursor, spec, ranges);
         break;
       case DW_AT_abstract_origin:
         read = read_reference(cursor, spec.form, origin);
@@ -303,24 +301,25 @@ private:
     };
     out_.nodes.push_back(
         {function, inlined ? outer.node : no_index, narrow(call_file), narrow(call_line)});
-    if (has_low && has_high && plain)
-      add_range(low, high <= UINT64_MAX - low ? low + high : 0, node);
-    else if (has_ranges && addresses_)
-      addresses_->visit_ranges(ranges, ranges_by_number, range_budget_,
-                               [&](uint64_t from, uint64_t to) { add_range(from, to, node); });
-    else if (has_code)
-      add_ranges(own, node);
+    if (start && has_size && size <= UINT64_MAX - *start)
+      end = *start + size;
+    if (start && end)
+      add_range(*start, *end, node);
+    else if (has_ranges)
+      addresses_.visit_ranges(ranges, ranges_by_number, range_budget_,
+                              [&](uint64_t from, uint64_t to) { add_range(from, to, node); });
     return node;
   }
 
-  // Reads the value of DW_AT_ranges.
-  bool read_list(DwarfCursor &cursor, const AttributeSpec &spec, uint64_t &value) const {
-    if (spec.form == DW_FORM_rnglistx)
-      value = cursor.uleb();
-    else if (spec.form == DW_FORM_sec_offset)
-      value = cursor.sized(sizes_.offset);
+  // Returns false, without reading, for forms that are no address.
+  bool read_address(DwarfCursor &cursor, unsigned form, std::optional<uint64_t> &value) const {
+    uint64_t number = 0;
+    if (form == DW_FORM_addr)
+      value = cursor.sized(sizes_.address);
+    else if (read_address_number(cursor, form, number))
+      value = addresses_.address(number);
     else
-      return read_constant(cursor, spec, value); // before DWARF 4
+      return false;
     return true;
   }
 
@@ -340,22 +339,9 @@ private:
       out_.ranges.push_back({low, high, node});
   }
 
-  void add_ranges(DieRef own, uint32_t node) {
-    Dwarf_Die die = die_at(own);
-    Dwarf_Addr base = 0;
-    Dwarf_Addr low = 0;
-    Dwarf_Addr high = 0;
-    ptrdiff_t offset = 0;
-    // Many entries may refer to one long list; a file that exceeds the budget is damaged.
-    while (range_budget_ && (offset = dwarf_ranges(&die, offset, &base, &low, &high)) > 0) {
-      --range_budget_;
-      add_range(low, high, node);
-    }
-  }
-
   Dwarf_Die unit_die_;
   const CodeRanges &code_;
-  const UnitAddresses *addresses_;
+  const UnitAddresses &addresses_;
   FormSizes sizes_{};
   bool swap_ = false;
   const unsigned char *start_ = nullptr; // start of the unit's header
@@ -364,7 +350,7 @@ private:
   std::unordered_map<uint64_t, Abbreviation> sparse_;
   std::vector<AttributeSpec> specs_;
   std::vector<Open> stack_;
-  uint32_t range_budget_ = 1U << 24;
+  uint32_t range_budget_ = most_ranges;
   UnitScan out_;
 };
 
@@ -377,7 +363,7 @@ Dwarf_Die die_at(DieRef from) {
   return die;
 }
 
-UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses *addresses) {
+UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses &addresses) {
   return Scanner(unit_die, code, addresses).run();
 }
 

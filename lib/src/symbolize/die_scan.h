@@ -42,18 +42,21 @@ struct ScanMember {
   uint32_t scope;
 };
 
-struct UnitScan {
-  std::vector<ScanNode> nodes;   // a parent precedes the nodes inlined into it
-  std::vector<ScanRange> ranges; // the priority is the number of the node
-  std::vector<ScanScope> scopes;
+struct UnitScopes {
+  std::vector<ScanScope> all;
   std::vector<ScanMember> members;
 };
 
-// Scans a unit. `unit_die` is the DIE of a compilation unit (of the split unit, if there is one).
-// Damaged data ends the scan; the results up to there are kept. `addresses` are those of a split
-// unit that libdw has not found itself; otherwise nullptr.
-UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code,
-                   const UnitAddresses *addresses = nullptr);
+struct UnitScan {
+  std::vector<ScanNode> nodes;   // a parent precedes the nodes inlined into it
+  std::vector<ScanRange> ranges; // the priority is the number of the node
+  UnitScopes scopes;
+};
+
+// Scans a unit. `unit_die` is the DIE of a compilation unit (of the split unit, if there is one),
+// and `addresses` are those of the unit. Damaged data ends the scan; the results up to there are
+// kept.
+UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses &addresses);
 
 // Returns sorted, disjoint ranges; adjacent ranges with the same priority are merged.
 std::vector<ScanRange> flatten(std::vector<ScanRange> ranges);

@@ -134,12 +134,28 @@ inline bool read_constant(DwarfCursor &cursor, const AttributeSpec &spec, uint64
   case DW_FORM_udata:
     value = cursor.uleb();
     return true;
+  case DW_FORM_sdata:
+    value = static_cast<uint64_t>(cursor.sleb());
+    return true;
   case DW_FORM_implicit_const:
     value = static_cast<uint64_t>(spec.constant);
     return true;
   default:
     return false;
   }
+}
+
+// Reads the value of DW_AT_ranges: a number if the form is DW_FORM_rnglistx, otherwise an offset.
+// Returns false, without reading, for other forms.
+inline bool read_list(DwarfCursor &cursor, const AttributeSpec &spec, unsigned offset_size,
+                      uint64_t &value) {
+  if (spec.form == DW_FORM_rnglistx)
+    value = cursor.uleb();
+  else if (spec.form == DW_FORM_sec_offset)
+    value = cursor.sized(offset_size);
+  else
+    return read_constant(cursor, spec, value); // before DWARF 4
+  return true;
 }
 
 inline bool read_reference(DwarfCursor &cursor, unsigned form, uint64_t &value) {

@@ -1,7 +1,6 @@
 #include "symbolize/dwarf_table.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
@@ -184,6 +183,7 @@ std::vector<UnitRange> DwarfTable::unit_ranges() { return unit_map(arange_list()
 
 std::vector<UnitRange> DwarfTable::all_unit_ranges() {
   std::vector<ScanRange> ranges = arange_list();
+  uint32_t budget = most_ranges;
   Dwarf_CU *unit = nullptr;
   Dwarf_Die die;
   uint8_t type = 0;
@@ -193,19 +193,16 @@ std::vector<UnitRange> DwarfTable::all_unit_ranges() {
       continue;
     const uint64_t priority = ~uint64_t{dwarf_dieoffset(&die)};
     const size_t before = ranges.size();
-    Dwarf_Addr base = 0;
-    Dwarf_Addr low = 0;
-    Dwarf_Addr high = 0;
-    ptrdiff_t offset = 0;
-    while ((offset = dwarf_ranges(&die, offset, &base, &low, &high)) > 0) {
+    const UnitAddresses addresses(die, split_units_->sections());
+    addresses.visit_code(die, budget, [&](uint64_t low, uint64_t high) {
       if (low < high && code_.contains(low))
         ranges.push_back({low, high, priority});
-    }
+    });
     if (ranges.size() != before || dwarf_hasattr(&die, DW_AT_ranges) ||
         dwarf_hasattr(&die, DW_AT_high_pc) || type != DW_UT_compile)
       continue;
     // This unit does not state what it covers, so its functions determine it.
-    for (ScanRange range : scan_unit(die, code_).ranges) {
+    for (ScanRange range : scan_unit(die, code_, addresses).ranges) {
       range.priority = priority;
       ranges.push_back(range);
     }
@@ -229,14 +226,13 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
     if (split)
       inner = split->die;
   }
-  built->scanned = inner.cu;
   built->cpp = is_cpp(dwarf_srclang(&inner));
 
   UnitScan scan;
   if (has_functions_)
-    scan = scan_unit(inner, code_, split && split->addresses ? &*split->addresses : nullptr);
-  built->scopes = std::move(scan.scopes);
-  built->members = std::move(scan.members);
+    scan = scan_unit(inner, code_,
+                     split ? split->addresses : UnitAddresses(die, split_units_->sections()));
+  built->scopes.emplace(inner.cu, std::move(scan.scopes));
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
   // The skeleton's table of files is also that of the split unit (DWARF 5, section 3.1.3). If there
   // is another one in .debug_line.dwo, it belongs to type units.
@@ -307,6 +303,21 @@ void DwarfTable::resolve(BuiltUnit &unit, uint32_t function) {
     row.line = static_cast<uint32_t>(line);
 }
 
+// libdw's own search for scopes calls itself for each level of a tree of DIEs, however deep it is.
+static const UnitScopes &scopes_of(BuiltUnit &built, Dwarf_CU *unit) {
+  static const UnitScopes none;
+  constexpr size_t most_units = 256;
+  if (const auto known = built.scopes.find(unit); known != built.scopes.end())
+    return known->second;
+  Dwarf_Die die{};
+  if (built.scopes.size() >= most_units ||
+      dwarf_cu_info(unit, nullptr, nullptr, &die, nullptr, nullptr, nullptr, nullptr) != 0 ||
+      !die.addr)
+    return none;
+  UnitScan scan = scan_unit(die, CodeRanges(), UnitAddresses(die, AddressSections()));
+  return built.scopes.emplace(unit, std::move(scan.scopes)).first->second;
+}
+
 // Returns the name with the namespaces and classes around it, as in C++, but without parameters.
 std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name) {
   // The scope contains the declaration. Follow at most 16 links, as libdw does.
@@ -327,35 +338,12 @@ std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, cons
     else if (dwarf_tag(&scope) == DW_TAG_namespace)
       text = "(anonymous namespace)::" + text;
   };
-  const auto member =
-      std::lower_bound(unit.members.begin(), unit.members.end(), function.addr,
-                       [](const ScanMember &m, const void *address) { return m.die < address; });
-  if (member != unit.members.end() && member->die == function.addr) {
-    for (uint32_t scope = member->scope; scope < unit.scopes.size();
-         scope = unit.scopes[scope].parent)
-      prepend(die_at({unit.scopes[scope].die, function.cu}));
+  const UnitScopes &known = scopes_of(unit, function.cu);
+  const auto member = std::ranges::lower_bound(known.members, function.addr, {}, &ScanMember::die);
+  if (member == known.members.end() || member->die != function.addr)
     return text;
-  }
-  // A function of this unit is in no scope. To find the scope of a function of another unit
-  // (link-time optimization, dwz), libdw walks that unit from its start, so a budget limits this.
-  if (function.cu == unit.scanned || unit.scope_budget == 0)
-    return text;
-  --unit.scope_budget;
-  Dwarf_Die *scopes = nullptr;
-  const int count = dwarf_getscopes_die(&function, &scopes);
-  for (int i = 1; i < count; ++i) {
-    switch (dwarf_tag(&scopes[i])) {
-    case DW_TAG_namespace:
-    case DW_TAG_class_type:
-    case DW_TAG_structure_type:
-    case DW_TAG_union_type:
-      prepend(scopes[i]);
-      break;
-    default:
-      break;
-    }
-  }
-  std::free(scopes);
+  for (uint32_t i = member->scope; i < known.all.size(); i = known.all[i].parent)
+    prepend(die_at({known.all[i].die, function.cu}));
   return text;
 }
 

@@ -31,13 +31,12 @@ struct BuiltUnit {
   std::vector<LineRow> lines;
   std::vector<NodeRow> nodes;
   std::vector<FunctionRow> functions;
-  std::vector<DieRef> dies;    // the DIEs of `functions`; `address` is nullptr after the look-up
-  Dwarf_CU *scanned = nullptr; // the unit that `scopes` and `members` belong to
-  std::vector<ScanScope> scopes;
-  std::vector<ScanMember> members;
+  std::vector<DieRef> dies; // the DIEs of `functions`; `address` is nullptr after the look-up
+  // The scopes of this unit, and of others whose functions were inlined into it (link-time
+  // optimization, dwz).
+  std::unordered_map<Dwarf_CU *, UnitScopes> scopes;
   bool cpp = false;
   bool whole = true; // false if the unit's split part was not found: a later attempt may find it
-  uint32_t scope_budget = 256;
 
   UnitTables tables() const { return {base, ranges, lines, nodes, functions}; }
 };
@@ -83,7 +82,7 @@ private:
   std::vector<UnitRange> unit_map(std::vector<ScanRange> ranges) const;
   LineTable &lines_of(Dwarf_CU *unit);
   TextRef intern(const char *text);
-  std::string qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name);
+  static std::string qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name);
 
   StringPool &pool_;
   std::string path_;

@@ -327,7 +327,9 @@ Elf_Scn *section_of(Elf *elf, std::string_view name) {
   return section;
 }
 
-std::string_view bytes_of(Elf *elf, std::initializer_list<const char *> names) {
+} // namespace
+
+std::string_view section_bytes(Elf *elf, std::initializer_list<const char *> names) {
   for (const char *name : names) {
     Elf_Scn *section = section_of(elf, name);
     Elf_Data *data = section ? elf_getdata(section, nullptr) : nullptr;
@@ -336,8 +338,6 @@ std::string_view bytes_of(Elf *elf, std::initializer_list<const char *> names) {
   }
   return {};
 }
-
-} // namespace
 
 Elf_Scn *ElfFile::section(std::string_view name) const { return section_of(elf(), name); }
 
@@ -425,7 +425,8 @@ Elf_Data *string_data(Elf_Scn *section, std::string_view name) {
 // have its very end. .debug_info of intact files often ends with another byte, that of a unit of
 // assembly code.
 void end_strings(Elf *elf, EndedSections &ended) {
-  const std::string_view offsets = bytes_of(elf, {".debug_str_offsets", ".debug_str_offsets.dwo"});
+  const std::string_view offsets =
+      section_bytes(elf, {".debug_str_offsets", ".debug_str_offsets.dwo"});
   for (Elf_Scn *each = nullptr; (each = elf_nextscn(elf, each));) {
     const std::string_view name = section_name(elf, each);
     Elf_Data *const data = string_data(each, name);
@@ -460,6 +461,17 @@ Dwarf *search_alternate(Dwarf *dwarf, EndedSections &ended) {
   return alternate;
 }
 
+size_t left_in_section(Elf *elf, const void *at) {
+  for (Elf_Scn *each = nullptr; (each = elf_nextscn(elf, each));) {
+    const Elf_Data *const data = string_data(each, section_name(elf, each));
+    const uintptr_t offset =
+        reinterpret_cast<uintptr_t>(at) - reinterpret_cast<uintptr_t>(data ? data->d_buf : nullptr);
+    if (data && offset < data->d_size)
+      return data->d_size - offset;
+  }
+  return 0;
+}
+
 std::optional<uint32_t> file_crc32(const std::string &path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0)
@@ -476,10 +488,6 @@ std::optional<uint32_t> file_crc32(const std::string &path) {
       return static_cast<uint32_t>(crc);
     crc = crc32(crc, block.data(), static_cast<uInt>(got));
   }
-}
-
-std::string_view section_bytes(const ElfFile &file, std::initializer_list<const char *> names) {
-  return bytes_of(file.elf(), names);
 }
 
 std::string to_hex(const void *bytes, size_t size) {

@@ -161,7 +161,15 @@ std::optional<uint32_t> file_crc32(const std::string &path);
 
 // Returns the content of the first of these sections that there is. libdw decompresses a section of
 // debug information when it opens the file.
-std::string_view section_bytes(const ElfFile &file, std::initializer_list<const char *> names);
+std::string_view section_bytes(Elf *elf, std::initializer_list<const char *> names);
+inline std::string_view section_bytes(const ElfFile &file,
+                                      std::initializer_list<const char *> names) {
+  return section_bytes(file.elf(), names);
+}
+
+// Returns the number of bytes from a place in debug information, which libdw has returned, to the
+// end of its section; 0 if no section contains it.
+size_t left_in_section(Elf *elf, const void *at);
 
 std::string to_hex(const void *bytes, size_t size);
 

@@ -84,15 +84,18 @@ std::optional<SplitUnits::Found> SplitUnits::find(Dwarf_Die skeleton) {
   if (dwarf_cu_info(skeleton.cu, nullptr, nullptr, nullptr, nullptr, &id, nullptr, nullptr) != 0)
     return std::nullopt;
   const auto found = [&](const SplitUnit &unit) {
-    return Found{unit.die, UnitAddresses(skeleton, sections_, unit.rnglists)};
+    return Found{unit.die, UnitAddresses::of_split(skeleton, sections_, unit.rnglists)};
   };
   if (const SplitUnit *unit = in_package(id))
     return found(*unit);
   Dwarf_Die split{};
   if (dwarf_cu_info(skeleton.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) ==
           0 &&
-      split.addr)
-    return Found{split, std::nullopt};
+      split.addr) {
+    Elf *const elf = dwarf_getelf(dwarf_cu_getdwarf(split.cu));
+    return Found{split, UnitAddresses::of_split(skeleton, sections_,
+                                                section_bytes(elf, {".debug_rnglists.dwo"}))};
+  }
   if (const SplitUnit *unit = in_own_file(skeleton, id))
     return found(*unit);
   report_missing(skeleton);

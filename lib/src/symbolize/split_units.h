@@ -24,13 +24,14 @@ public:
   // is the package. `file` and `diagnostics` must outlive this object.
   SplitUnits(const ElfFile &file, std::string path, std::vector<std::string> packages,
              Diagnostics &diagnostics)
-      : sections_(SplitSections::of(file)), path_(std::move(path)), packages_(std::move(packages)),
-        diagnostics_(diagnostics) {}
+      : sections_(AddressSections::of(file)), path_(std::move(path)),
+        packages_(std::move(packages)), diagnostics_(diagnostics) {}
 
   struct Found {
     Dwarf_Die die;
-    std::optional<UnitAddresses> addresses; // nothing if libdw has found the unit
+    UnitAddresses addresses;
   };
+  const AddressSections &sections() const { return sections_; }
   // Returns the split unit of a skeleton unit. Reports, once, that one is missing.
   std::optional<Found> find(Dwarf_Die skeleton);
 
@@ -40,7 +41,7 @@ private:
   void report_package(const Error &error);
   void report_missing(Dwarf_Die skeleton);
 
-  SplitSections sections_;
+  AddressSections sections_;
   std::string path_;
   std::vector<std::string> packages_;
   std::unique_ptr<DwpFile> package_; // opened when the first unit is needed

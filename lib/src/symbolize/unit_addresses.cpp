@@ -2,6 +2,8 @@
 
 #include <dwarf.h>
 
+#include "symbolize/dwarf_forms.h"
+
 namespace tally::symbolize {
 
 namespace {
@@ -19,8 +21,9 @@ uint64_t unsigned_attribute(Dwarf_Die die, unsigned name, uint64_t otherwise) {
 
 } // namespace
 
-SplitSections SplitSections::of(const ElfFile &file) {
-  SplitSections sections;
+AddressSections AddressSections::of(const ElfFile &file) {
+  AddressSections sections;
+  sections.info = section_bytes(file, {".debug_info", ".zdebug_info"});
   sections.addresses = section_bytes(file, {".debug_addr", ".zdebug_addr"});
   sections.ranges = section_bytes(file, {".debug_ranges", ".zdebug_ranges"});
   sections.rnglists = section_bytes(file, {".debug_rnglists", ".zdebug_rnglists"});
@@ -28,31 +31,36 @@ SplitSections SplitSections::of(const ElfFile &file) {
   return sections;
 }
 
-UnitAddresses::UnitAddresses(Dwarf_Die skeleton, const SplitSections &sections,
-                             std::string_view rnglists)
-    : swap_(sections.swap) {
+UnitAddresses::UnitAddresses(Dwarf_Die unit, const AddressSections &sections)
+    : info_(sections.info), swap_(sections.swap) {
   Dwarf_Half version = 0;
-  dwarf_cu_info(skeleton.cu, &version, nullptr, nullptr, nullptr, nullptr, &address_size_,
+  dwarf_cu_info(unit.cu, &version, nullptr, nullptr, nullptr, nullptr, &address_size_,
                 &offset_size_);
   version_ = version;
-  const bool before_5 = version < 5;
   addresses_ =
       tail_of(sections.addresses,
-              unsigned_attribute(skeleton, before_5 ? DW_AT_GNU_addr_base : DW_AT_addr_base, 0));
-  if (before_5) {
+              unsigned_attribute(unit, version < 5 ? DW_AT_GNU_addr_base : DW_AT_addr_base, 0));
+  if (version < 5) {
     lists_ = sections.ranges;
-    lists_base_ = unsigned_attribute(skeleton, DW_AT_GNU_ranges_base, 0);
-  } else if (!rnglists.empty()) {
-    lists_ = rnglists;
-    // The table of lists follows the header (DWARF 5, section 7.28).
-    lists_base_ = offset_size_ == 8 ? 20 : 12;
   } else {
     lists_ = sections.rnglists;
-    lists_base_ = unsigned_attribute(skeleton, DW_AT_rnglists_base, 0);
+    lists_base_ = unsigned_attribute(unit, DW_AT_rnglists_base, header_size());
   }
   Dwarf_Addr low = 0;
-  if (dwarf_lowpc(&skeleton, &low) == 0)
+  if (dwarf_lowpc(&unit, &low) == 0 || dwarf_entrypc(&unit, &low) == 0)
     low_pc_ = low;
+}
+
+UnitAddresses UnitAddresses::of_split(Dwarf_Die skeleton, const AddressSections &sections,
+                                      std::string_view rnglists) {
+  UnitAddresses out(skeleton, sections);
+  if (out.version_ < 5) {
+    out.lists_base_ = unsigned_attribute(skeleton, DW_AT_GNU_ranges_base, 0);
+  } else if (!rnglists.empty()) {
+    out.lists_ = rnglists;
+    out.lists_base_ = out.header_size();
+  }
+  return out;
 }
 
 DwarfCursor UnitAddresses::cursor_at(std::string_view section, uint64_t offset) const {
@@ -65,6 +73,26 @@ std::optional<uint64_t> UnitAddresses::address(uint64_t index) const {
   if (index >= addresses_.size() / address_size_)
     return std::nullopt;
   return cursor_at(addresses_, index * address_size_).sized(address_size_);
+}
+
+void UnitAddresses::visit_code(Dwarf_Die die, uint32_t &budget, const Visit &visit) const {
+  Dwarf_Addr low = 0;
+  Dwarf_Addr high = 0;
+  if (dwarf_lowpc(&die, &low) == 0 && dwarf_highpc(&die, &high) == 0) {
+    visit(low, high);
+    return;
+  }
+  Dwarf_Attribute attribute;
+  if (!dwarf_attr(&die, DW_AT_ranges, &attribute))
+    return;
+  const auto offset =
+      reinterpret_cast<uintptr_t>(attribute.valp) - reinterpret_cast<uintptr_t>(info_.data());
+  if (offset >= info_.size())
+    return;
+  DwarfCursor cursor = cursor_at(info_, offset);
+  uint64_t list = 0;
+  if (read_list(cursor, {attribute.code, attribute.form, 0}, offset_size_, list) && cursor.good())
+    visit_ranges(list, attribute.form == DW_FORM_rnglistx, budget, visit);
 }
 
 void UnitAddresses::visit_ranges(uint64_t value, bool is_number, uint32_t &budget,
@@ -94,7 +122,8 @@ void UnitAddresses::visit_ranges_4(uint64_t offset, uint32_t &budget, const Visi
   for (; budget; --budget) {
     const uint64_t low = cursor.sized(address_size_);
     const uint64_t high = cursor.sized(address_size_);
-    if (!cursor.good() || (low == 0 && high == 0))
+    // Two zeros end the list. No address can be selected by itself: libdw ends the list there.
+    if (!cursor.good() || (low == high && (low == 0 || low == selection)))
       return;
     if (low == selection)
       base = high;
@@ -107,8 +136,13 @@ void UnitAddresses::visit_ranges_4(uint64_t offset, uint32_t &budget, const Visi
 void UnitAddresses::visit_ranges_5(uint64_t offset, uint32_t &budget, const Visit &visit) const {
   DwarfCursor cursor = cursor_at(lists_, offset);
   uint64_t base = low_pc_;
-  // An address that is not in the table makes its range empty.
-  const auto indexed = [&] { return address(cursor.uleb()).value_or(UINT64_MAX); };
+  // A number that is not in the table ends the list, as in libdw.
+  const auto indexed = [&] {
+    const auto found = address(cursor.uleb());
+    if (!found)
+      cursor.fail();
+    return found.value_or(0);
+  };
   for (; budget; --budget) {
     const uint8_t kind = cursor.fixed<uint8_t>();
     uint64_t low = 0;

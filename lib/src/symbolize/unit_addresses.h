@@ -1,5 +1,6 @@
-// Reads the addresses and range lists of a split unit. libdw reads them only if it has found the
-// split unit itself, in a .dwo file.
+// Reads the addresses and range lists of a unit, with a check of each offset. libdw (0.188) follows
+// the offsets of a damaged table of range lists anywhere in memory, and reads those of a split unit
+// only if it has found the split unit itself.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +15,30 @@
 
 namespace tally::symbolize {
 
-// The sections of the program that its split units refer to.
-struct SplitSections {
+// The sections of a program that the units refer to for addresses, also its split units.
+struct AddressSections {
+  std::string_view info;      // .debug_info
   std::string_view addresses; // .debug_addr
   std::string_view ranges;    // .debug_ranges, for DWARF 4
   std::string_view rnglists;  // .debug_rnglists, for DWARF 5
   bool swap = false;
 
-  static SplitSections of(const ElfFile &file);
+  // The file must have been opened for libdw, which decompresses the sections.
+  static AddressSections of(const ElfFile &file);
 };
+
+// The ranges that are read of a file or of a unit. Many entries of a damaged file may refer to one
+// long list.
+inline constexpr uint32_t most_ranges = 1U << 24;
 
 class UnitAddresses {
 public:
-  // `rnglists` is .debug_rnglists.dwo of the split unit; if it is empty, the lists are those of the
-  // skeleton's file.
-  UnitAddresses(Dwarf_Die skeleton, const SplitSections &sections, std::string_view rnglists);
+  // Those of a unit of the program itself.
+  UnitAddresses(Dwarf_Die unit, const AddressSections &sections);
+  // Those of a split unit. `rnglists` is its .debug_rnglists.dwo; if it is empty, the lists are
+  // those of the skeleton's file.
+  static UnitAddresses of_split(Dwarf_Die skeleton, const AddressSections &sections,
+                                std::string_view rnglists);
 
   // Returns the address with a number (DWARF 5, section 7.27).
   std::optional<uint64_t> address(uint64_t index) const;
@@ -39,12 +49,18 @@ public:
   using Visit = std::function<void(uint64_t low, uint64_t high)>;
   void visit_ranges(uint64_t value, bool is_number, uint32_t &budget, const Visit &visit) const;
 
+  // Calls visit() for each range of code of a DIE in .debug_info.
+  void visit_code(Dwarf_Die die, uint32_t &budget, const Visit &visit) const;
+
 private:
+  // Returns the size of the header that precedes a table of lists (DWARF 5, section 7.28).
+  unsigned header_size() const { return offset_size_ == 8 ? 20 : 12; }
   DwarfCursor cursor_at(std::string_view section, uint64_t offset) const;
   void visit_ranges_4(uint64_t offset, uint32_t &budget, const Visit &visit) const;
   void visit_ranges_5(uint64_t offset, uint32_t &budget, const Visit &visit) const;
 
-  std::string_view addresses_; // from the skeleton's DW_AT_addr_base on
+  std::string_view info_;
+  std::string_view addresses_; // from DW_AT_addr_base on
   std::string_view lists_;
   uint64_t lists_base_ = 0;
   uint64_t low_pc_ = 0;
