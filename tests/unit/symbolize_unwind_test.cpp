@@ -2,6 +2,7 @@
 // of its own: a clock interrupts this program, and both unwind from there.
 #include <algorithm>
 #include <array>
+#include <csetjmp>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -53,7 +54,8 @@ struct Interrupted {
 };
 
 Interrupted *samples = nullptr;
-volatile size_t taken = 0;
+volatile size_t taken = 0, lost = 0;
+sigjmp_buf before_oracle;
 uint64_t stack_limit = 0; // of this thread
 
 #if defined(__x86_64__)
@@ -76,6 +78,8 @@ void read_registers(const ucontext_t &context, Registers &registers) {
 }
 #endif
 
+void on_fault(int) { ::siglongjmp(before_oracle, 1); }
+
 void on_tick(int, siginfo_t *, void *context) {
   if (taken >= most_samples)
     return;
@@ -84,6 +88,12 @@ void on_tick(int, siginfo_t *, void *context) {
   const uint64_t sp = now.registers.sp();
   now.bytes = std::min<uint64_t>(stack_bytes, stack_limit - sp);
   std::memcpy(now.stack.data(), reinterpret_cast<const void *>(sp), now.bytes);
+  // Where libgcc's own chain is wrong (is_astray() below), it may look for code where there is
+  // none.
+  if (sigsetjmp(before_oracle, 1) != 0) {
+    lost = lost + 1;
+    return;
+  }
   now.frames = ::backtrace(now.oracle.data(), static_cast<int>(most_frames));
   taken = taken + 1;
 }
@@ -199,6 +209,10 @@ KEEP void run_until_sampled(size_t count) {
   alarm.sa_handler = on_alarm;
   alarm.sa_flags = SA_RESTART;
   ::sigaction(SIGVTALRM, &alarm, nullptr);
+  struct sigaction fault {};
+  struct sigaction before {};
+  fault.sa_handler = on_fault;
+  ::sigaction(SIGSEGV, &fault, &before);
   const auto arm = [](int which, suseconds_t us) {
     const itimerval timer{{0, us}, {0, us}};
     ::setitimer(which, &timer, nullptr);
@@ -218,6 +232,7 @@ KEEP void run_until_sampled(size_t count) {
   arm(ITIMER_VIRTUAL, 0);
   ::signal(SIGPROF, SIG_IGN);
   ::signal(SIGVTALRM, SIG_IGN);
+  ::sigaction(SIGSEGV, &before, nullptr);
 }
 
 uint64_t limit_of_stack() {
@@ -384,7 +399,7 @@ TEST_F(SymbolizeUnwind, AgreesWithLibgcc) {
                     << words({reinterpret_cast<const uint64_t *>(theirs.data()), theirs.size()});
   }
   EXPECT_EQ(equal + astray, taken);
-  EXPECT_LE(astray, taken / 100);
+  EXPECT_LE(astray + lost, taken / 100);
   EXPECT_GT(signals, 0u) << "no sample fell into a handler";
 }
 
