@@ -21,8 +21,9 @@ public:
     add("", {}, SHT_NULL);
   }
 
-  void add(std::string_view name, std::string_view content, uint32_t type = SHT_PROGBITS) {
-    sections_.push_back({names_.size(), content, type});
+  void add(std::string_view name, std::string_view content, uint32_t type = SHT_PROGBITS,
+           uint64_t address = 0) {
+    sections_.push_back({names_.size(), content, type, address});
     names_ += name;
     names_ += '\0';
   }
@@ -68,7 +69,7 @@ public:
       put(part.name, 4);
       put(part.type, 4);
       put_word(0); // flags
-      put_word(0); // address
+      put_word(part.address);
       put_word(part.offset);
       put_word(part.content.size());
       put(0, 4);   // link
@@ -84,6 +85,7 @@ private:
     size_t name;
     std::string_view content;
     uint32_t type;
+    uint64_t address;
     size_t offset = 0;
   };
 

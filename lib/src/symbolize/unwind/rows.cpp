@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include <dwarf.h>
 #include <gelf.h>
@@ -104,8 +105,7 @@ bool operator==(const GeneralRow &a, const GeneralRow &b) {
 }
 
 UnwindRows::UnwindRows(Processor processor, ElfFile main, std::optional<ElfFile> debug)
-    : machine_(machine_of(processor)), main_(std::move(main)), debug_(std::move(debug)),
-      eh_frame_(dwarf_getcfi_elf(main_.elf())) {
+    : machine_(machine_of(processor)), main_(std::move(main)), debug_(std::move(debug)) {
   GElf_Ehdr header;
   if (gelf_getehdr(main_.elf(), &header))
     code_.entry = header.e_entry;
@@ -113,11 +113,6 @@ UnwindRows::UnwindRows(Processor processor, ElfFile main, std::optional<ElfFile>
   main_.spare_descriptors();
   if (debug_)
     debug_->spare_descriptors();
-}
-
-UnwindRows::~UnwindRows() {
-  if (eh_frame_)
-    dwarf_cfi_end(eh_frame_);
 }
 
 std::optional<uint64_t> UnwindRows::start_of(uint64_t address) {
@@ -156,7 +151,7 @@ const UnwindRow *UnwindRows::at(uint64_t address) {
 
 uint32_t UnwindRows::make_row(uint64_t address) {
   for (const bool in_debug : {false, true}) { // opening the debug file may take long
-    Dwarf_CFI *const cfi = in_debug ? debug_frame() : eh_frame_;
+    Dwarf_CFI *const cfi = (in_debug ? debug_frame() : eh_frame()).cfi();
     Dwarf_Frame *found = nullptr;
     if (!cfi || dwarf_cfi_addrframe(cfi, address, &found) != 0)
       continue;
@@ -167,20 +162,18 @@ uint32_t UnwindRows::make_row(uint64_t address) {
   return no_row;
 }
 
-Dwarf_CFI *UnwindRows::debug_frame() {
-  if (debug_frame_tried_)
-    return debug_frame_;
-  debug_frame_tried_ = true;
-  for (const ElfFile *file : {&main_, debug_ ? &*debug_ : nullptr}) {
-    if (!file || !file->has_section(".debug_frame"))
-      continue;
-    dwarf_ = file->open_dwarf();
-    if (dwarf_)
-      debug_frame_ = dwarf_getcfi(dwarf_.get());
-    if (debug_frame_)
-      break;
-  }
-  return debug_frame_;
+const CallFrames &UnwindRows::eh_frame() {
+  if (!eh_frame_)
+    eh_frame_ = CallFrames::of_eh_frame(main_);
+  return *eh_frame_;
+}
+
+const CallFrames &UnwindRows::debug_frame() {
+  if (!debug_frame_)
+    debug_frame_ = CallFrames::of_debug_frame(main_);
+  if (!debug_frame_->cfi() && debug_)
+    debug_frame_ = CallFrames::of_debug_frame(*std::exchange(debug_, std::nullopt));
+  return *debug_frame_;
 }
 
 uint32_t UnwindRows::keep(Dwarf_Frame *frame) {

@@ -14,6 +14,7 @@
 
 #include "support/id_table.h"
 #include "symbolize/elf_file.h"
+#include "symbolize/unwind/call_frames.h"
 #include "symbolize/unwind/machine.h"
 #include "symbolize/unwind/starts.h"
 
@@ -54,7 +55,6 @@ public:
   // Rows come from .eh_frame. If .eh_frame has no row for an address, the row comes from
   // .debug_frame, which may be in the debug file.
   UnwindRows(Processor processor, ElfFile main, std::optional<ElfFile> debug);
-  ~UnwindRows();
   UnwindRows(const UnwindRows &) = delete;
   UnwindRows &operator=(const UnwindRows &) = delete;
 
@@ -77,15 +77,14 @@ private:
   uint32_t keep(Dwarf_Frame *frame);
   bool simple_row(Dwarf_Frame *frame, UnwindRow &row);
   uint32_t general_row(Dwarf_Frame *frame);
-  Dwarf_CFI *debug_frame();
+  const CallFrames &eh_frame();
+  const CallFrames &debug_frame();
 
   const UnwindMachine &machine_;
   ElfFile main_;
   std::optional<ElfFile> debug_;
-  Dwarf_CFI *eh_frame_;
-  bool debug_frame_tried_ = false;
-  DwarfHandle dwarf_;
-  Dwarf_CFI *debug_frame_ = nullptr; // owned by dwarf_
+  std::optional<CallFrames> eh_frame_; // read when they are first needed
+  std::optional<CallFrames> debug_frame_;
   struct {
     std::optional<UnwindStarts> starts; // read when they are first needed
     std::vector<Segment> segments;

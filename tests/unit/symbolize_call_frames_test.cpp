@@ -1,0 +1,122 @@
+// Tests that call frame information reaches libdw only if libdw can interpret it with little
+// memory.
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dwarf.h>
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include "symbolize/elf_image.h"
+#include "symbolize/unwind/call_frames.h"
+
+namespace tally::symbolize_call_frames_test {
+namespace {
+
+using symbolize::CallFrames;
+using symbolize::ElfFile;
+using symbolize::ElfImage;
+
+constexpr uint64_t section_address = 0x10000, code_start = 0x1000, bytes_of_function = 16;
+
+void put(std::string &to, uint64_t value, size_t bytes) {
+  to.append(reinterpret_cast<const char *>(&value), bytes);
+}
+
+std::string entry(std::string content) {
+  content.resize((content.size() + 3) / 4 * 4, DW_CFA_nop);
+  std::string out;
+  put(out, content.size(), 4);
+  return out + content;
+}
+
+// Returns .eh_frame with a function for each of these instructions.
+std::string eh_frame(std::initializer_list<std::string> functions) {
+  std::string cie;
+  put(cie, 0, 4);
+  cie += '\1';
+  cie += std::string("zR\0\1\x78\x10\1", 7); // alignments 1 and -8, return address 16
+  cie += static_cast<char>(DW_EH_PE_pcrel | DW_EH_PE_sdata4);
+  cie += std::string("\x0c\7\x08\x90\1", 5); // DW_CFA_def_cfa rsp + 8, DW_CFA_offset of the pc
+  std::string out = entry(cie);
+  uint64_t start = code_start;
+  for (const std::string &instructions : functions) {
+    std::string fde;
+    put(fde, out.size() + 4, 4);
+    put(fde, start - (section_address + out.size() + 8), 4);
+    put(fde, bytes_of_function, 4);
+    fde += '\0'; // size of augmentation data
+    out += entry(fde + instructions);
+    start += bytes_of_function;
+  }
+  put(out, 0, 4);
+  return out;
+}
+
+CallFrames frames_of(const std::string &section) {
+  ElfImage image(ELFCLASS64, false, EM_X86_64);
+  image.add(".eh_frame", section, SHT_PROGBITS, section_address);
+  const auto file = ElfFile::of_image(image.finish(), "image");
+  return file ? CallFrames::of_eh_frame(*file) : CallFrames();
+}
+
+bool has_row(const CallFrames &frames, uint64_t address) {
+  Dwarf_Frame *frame = nullptr;
+  const bool found = frames.cfi() && dwarf_cfi_addrframe(frames.cfi(), address, &frame) == 0;
+  std::free(frame);
+  return found;
+}
+
+std::vector<bool> rows(const std::string &section, size_t functions) {
+  const CallFrames frames = frames_of(section);
+  std::vector<bool> out;
+  for (size_t i = 0; i < functions; ++i)
+    out.push_back(has_row(frames, code_start + i * bytes_of_function + 1));
+  return out;
+}
+
+TEST(CallFrames, HaveNoRowWhereItTakesMuchMemory) {
+  const std::string far_register("\x08\xff\xff\xff\x7f", 5), // DW_CFA_same_value
+      far_expression = std::string("\x10\xff\xff\x7f\1", 5) + char{DW_OP_lit0},
+      states(17, DW_CFA_remember_state), few_states(16, DW_CFA_remember_state),
+      long_expression = std::string("\x0f\x81\x20", 3) + std::string(4097, '\x96'),
+      unknown("\x3f", 1);
+  EXPECT_EQ(rows(eh_frame({"", far_register, few_states, states, far_expression, long_expression,
+                           unknown, ""}),
+                 8),
+            (std::vector<bool>{true, false, true, false, false, false, false, true}));
+}
+
+TEST(CallFrames, AreReadAlsoOfAFileWithoutSectionHeaders) {
+  std::ifstream in("/proc/self/exe", std::ios::binary);
+  std::vector<char> bytes((std::istreambuf_iterator<char>(in)), {});
+  const auto whole = ElfFile::of_image(bytes, "whole");
+  Elf64_Ehdr header;
+  ASSERT_GE(bytes.size(), sizeof header);
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  const auto stripped = ElfFile::of_image(std::move(bytes), "stripped");
+  ASSERT_TRUE(whole && stripped);
+  ASSERT_FALSE(stripped->has_section(".eh_frame"));
+  const CallFrames expected = CallFrames::of_eh_frame(*whole);
+  const CallFrames got = CallFrames::of_eh_frame(*stripped);
+  size_t found = 0;
+  for (const symbolize::Segment &segment : whole->code_segments())
+    for (uint64_t at = segment.address; at < segment.address + segment.size;
+         at += 1 + segment.size / 1000) {
+      ASSERT_EQ(has_row(got, at), has_row(expected, at)) << at;
+      found += has_row(got, at);
+    }
+  EXPECT_GT(found, 100u);
+}
+
+} // namespace
+} // namespace tally::symbolize_call_frames_test
