@@ -281,7 +281,7 @@ template <class T> void append(std::string &to, T value) {
 std::string search_table(const std::vector<Fde> &sorted, uint64_t address) {
   std::string out;
   for (const int byte : {1, DW_EH_PE_pcrel | DW_EH_PE_sdata4, DW_EH_PE_udata4 + 0,
-                              DW_EH_PE_datarel | DW_EH_PE_sdata4})
+                         DW_EH_PE_datarel | DW_EH_PE_sdata4})
     append(out, static_cast<uint8_t>(byte));
   append(out, int32_t{-4}); // to .eh_frame from here
   append(out, uint32_t{0});
@@ -306,6 +306,9 @@ struct Bytes {
 // A file without section headers has the segment PT_GNU_EH_FRAME: the header of .eh_frame with its
 // address (the same standard, section 10.6.2). The end of .eh_frame is marked in itself.
 Bytes eh_frame_of_segments(const ElfFile &file) {
+  size_t size = file.identity().size;
+  if (file.is_image())
+    static_cast<void>(elf_rawfile(file.elf(), &size));
   size_t count = 0;
   if (elf_getphdrnum(file.elf(), &count) != 0)
     return {};
@@ -320,9 +323,11 @@ Bytes eh_frame_of_segments(const ElfFile &file) {
     std::memcpy(&distance, bytes + 4, sizeof distance);
     const uint64_t start = header.p_vaddr + 4 + static_cast<uint64_t>(int64_t{distance});
     for (const Segment &segment : file.loaded_segments()) {
-      if (start < segment.address || start - segment.address >= segment.size)
+      const uint64_t at = start - segment.address;
+      if (start < segment.address || at >= segment.size || segment.offset > UINT64_MAX - at ||
+          segment.offset + at >= size)
         continue;
-      std::string out(segment.size - (start - segment.address), '\0');
+      std::string out(std::min(segment.size - at, size - segment.offset - at), '\0');
       if (file.read_constants(start, std::as_writable_bytes(std::span(out))))
         return {std::move(out), start};
     }
