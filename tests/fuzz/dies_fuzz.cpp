@@ -211,7 +211,7 @@ private:
       rest.fixed(list_count * offset_size() + from.below(16), offset_size());
     for (unsigned i = from.below(16); i > 0; --i)
       add_range(from, rest);
-    rest.fixed(DW_RLE_end_of_list, 1);
+    rest.text.append(16, DW_RLE_end_of_list); // libdw would read past the end of the section
     put_length(lists, rest.text.size());
     lists.text += rest.text;
   }
