@@ -2,7 +2,9 @@
 // all its addresses. Whatever the instructions are, each answer comes, takes little memory, and is
 // the same again; libdw has the same rows of the original.
 #include <cstdlib>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include <dwarf.h>
 #include <fmt/format.h>
@@ -30,7 +32,8 @@ struct Frames {
   explicit Frames(Choices &from)
       : processor(static_cast<Processor>(from.below(3))), is_eh_frame(from.below(2) == 0),
         is_plausible(from.below(2) == 0), functions(1U + from.below(most_functions)) {
-    add_cie(from);
+    for (unsigned i = 1U + from.below(3); i > 0; --i)
+      add_cie(from);
     for (unsigned i = 0; i < functions; ++i)
       add_fde(from, i);
     if (is_eh_frame)
@@ -38,12 +41,29 @@ struct Frames {
   }
 
 private:
+  struct Cie {
+    uint64_t offset;
+    uint8_t encoding;
+    bool sized;
+  };
+  std::vector<Cie> cies_;
+
   void add_cie(Choices &from) {
+    constexpr const char *augmentations[] = {"", "zR", "zRS", "zPLR", "S", "zRB", "zLR", "z"};
+    constexpr uint8_t plain = DW_EH_PE_absptr, relative = DW_EH_PE_pcrel | DW_EH_PE_sdata4;
+    Cie made{section.text.size(), from.below(2) ? relative : plain, false};
     Bytes cie(false);
     cie.fixed(is_eh_frame ? 0 : ~0U, 4);
     const unsigned version = from.below(4) == 3 ? 4 : from.below(2) ? 1 : 3;
-    cie.fixed(version, 1);
-    cie.string(from.below(8) == 7 ? "S" : "");
+    cie.fixed(is_plausible || from.below(16) ? version : from.byte(), 1);
+    std::string augmentation = augmentations[from.below(std::size(augmentations))];
+    if (!is_plausible) {
+      if (from.below(4) == 0)
+        made.encoding = from.byte();
+      for (unsigned i = from.below(4) ? 0 : from.byte(); i > 0; --i)
+        augmentation += "zRLPSBG?"[from.below(8)];
+    }
+    cie.string(augmentation);
     if (version >= 4) {
       cie.fixed(8, 1); // size of an address
       cie.fixed(0, 1); // of a segment selector
@@ -53,16 +73,40 @@ private:
     const unsigned return_address = processor == Processor::x86_64    ? 16
                                     : processor == Processor::aarch64 ? 30
                                                                       : 1;
-    cie.fixed(from.below(16) == 15 ? from.byte() : return_address, 1);
+    cie.fixed(from.below(16) == 15 ? from.below(0x80) : return_address, 1);
+    made.sized = augmentation.starts_with('z');
+    if (made.sized) {
+      Bytes data(false);
+      for (const char letter : augmentation) {
+        if (letter == 'R' || letter == 'L')
+          data.fixed(made.encoding, 1);
+        if (letter == 'P') {
+          data.fixed(DW_EH_PE_udata4, 1);
+          data.fixed(from.number(), 4);
+        }
+      }
+      cie.uleb(is_plausible || from.below(8) ? data.text.size() : from.number());
+      cie.text += data.text;
+    }
+    if (augmentation.find('R') == std::string::npos)
+      made.encoding = DW_EH_PE_absptr;
     add_instructions(from, cie, 6);
     finish(cie);
+    cies_.push_back(made);
   }
 
   void add_fde(Choices &from, unsigned function) {
+    const Cie &cie = cies_[from.below(static_cast<unsigned>(cies_.size()))];
     Bytes fde(false);
-    fde.fixed(is_eh_frame ? section.text.size() + 4 : 0, 4); // back to the CIE, or its offset
-    fde.fixed(code_start + function * bytes_of_function, 8);
-    fde.fixed(bytes_of_function, 8);
+    const uint64_t at = section.text.size() + 4;
+    const uint64_t distance = is_plausible || from.below(16) ? 0 : from.number();
+    fde.fixed((is_eh_frame ? at - cie.offset : cie.offset) + distance, 4);
+    const unsigned size = (cie.encoding & 7) == 3 ? 4 : (cie.encoding & 7) == 2 ? 2 : 8;
+    const uint64_t start = code_start + function * bytes_of_function;
+    fde.fixed(cie.encoding & DW_EH_PE_pcrel ? start - (at + 4) : start, size);
+    fde.fixed(is_plausible || from.below(16) ? bytes_of_function : 0, size);
+    if (cie.sized)
+      fde.uleb(is_plausible || from.below(16) ? 0 : from.number());
     add_instructions(from, fde, 24);
     finish(fde);
   }
@@ -197,7 +241,7 @@ FUZZ_TARGET(cfi) {
   const symbolize::CallFrames own = frames.is_eh_frame
                                         ? symbolize::CallFrames::of_eh_frame(*file)
                                         : symbolize::CallFrames::of_debug_frame(*file);
-  if (frames.is_eh_frame) {
+  if (frames.is_eh_frame && frames.is_plausible) {
     Dwarf_CFI *const original = dwarf_getcfi_elf(file->elf());
     for (unsigned i = 0; i < frames.functions; ++i)
       compare(own.cfi(), original, code_start + i * bytes_of_function);

@@ -542,7 +542,8 @@ FUZZ_TARGET(dies) {
   code.add(0x10, UINT64_MAX);
   code.finish();
   const symbolize::UnitAddresses addresses(die, symbolize::AddressSections::of(*file));
-  const UnitScan scan = scan_unit(die, code, addresses);
+  symbolize::ScanBudget budget;
+  const UnitScan scan = scan_unit(die, code, addresses, budget);
   if (made.size < info.size()) {
     require_within(scan, die, made.size);
     return 0;

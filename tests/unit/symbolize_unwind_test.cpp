@@ -55,6 +55,7 @@ struct Interrupted {
 
 Interrupted *samples = nullptr;
 volatile size_t taken = 0, lost = 0;
+volatile sig_atomic_t in_oracle = 0;
 sigjmp_buf before_oracle;
 uint64_t stack_limit = 0; // of this thread
 
@@ -78,7 +79,11 @@ void read_registers(const ucontext_t &context, Registers &registers) {
 }
 #endif
 
-void on_fault(int) { ::siglongjmp(before_oracle, 1); }
+void on_fault(int, siginfo_t *, void *) {
+  if (in_oracle)
+    ::siglongjmp(before_oracle, 1);
+  ::signal(SIGSEGV, SIG_DFL); // and it faults again
+}
 
 void on_tick(int, siginfo_t *, void *context) {
   if (taken >= most_samples)
@@ -90,12 +95,14 @@ void on_tick(int, siginfo_t *, void *context) {
   std::memcpy(now.stack.data(), reinterpret_cast<const void *>(sp), now.bytes);
   // Where libgcc's own chain is wrong (is_astray() below), it may look for code where there is
   // none.
-  if (sigsetjmp(before_oracle, 1) != 0) {
+  in_oracle = 1;
+  if (sigsetjmp(before_oracle, 1) == 0) {
+    now.frames = ::backtrace(now.oracle.data(), static_cast<int>(most_frames));
+    taken = taken + 1;
+  } else {
     lost = lost + 1;
-    return;
   }
-  now.frames = ::backtrace(now.oracle.data(), static_cast<int>(most_frames));
-  taken = taken + 1;
+  in_oracle = 0;
 }
 
 // The executable ranges of this process.
@@ -197,22 +204,20 @@ KEEP uint64_t by_the_kernel(uint64_t x) {
     ::clock_gettime(CLOCK_MONOTONIC, &time); // the vdso
   return x + static_cast<uint64_t>(time.tv_nsec) + static_cast<uint64_t>(::getppid());
 }
-void on_alarm(int) { sink = sink + deep(sink, 3); }
+void on_alarm(int, siginfo_t *, void *) { sink = sink + deep(sink, 3); }
+
+void handle(int number, void (*handler)(int, siginfo_t *, void *)) {
+  struct sigaction action {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  ::sigaction(number, &action, nullptr);
+}
 
 // Another clock of the process runs meanwhile, so that handlers are interrupted, too.
 KEEP void run_until_sampled(size_t count) {
-  struct sigaction action {};
-  action.sa_sigaction = on_tick;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  ::sigaction(SIGPROF, &action, nullptr);
-  struct sigaction alarm {};
-  alarm.sa_handler = on_alarm;
-  alarm.sa_flags = SA_RESTART;
-  ::sigaction(SIGVTALRM, &alarm, nullptr);
-  struct sigaction fault {};
-  struct sigaction before {};
-  fault.sa_handler = on_fault;
-  ::sigaction(SIGSEGV, &fault, &before);
+  handle(SIGPROF, on_tick);
+  handle(SIGVTALRM, on_alarm);
+  handle(SIGSEGV, on_fault);
   const auto arm = [](int which, suseconds_t us) {
     const itimerval timer{{0, us}, {0, us}};
     ::setitimer(which, &timer, nullptr);
@@ -232,7 +237,7 @@ KEEP void run_until_sampled(size_t count) {
   arm(ITIMER_VIRTUAL, 0);
   ::signal(SIGPROF, SIG_IGN);
   ::signal(SIGVTALRM, SIG_IGN);
-  ::sigaction(SIGSEGV, &before, nullptr);
+  ::signal(SIGSEGV, SIG_DFL);
 }
 
 uint64_t limit_of_stack() {
@@ -478,16 +483,13 @@ TEST_F(SymbolizeUnwind, TruncatesAChainWhereAnAlternateStackWasEntered) {
   alternate.ss_sp = room;
   alternate.ss_size = size; // the memory above it is copied, too
   ASSERT_EQ(::sigaltstack(&alternate, &before), 0);
-  struct sigaction inner {
-  }, outer{};
-  inner.sa_sigaction = on_tick;
-  inner.sa_flags = SA_SIGINFO;
+  handle(SIGUSR2, on_tick);
+  struct sigaction outer {};
   outer.sa_handler = [](int) {
     ::raise(SIGUSR2);
     sink = sink + 1;
   };
   outer.sa_flags = SA_ONSTACK;
-  ::sigaction(SIGUSR2, &inner, nullptr);
   ::sigaction(SIGUSR1, &outer, nullptr);
   const size_t at = taken;
   ASSERT_LT(at, most_samples);

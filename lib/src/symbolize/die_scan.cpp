@@ -1,5 +1,5 @@
-// Scans the DIEs of a unit. libdw finds units and abbreviations, and reads all but the simple
-// forms. The scan itself is implemented here, because asking libdw for the attributes of each DIE
+// Scans the DIEs of a unit. libdw finds units and abbreviations, and follows references to other
+// units. The scan itself is implemented here, because asking libdw for the attributes of each DIE
 // takes about ten times as long as stepping over the attributes.
 #include "symbolize/die_scan.h"
 
@@ -60,8 +60,9 @@ struct Abbreviation {
 
 class Scanner {
 public:
-  Scanner(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses &addresses)
-      : unit_die_(unit_die), code_(code), addresses_(addresses) {}
+  Scanner(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses &addresses,
+          ScanBudget &budget)
+      : unit_die_(unit_die), code_(code), addresses_(addresses), budget_(budget) {}
 
   UnitScan run() {
     if (!find_bounds())
@@ -104,7 +105,10 @@ private:
     // The length of a damaged unit may exceed the section; libdw itself ends such a unit there,
     // too.
     Elf *const elf = dwarf_getelf(dwarf);
-    end_ = start_ + std::min<uint64_t>(next - start, left_in_section(elf, start_));
+    size_t left = addresses_.left_in_info(start_);
+    if (left == 0) // it is in another section, or of another file
+      left = left_in_section(elf, start_);
+    end_ = start_ + std::min<uint64_t>(next - start, left);
     swap_ = swaps_bytes(elf);
     return end_ > unit_die_.addr;
   }
@@ -115,8 +119,10 @@ private:
     for (;;) {
       size_t length = 0;
       Dwarf_Abbrev *abbrev = dwarf_getabbrev(&unit_die_, offset, &length);
-      if (!abbrev || abbrev == reinterpret_cast<Dwarf_Abbrev *>(-1L) || length == 0)
+      if (!abbrev || abbrev == reinterpret_cast<Dwarf_Abbrev *>(-1L) || length == 0 ||
+          budget_.abbreviations == 0)
         return;
+      --budget_.abbreviations;
       offset += length;
       add_abbreviation(abbrev);
     }
@@ -247,7 +253,9 @@ private:
     bool ranges_by_number = false;
     bool far_origin = false;
     for (uint32_t i = 0; i < abbrev.count && cursor.good(); ++i) {
-      const AttributeSpec &spec = specs_[abbrev.first + i];
+      AttributeSpec spec = specs_[abbrev.first + i];
+      if (spec.form == DW_FORM_indirect)
+        spec.form = static_cast<unsigned>(cursor.uleb());
       bool read = false;
       switch (spec.name) {
       case DW_AT_low_pc:
@@ -306,7 +314,7 @@ private:
     if (start && end)
       add_range(*start, *end, node);
     else if (has_ranges)
-      addresses_.visit_ranges(ranges, ranges_by_number, range_budget_,
+      addresses_.visit_ranges(ranges, ranges_by_number, budget_.ranges,
                               [&](uint64_t from, uint64_t to) { add_range(from, to, node); });
     return node;
   }
@@ -342,6 +350,7 @@ private:
   Dwarf_Die unit_die_;
   const CodeRanges &code_;
   const UnitAddresses &addresses_;
+  ScanBudget &budget_;
   FormSizes sizes_{};
   bool swap_ = false;
   const unsigned char *start_ = nullptr; // start of the unit's header
@@ -350,7 +359,6 @@ private:
   std::unordered_map<uint64_t, Abbreviation> sparse_;
   std::vector<AttributeSpec> specs_;
   std::vector<Open> stack_;
-  uint32_t range_budget_ = most_ranges;
   UnitScan out_;
 };
 
@@ -363,8 +371,9 @@ Dwarf_Die die_at(DieRef from) {
   return die;
 }
 
-UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses &addresses) {
-  return Scanner(unit_die, code, addresses).run();
+UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses &addresses,
+                   ScanBudget &budget) {
+  return Scanner(unit_die, code, addresses, budget).run();
 }
 
 std::vector<ScanRange> flatten(std::vector<ScanRange> ranges) {

@@ -53,10 +53,18 @@ struct UnitScan {
   UnitScopes scopes;
 };
 
+// What scans may take together. Many entries or units of a damaged file may refer to the same list
+// of ranges or of abbreviations, however long it is.
+struct ScanBudget {
+  uint32_t ranges = 1U << 24;
+  uint32_t abbreviations = 1U << 22;
+};
+
 // Scans a unit. `unit_die` is the DIE of a compilation unit (of the split unit, if there is one),
 // and `addresses` are those of the unit. Damaged data ends the scan; the results up to there are
 // kept.
-UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses &addresses);
+UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code, const UnitAddresses &addresses,
+                   ScanBudget &budget);
 
 // Returns sorted, disjoint ranges; adjacent ranges with the same priority are merged.
 std::vector<ScanRange> flatten(std::vector<ScanRange> ranges);

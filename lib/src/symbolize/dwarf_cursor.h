@@ -59,6 +59,12 @@ public:
       return fixed<uint8_t>();
     case 2:
       return fixed<uint16_t>();
+    case 3: {
+      const uint64_t first = fixed<uint8_t>();
+      const uint64_t rest = fixed<uint16_t>();
+      const bool big = swap_ == (std::endian::native == std::endian::little);
+      return big ? first << 16 | rest : rest << 8 | first;
+    }
     case 4:
       return fixed<uint32_t>();
     case 8:
@@ -72,7 +78,7 @@ public:
     if (at_ < end_ && *at_ < 0x80)
       return *at_++;
     uint64_t value = 0;
-    for (unsigned shift = 0; at_ < end_; shift += 7) {
+    for (unsigned shift = 0; at_ < end_ && shift < most_bits; shift += 7) {
       const unsigned char byte = *at_++;
       if (shift < 64)
         value |= uint64_t{byte & 0x7fU} << shift;
@@ -84,7 +90,7 @@ public:
   }
   int64_t sleb() {
     uint64_t value = 0;
-    for (unsigned shift = 0; at_ < end_;) {
+    for (unsigned shift = 0; at_ < end_ && shift < most_bits;) {
       const unsigned char byte = *at_++;
       if (shift < 64)
         value |= uint64_t{byte & 0x7fU} << shift;
@@ -110,6 +116,9 @@ public:
   }
 
 private:
+  // Assemblers pad numbers to a few bytes; a damaged one may have millions.
+  static constexpr unsigned most_bits = 128;
+
   const unsigned char *at_;
   const unsigned char *end_;
   bool swap_;

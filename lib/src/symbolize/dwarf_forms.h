@@ -116,7 +116,8 @@ inline void skip_form(DwarfCursor &cursor, unsigned form, const FormSizes &sizes
   }
 }
 
-// Reads an unsigned constant. Returns false, without reading, if the form requires libdw.
+// Reads a constant; a negative one is above INT64_MAX. Returns false, without reading, for other
+// forms.
 inline bool read_constant(DwarfCursor &cursor, const AttributeSpec &spec, uint64_t &value) {
   switch (spec.form) {
   case DW_FORM_data1:
@@ -195,8 +196,7 @@ inline bool read_address_number(DwarfCursor &cursor, unsigned form, uint64_t &va
     value = cursor.fixed<uint16_t>();
     return true;
   case DW_FORM_addrx3:
-    value = cursor.fixed<uint8_t>();
-    value |= uint64_t{cursor.fixed<uint16_t>()} << 8;
+    value = cursor.sized(3);
     return true;
   case DW_FORM_addrx4:
     value = cursor.fixed<uint32_t>();

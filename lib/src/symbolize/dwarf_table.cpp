@@ -183,7 +183,7 @@ std::vector<UnitRange> DwarfTable::unit_ranges() { return unit_map(arange_list()
 
 std::vector<UnitRange> DwarfTable::all_unit_ranges() {
   std::vector<ScanRange> ranges = arange_list();
-  uint32_t budget = most_ranges;
+  ScanBudget budget;
   Dwarf_CU *unit = nullptr;
   Dwarf_Die die;
   uint8_t type = 0;
@@ -194,7 +194,7 @@ std::vector<UnitRange> DwarfTable::all_unit_ranges() {
     const uint64_t priority = ~uint64_t{dwarf_dieoffset(&die)};
     const size_t before = ranges.size();
     const UnitAddresses addresses(die, split_units_->sections());
-    addresses.visit_code(die, budget, [&](uint64_t low, uint64_t high) {
+    addresses.visit_code(die, budget.ranges, [&](uint64_t low, uint64_t high) {
       if (low < high && code_.contains(low))
         ranges.push_back({low, high, priority});
     });
@@ -202,7 +202,7 @@ std::vector<UnitRange> DwarfTable::all_unit_ranges() {
         dwarf_hasattr(&die, DW_AT_high_pc) || type != DW_UT_compile)
       continue;
     // This unit does not state what it covers, so its functions determine it.
-    for (ScanRange range : scan_unit(die, code_, addresses).ranges) {
+    for (ScanRange range : scan_unit(die, code_, addresses, budget).ranges) {
       range.priority = priority;
       ranges.push_back(range);
     }
@@ -229,9 +229,11 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   built->cpp = is_cpp(dwarf_srclang(&inner));
 
   UnitScan scan;
+  ScanBudget budget;
   if (has_functions_)
-    scan = scan_unit(inner, code_,
-                     split ? split->addresses : UnitAddresses(die, split_units_->sections()));
+    scan =
+        scan_unit(inner, code_,
+                  split ? split->addresses : UnitAddresses(die, split_units_->sections()), budget);
   built->scopes.emplace(inner.cu, std::move(scan.scopes));
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
   // The skeleton's table of files is also that of the split unit (DWARF 5, section 3.1.3). If there
@@ -314,7 +316,8 @@ static const UnitScopes &scopes_of(BuiltUnit &built, Dwarf_CU *unit) {
       dwarf_cu_info(unit, nullptr, nullptr, &die, nullptr, nullptr, nullptr, nullptr) != 0 ||
       !die.addr)
     return none;
-  UnitScan scan = scan_unit(die, CodeRanges(), UnitAddresses(die, AddressSections()));
+  ScanBudget budget;
+  UnitScan scan = scan_unit(die, CodeRanges(), UnitAddresses(die, AddressSections()), budget);
   return built.scopes.emplace(unit, std::move(scan.scopes)).first->second;
 }
 
@@ -342,7 +345,9 @@ std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, cons
   const auto member = std::ranges::lower_bound(known.members, function.addr, {}, &ScanMember::die);
   if (member == known.members.end() || member->die != function.addr)
     return text;
-  for (uint32_t i = member->scope; i < known.all.size(); i = known.all[i].parent)
+  constexpr size_t most_bytes = 1U << 16; // of a name; scopes may be nested and named without limit
+  for (uint32_t i = member->scope; i < known.all.size() && text.size() < most_bytes;
+       i = known.all[i].parent)
     prepend(die_at({known.all[i].die, function.cu}));
   return text;
 }

@@ -332,8 +332,10 @@ Elf_Scn *section_of(Elf *elf, std::string_view name) {
 std::string_view section_bytes(Elf *elf, std::initializer_list<const char *> names) {
   for (const char *name : names) {
     Elf_Scn *section = section_of(elf, name);
-    Elf_Data *data = section ? elf_getdata(section, nullptr) : nullptr;
-    if (data && data->d_buf)
+    GElf_Shdr header;
+    if (!section || !gelf_getshdr(section, &header) || (header.sh_flags & SHF_COMPRESSED) != 0)
+      continue;
+    if (const Elf_Data *data = elf_getdata(section, nullptr); data && data->d_buf)
       return {static_cast<const char *>(data->d_buf), data->d_size};
   }
   return {};

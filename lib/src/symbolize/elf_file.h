@@ -160,7 +160,7 @@ private:
 std::optional<uint32_t> file_crc32(const std::string &path);
 
 // Returns the content of the first of these sections that there is. libdw decompresses a section of
-// debug information when it opens the file.
+// debug information when it opens the file; one that it cannot decompress is left out.
 std::string_view section_bytes(Elf *elf, std::initializer_list<const char *> names);
 inline std::string_view section_bytes(const ElfFile &file,
                                       std::initializer_list<const char *> names) {

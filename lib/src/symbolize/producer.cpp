@@ -27,13 +27,13 @@ T with_unit_at(const ElfFile &file, uint64_t address, Use use, T otherwise) {
     return otherwise;
   search_alternate(dwarf.get(), ended);
   const AddressSections sections = AddressSections::of(file);
-  uint32_t budget = most_ranges;
+  ScanBudget budget;
   Dwarf_CU *unit = nullptr;
   Dwarf_Die die;
   while (dwarf_get_units(dwarf.get(), unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
     const UnitAddresses addresses(die, sections);
     bool contains = false;
-    addresses.visit_code(die, budget, [&](uint64_t low, uint64_t high) {
+    addresses.visit_code(die, budget.ranges, [&](uint64_t low, uint64_t high) {
       contains |= low <= address && address < high;
     });
     if (contains)
@@ -59,7 +59,8 @@ bool is_frame_pointer(Dwarf_Attribute *attribute) {
 }
 
 bool is_optimized(const Unit &unit, uint64_t address) {
-  const UnitScan scan = scan_unit(unit.die, unit.file.code_ranges(), unit.addresses);
+  ScanBudget budget;
+  const UnitScan scan = scan_unit(unit.die, unit.file.code_ranges(), unit.addresses, budget);
   for (const ScanRange &range : scan.ranges) {
     if (address < range.low || address >= range.high)
       continue;

@@ -85,11 +85,8 @@ void UnitAddresses::visit_code(Dwarf_Die die, uint32_t &budget, const Visit &vis
   Dwarf_Attribute attribute;
   if (!dwarf_attr(&die, DW_AT_ranges, &attribute))
     return;
-  const auto offset =
-      reinterpret_cast<uintptr_t>(attribute.valp) - reinterpret_cast<uintptr_t>(info_.data());
-  if (offset >= info_.size())
-    return;
-  DwarfCursor cursor = cursor_at(info_, offset);
+  const size_t left = left_in_info(attribute.valp);
+  DwarfCursor cursor = dwarf_cursor(info_.substr(info_.size() - left), swap_);
   uint64_t list = 0;
   if (read_list(cursor, {attribute.code, attribute.form, 0}, offset_size_, list) && cursor.good())
     visit_ranges(list, attribute.form == DW_FORM_rnglistx, budget, visit);
@@ -97,6 +94,9 @@ void UnitAddresses::visit_code(Dwarf_Die die, uint32_t &budget, const Visit &vis
 
 void UnitAddresses::visit_ranges(uint64_t value, bool is_number, uint32_t &budget,
                                  const Visit &visit) const {
+  if (budget == 0)
+    return;
+  --budget;
   if (version_ < 5) {
     if (value <= UINT64_MAX - lists_base_)
       visit_ranges_4(lists_base_ + value, budget, visit);
@@ -122,7 +122,7 @@ void UnitAddresses::visit_ranges_4(uint64_t offset, uint32_t &budget, const Visi
   for (; budget; --budget) {
     const uint64_t low = cursor.sized(address_size_);
     const uint64_t high = cursor.sized(address_size_);
-    // Two zeros end the list. No address can be selected by itself: libdw ends the list there.
+    // Two zeros end the list, and, as in libdw, two marks of a base address.
     if (!cursor.good() || (low == high && (low == 0 || low == selection)))
       return;
     if (low == selection)

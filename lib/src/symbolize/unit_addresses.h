@@ -27,10 +27,6 @@ struct AddressSections {
   static AddressSections of(const ElfFile &file);
 };
 
-// The ranges that are read of a file or of a unit. Many entries of a damaged file may refer to one
-// long list.
-inline constexpr uint32_t most_ranges = 1U << 24;
-
 class UnitAddresses {
 public:
   // Those of a unit of the program itself.
@@ -44,13 +40,19 @@ public:
   std::optional<uint64_t> address(uint64_t index) const;
 
   // Calls visit() for each range of a list. `value` is that of DW_AT_ranges: a number in the table
-  // of lists if the form is DW_FORM_rnglistx, otherwise an offset. Each range takes one from
-  // `budget`, and the list ends when there is none left.
+  // of lists if the form is DW_FORM_rnglistx, otherwise an offset. The list and each of its ranges
+  // take one from `budget`, and the list ends when there is none left.
   using Visit = std::function<void(uint64_t low, uint64_t high)>;
   void visit_ranges(uint64_t value, bool is_number, uint32_t &budget, const Visit &visit) const;
 
   // Calls visit() for each range of code of a DIE in .debug_info.
   void visit_code(Dwarf_Die die, uint32_t &budget, const Visit &visit) const;
+
+  // Returns the number of bytes from a place in .debug_info to its end; 0 if it is not there.
+  size_t left_in_info(const void *at) const {
+    const auto offset = reinterpret_cast<uintptr_t>(at) - reinterpret_cast<uintptr_t>(info_.data());
+    return offset < info_.size() ? info_.size() - offset : 0;
+  }
 
 private:
   // Returns the size of the header that precedes a table of lists (DWARF 5, section 7.28).

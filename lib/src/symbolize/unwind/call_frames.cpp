@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,7 @@ constexpr unsigned most_remembered = 16; // states at a time; compilers use one
 constexpr uint64_t most_expression_bytes = 4096;
 
 // Returns whether libdw can interpret instructions (DWARF 5, section 6.4.2) with little memory.
-// Unknown instructions are refused, because their operands are.
+// Unknown instructions are refused, because the length of their operands is unknown.
 class Instructions {
 public:
   Instructions(DwarfCursor cursor, unsigned pointer_bytes)
@@ -155,121 +156,173 @@ uint64_t read_pointer(DwarfCursor &cursor, uint8_t encoding) {
   }
 }
 
-struct Cie {
-  bool safe = false;
-  bool sized = false; // its FDEs have augmentation data behind their length
-  uint8_t encoding = 0;
-};
-
-// The augmentation data has an entry for each letter after the z: R and L take one byte, P takes
-// the encoding of a pointer and the pointer (the same standard, section 10.6.1.1.1).
-bool read_augmentation(const Dwarf_CIE &entry, Cie &cie) {
-  std::string_view letters = entry.augmentation ? entry.augmentation : "";
-  cie.sized = letters.starts_with('z');
-  if (letters == "eh")
-    return true;
-  if (cie.sized)
-    letters.remove_prefix(1);
-  DwarfCursor data(entry.augmentation_data,
-                   entry.augmentation_data +
-                       (entry.augmentation_data ? entry.augmentation_data_size : 0),
-                   false);
-  for (const char letter : letters) {
-    switch (letter) {
-    case 'R':
-      cie.encoding = data.fixed<uint8_t>();
-      break;
-    case 'L':
-      data.skip(1);
-      break;
-    case 'P': {
-      const unsigned size = size_of(data.fixed<uint8_t>());
-      if (size == 0)
-        return false;
-      data.skip(size);
-      break;
-    }
-    case 'S': // these two have no data
-    case 'B':
-      break;
-    default:
-      return false;
-    }
-  }
-  return data.good();
+// Returns whether a pointer with this encoding can be read: an address, or the distance from
+// itself.
+bool is_known(uint8_t encoding) {
+  const int base = encoding & ~format_bits;
+  return size_of(encoding) != 0 && (base == DW_EH_PE_absptr || base == DW_EH_PE_pcrel);
 }
 
+struct Cie {
+  bool safe = false;
+  bool sized = false;   // its FDEs have augmentation data behind their length
+  uint8_t encoding = 0; // of the addresses in its FDEs
+  uint64_t copy = 0;    // where a copy of the entry begins
+};
+
 struct Fde {
-  uint64_t start;
+  uint64_t start = 0;
+  uint64_t offset = 0; // in the section
+  bool has_start = false;
+  bool safe = false;
+};
+
+// An entry, without its length and its ID. libdw's own function for this (0.188) reads past the end
+// of the section if an augmentation has more letters than data.
+struct Entry {
   uint64_t offset; // in the section
+  uint64_t id_at;  // likewise, of the ID of a CIE, or of the pointer to the CIE
+  uint64_t id;
+  std::string_view content; // what follows the ID
+  bool is_64_bit;
 };
 
 class FrameWalk {
 public:
-  // The FDEs of .debug_frame that are not safe get an empty range, for which libdw finds no row.
-  // .eh_frame is not changed.
-  FrameWalk(const char *ident, char *bytes, size_t size, uint64_t address, bool is_eh_frame)
-      : ident_(ident), bytes_(bytes), address_(address), is_eh_frame_(is_eh_frame) {
-    data_.d_buf = bytes;
-    data_.d_size = size;
-    data_.d_type = ELF_T_BYTE;
-    data_.d_version = EV_CURRENT;
-  }
+  FrameWalk(std::string_view bytes, uint64_t address, bool is_eh_frame)
+      : bytes_(bytes), address_(address), is_eh_frame_(is_eh_frame) {}
 
-  // Calls visit(FDE, whether it is safe) for each function. A CIE must precede its FDEs, so that
-  // each is looked at once.
-  template <class Visit> void run(Visit visit) {
-    Dwarf_CFI_Entry entry;
-    for (Dwarf_Off offset = 0, next = 0;
-         dwarf_next_cfi(reinterpret_cast<const unsigned char *>(ident_), &data_, is_eh_frame_,
-                        offset, &next, &entry) == 0;
-         offset = next) {
-      if (dwarf_cfi_cie_p(&entry))
-        cies_.emplace(offset, cie_of(entry.cie));
-      else if (const auto cie = cies_.find(entry.fde.CIE_pointer); cie != cies_.end())
-        look(offset, entry.fde, cie->second, visit);
-      else
-        look(offset, entry.fde, Cie(), visit);
+  // Calls see_cie(entry, CIE) and see_fde(entry, FDE, CIE). A CIE must precede its FDEs, so that
+  // each is looked at once. see_cie() may change the CIE.
+  template <class SeeCie, class SeeFde> void run(SeeCie see_cie, SeeFde see_fde) {
+    static const Cie none;
+    while (const auto entry = next()) {
+      const uint64_t none_of_cie = entry->is_64_bit ? UINT64_MAX : UINT32_MAX;
+      if (entry->id == (is_eh_frame_ ? 0 : none_of_cie)) {
+        Cie cie = cie_of(entry->content);
+        see_cie(*entry, cie);
+        cies_.emplace(entry->offset, cie);
+        continue;
+      }
+      const auto found = cies_.find(is_eh_frame_ ? entry->id_at - entry->id : entry->id);
+      const Cie &cie = found == cies_.end() ? none : found->second;
+      see_fde(*entry, fde_of(*entry, cie), cie);
     }
   }
 
 private:
-  static Cie cie_of(const Dwarf_CIE &entry) {
+  std::optional<Entry> next() {
+    while (at_ < bytes_.size()) {
+      DwarfCursor cursor = dwarf_cursor(bytes_.substr(at_), false);
+      const uint64_t offset = at_;
+      uint64_t length = cursor.fixed<uint32_t>();
+      const bool is_64_bit = length == UINT32_MAX;
+      if (is_64_bit)
+        length = cursor.fixed<uint64_t>();
+      if (!cursor.good() || length > cursor.left())
+        return std::nullopt;
+      const uint64_t id_at = bytes_.size() - cursor.left();
+      at_ = id_at + length;
+      const unsigned id_bytes = is_64_bit ? 8 : 4;
+      if (length < id_bytes || (is_64_bit && is_eh_frame_)) // length 0 ends a part of .eh_frame
+        continue;
+      const uint64_t id = cursor.sized(id_bytes);
+      return Entry{offset, id_at, id, bytes_.substr(id_at + id_bytes, length - id_bytes),
+                   is_64_bit};
+    }
+    return std::nullopt;
+  }
+
+  // DWARF 5, section 6.4.1, and the Linux Standard Base, section 10.6.1.1.
+  Cie cie_of(std::string_view content) const {
     Cie cie;
-    cie.safe =
-        read_augmentation(entry, cie) && size_of(cie.encoding) != 0 &&
-        Instructions(DwarfCursor(entry.initial_instructions, entry.initial_instructions_end, false),
-                     size_of(cie.encoding))
-            .are_safe();
+    DwarfCursor cursor = dwarf_cursor(content, false);
+    const auto version = cursor.fixed<uint8_t>();
+    std::string_view letters = cursor.string();
+    if (version >= 4 && (cursor.fixed<uint8_t>() != 8 || cursor.fixed<uint8_t>() != 0))
+      return cie;  // addresses of other sizes, or with segments
+    cursor.uleb(); // alignment of code
+    cursor.sleb(); // and of data
+    if (version == 1)
+      cursor.skip(1); // the register of the return address
+    else
+      cursor.uleb();
+    cie.sized = letters.starts_with('z');
+    if (cie.sized) {
+      letters.remove_prefix(1);
+      const uint64_t size = cursor.uleb();
+      DwarfCursor data = cursor;
+      cursor.skip(size);
+      if (!cursor.good() || !read_augmentation(letters, {data.at(), cursor.at(), false}, cie))
+        return cie;
+    } else if (!letters.empty() && letters != "S") {
+      return cie;
+    }
+    cie.safe = (version == 1 || version == 3 || version == 4) && is_usable(cie.encoding) &&
+               cursor.good() && Instructions(cursor, size_of(cie.encoding)).are_safe();
     return cie;
   }
 
-  template <class Visit>
-  void look(Dwarf_Off offset, const Dwarf_FDE &fde, const Cie &cie, Visit visit) {
-    DwarfCursor cursor(fde.start, fde.end, false);
-    const auto field =
-        address_ + static_cast<uint64_t>(fde.start - reinterpret_cast<const uint8_t *>(bytes_));
-    uint64_t start = read_pointer(cursor, cie.encoding);
-    if ((cie.encoding & ~format_bits) == DW_EH_PE_pcrel)
-      start += field;
-    auto *const range = const_cast<uint8_t *>(cursor.at());
-    const uint64_t size = read_pointer(cursor, cie.encoding & format_bits);
-    const size_t range_bytes = static_cast<size_t>(cursor.at() - range);
-    if (cie.sized)
-      cursor.skip(cursor.uleb());
-    const bool safe = cie.safe && cursor.good() && size != 0 &&
-                      Instructions(cursor, size_of(cie.encoding)).are_safe();
-    if (!safe && !is_eh_frame_)
-      std::fill_n(range, range_bytes, uint8_t{0});
-    visit(Fde{start, offset}, safe && (cie.encoding & ~format_bits) <= DW_EH_PE_pcrel);
+  // The data has an entry for each letter after the z: R and L take one byte, P takes the encoding
+  // of a pointer and the pointer. S, B and G have none.
+  static bool read_augmentation(std::string_view letters, DwarfCursor data, Cie &cie) {
+    constexpr size_t most_letters = 8;
+    if (letters.size() > most_letters)
+      return false;
+    for (const char letter : letters) {
+      switch (letter) {
+      case 'R':
+        cie.encoding = data.fixed<uint8_t>();
+        break;
+      case 'L':
+        data.skip(1);
+        break;
+      case 'P': {
+        const unsigned size = size_of(data.fixed<uint8_t>());
+        if (size == 0)
+          return false;
+        data.skip(size);
+        break;
+      }
+      case 'S':
+      case 'B':
+      case 'G':
+        break;
+      default:
+        return false;
+      }
+    }
+    return data.good();
   }
 
-  const char *ident_;
-  char *bytes_;
+  // A copy of .debug_frame has its entries at other places.
+  bool is_usable(uint8_t encoding) const {
+    return is_known(encoding) && (is_eh_frame_ || (encoding & ~format_bits) == DW_EH_PE_absptr);
+  }
+
+  Fde fde_of(const Entry &entry, const Cie &cie) const {
+    Fde fde;
+    fde.offset = entry.offset;
+    if (!is_known(cie.encoding))
+      return fde;
+    DwarfCursor cursor = dwarf_cursor(entry.content, false);
+    fde.start = read_pointer(cursor, cie.encoding);
+    if ((cie.encoding & ~format_bits) == DW_EH_PE_pcrel)
+      fde.start += address_ + entry.id_at + (entry.is_64_bit ? 8 : 4);
+    const uint64_t size = read_pointer(cursor, cie.encoding & format_bits);
+    fde.has_start = cursor.good();
+    if (cie.sized)
+      cursor.skip(cursor.uleb());
+    fde.safe = cie.safe && cursor.good() && size != 0 &&
+               Instructions(cursor, size_of(cie.encoding)).are_safe();
+    return fde;
+  }
+
+  std::string_view bytes_;
   uint64_t address_;
   bool is_eh_frame_;
-  Elf_Data data_{};
-  std::unordered_map<Dwarf_Off, Cie> cies_;
+  uint64_t at_ = 0;
+  std::unordered_map<uint64_t, Cie> cies_;
 };
 
 template <class T> void append(std::string &to, T value) {
@@ -346,55 +399,75 @@ Bytes eh_frame_of(const ElfFile &file) {
 } // namespace
 
 CallFrames CallFrames::of_eh_frame(const ElfFile &file) {
-  CallFrames out;
-  Bytes frames = eh_frame_of(file);
+  const Bytes frames = eh_frame_of(file);
   if (frames.bytes.empty() || file.is_big_endian() || file.pointer_size() != 8)
-    return out;
+    return {};
   std::vector<Fde> safe;
-  FrameWalk(elf_getident(file.elf(), nullptr), frames.bytes.data(), frames.bytes.size(),
-            frames.address, true)
-      .run([&](const Fde &fde, bool is_safe) {
-        if (is_safe)
-          safe.push_back(fde);
-      });
+  FrameWalk(frames.bytes, frames.address, true)
+      .run([](const Entry &, Cie &) {},
+           [&](const Entry &, const Fde &fde, const Cie &) {
+             if (fde.safe)
+               safe.push_back(fde);
+           });
   std::ranges::stable_sort(safe, {}, &Fde::start);
   const std::string table = search_table(safe, frames.address);
   if (table.empty())
-    return out;
+    return {};
   ElfImage image(ELFCLASS64, false, file.machine());
   image.add(".eh_frame_hdr", table, SHT_PROGBITS, frames.address);
   image.add(".eh_frame", frames.bytes, SHT_PROGBITS, frames.address);
-  if (auto made = ElfFile::of_image(image.finish(), ".eh_frame")) {
-    out.image_ = std::make_unique<ElfFile>(std::move(*made));
-    out.cfi_ = {dwarf_getcfi_elf(out.image_->elf()), [](Dwarf_CFI *cfi) { dwarf_cfi_end(cfi); }};
-  }
-  return out;
+  return CallFrames(ElfFile::of_image(image.finish(), ".eh_frame"), true);
 }
 
 CallFrames CallFrames::of_debug_frame(const ElfFile &file) {
-  CallFrames out;
+  if (!file.has_section(".debug_frame") || file.is_big_endian() || file.pointer_size() != 8)
+    return {};
   const DwarfHandle dwarf = file.open_dwarf(); // decompresses the section
-  std::string bytes(section_bytes(file, {".debug_frame"}));
-  if (bytes.empty() || file.is_big_endian() || file.pointer_size() != 8)
-    return out;
-  FrameWalk(elf_getident(file.elf(), nullptr), bytes.data(), bytes.size(), 0, false)
-      .run([](const Fde &, bool) {});
+  // libdw searches this section from its start, and would look at every entry.
+  std::string safe;
+  const auto copy = [&safe](uint32_t id, std::string_view content) {
+    append(safe, static_cast<uint32_t>(sizeof id + content.size()));
+    append(safe, id);
+    safe += content;
+  };
+  FrameWalk(section_bytes(file, {".debug_frame"}), 0, false)
+      .run(
+          [&](const Entry &entry, Cie &cie) {
+            cie.safe =
+                cie.safe && entry.content.size() < UINT32_MAX / 2 && safe.size() < UINT32_MAX;
+            cie.copy = safe.size();
+            if (cie.safe)
+              copy(UINT32_MAX, entry.content);
+          },
+          [&](const Entry &entry, const Fde &fde, const Cie &cie) {
+            if (fde.safe && entry.content.size() < UINT32_MAX / 2)
+              copy(static_cast<uint32_t>(cie.copy), entry.content);
+          });
+  if (safe.empty())
+    return {};
   ElfImage image(ELFCLASS64, false, file.machine());
-  image.add(".debug_frame", bytes);
-  if (auto made = ElfFile::of_image(image.finish(), ".debug_frame")) {
-    out.image_ = std::make_unique<ElfFile>(std::move(*made));
-    out.dwarf_ = out.image_->open_dwarf();
-    if (out.dwarf_) // which owns it
-      out.cfi_ = {dwarf_getcfi(out.dwarf_.get()), [](Dwarf_CFI *) {}};
-  }
-  return out;
+  image.add(".debug_frame", safe);
+  return CallFrames(ElfFile::of_image(image.finish(), ".debug_frame"), false);
 }
 
-std::vector<uint64_t> described_starts(Elf *elf, std::string_view bytes, uint64_t address) {
+CallFrames::CallFrames(Result<ElfFile> image, bool is_eh_frame) {
+  if (!image)
+    return;
+  image_ = std::make_unique<ElfFile>(std::move(*image));
+  if (is_eh_frame)
+    cfi_ = {dwarf_getcfi_elf(image_->elf()), [](Dwarf_CFI *cfi) { dwarf_cfi_end(cfi); }};
+  else if ((dwarf_ = image_->open_dwarf())) // which owns it
+    cfi_ = {dwarf_getcfi(dwarf_.get()), [](Dwarf_CFI *) {}};
+}
+
+std::vector<uint64_t> described_starts(std::string_view bytes, uint64_t address) {
   std::vector<uint64_t> out;
-  FrameWalk(elf_getident(elf, nullptr), const_cast<char *>(bytes.data()), bytes.size(), address,
-            true)
-      .run([&](const Fde &fde, bool) { out.push_back(fde.start); });
+  FrameWalk(bytes, address, true)
+      .run([](const Entry &, Cie &) {},
+           [&](const Entry &, const Fde &fde, const Cie &cie) {
+             if (fde.has_start && cie.safe)
+               out.push_back(fde.start);
+           });
   return out;
 }
 

@@ -19,12 +19,16 @@ namespace tally::symbolize {
 class CallFrames {
 public:
   CallFrames() = default;
+  CallFrames(CallFrames &&) = default;
+  CallFrames &operator=(CallFrames &&) = delete;
   static CallFrames of_eh_frame(const ElfFile &file);
   static CallFrames of_debug_frame(const ElfFile &file);
 
   Dwarf_CFI *cfi() const { return cfi_.get(); } // null if there are no entries
 
 private:
+  CallFrames(Result<ElfFile> image, bool is_eh_frame);
+
   std::unique_ptr<ElfFile> image_;
   DwarfHandle dwarf_; // of .debug_frame
   std::unique_ptr<Dwarf_CFI, void (*)(Dwarf_CFI *)> cfi_{nullptr, nullptr};
@@ -32,6 +36,6 @@ private:
 
 // Returns where the functions begin that .eh_frame describes. `bytes` are those of the section, and
 // `address` is its address.
-std::vector<uint64_t> described_starts(Elf *elf, std::string_view bytes, uint64_t address);
+std::vector<uint64_t> described_starts(std::string_view bytes, uint64_t address);
 
 } // namespace tally::symbolize

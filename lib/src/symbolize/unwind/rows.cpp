@@ -164,15 +164,15 @@ uint32_t UnwindRows::make_row(uint64_t address) {
 
 const CallFrames &UnwindRows::eh_frame() {
   if (!eh_frame_)
-    eh_frame_ = CallFrames::of_eh_frame(main_);
+    eh_frame_.emplace(CallFrames::of_eh_frame(main_));
   return *eh_frame_;
 }
 
 const CallFrames &UnwindRows::debug_frame() {
   if (!debug_frame_)
-    debug_frame_ = CallFrames::of_debug_frame(main_);
+    debug_frame_.emplace(CallFrames::of_debug_frame(main_));
   if (!debug_frame_->cfi() && debug_)
-    debug_frame_ = CallFrames::of_debug_frame(*std::exchange(debug_, std::nullopt));
+    debug_frame_.emplace(CallFrames::of_debug_frame(*std::exchange(debug_, std::nullopt)));
   return *debug_frame_;
 }
 

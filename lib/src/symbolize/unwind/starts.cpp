@@ -74,7 +74,7 @@ UnwindStarts UnwindStarts::read(Elf *elf) {
     uint64_t address = 0;
     if (const Elf_Data *data = section_data(elf, ".eh_frame", address); data && data->d_buf)
       out.starts_ =
-          described_starts(elf, {static_cast<const char *>(data->d_buf), data->d_size}, address);
+          described_starts({static_cast<const char *>(data->d_buf), data->d_size}, address);
   }
   if (!std::ranges::is_sorted(out.starts_))
     std::ranges::sort(out.starts_);
