@@ -215,9 +215,9 @@ std::string row_of(Dwarf_CFI *cfi, uint64_t address) {
   return text;
 }
 
-void compare(Dwarf_CFI *own, Dwarf_CFI *original, uint64_t function) {
+void compare(symbolize::CallFrames &own, Dwarf_CFI *original, uint64_t function) {
   for (uint64_t i = 0; i < bytes_of_function; ++i) {
-    const std::string row = row_of(own, function + i);
+    const std::string row = row_of(own.cfi_for(function + i), function + i);
     if (row.empty()) // an entry is dropped as a whole if one of its instructions is damaged
       continue;
     const std::string expected = row_of(original, function + i);
@@ -238,13 +238,12 @@ FUZZ_TARGET(cfi) {
   image.add(".debug_info", std::string_view("\0", 1)); // libdw opens nothing without it
   auto file = symbolize::ElfFile::of_image(image.finish(), "cfi");
   require(file.has_value(), "the image opens");
-  const symbolize::CallFrames own = frames.is_eh_frame
-                                        ? symbolize::CallFrames::of_eh_frame(*file)
-                                        : symbolize::CallFrames::of_debug_frame(*file);
+  symbolize::CallFrames own = frames.is_eh_frame ? symbolize::CallFrames::of_eh_frame(*file)
+                                                 : symbolize::CallFrames::of_debug_frame(*file);
   if (frames.is_eh_frame && frames.is_plausible) {
     Dwarf_CFI *const original = dwarf_getcfi_elf(file->elf());
     for (unsigned i = 0; i < frames.functions; ++i)
-      compare(own.cfi(), original, code_start + i * bytes_of_function);
+      compare(own, original, code_start + i * bytes_of_function);
     if (original)
       dwarf_cfi_end(original);
   }

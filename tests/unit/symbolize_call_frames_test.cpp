@@ -67,15 +67,16 @@ CallFrames frames_of(const std::string &section) {
   return file ? CallFrames::of_eh_frame(*file) : CallFrames();
 }
 
-bool has_row(const CallFrames &frames, uint64_t address) {
+bool has_row(CallFrames &frames, uint64_t address) {
   Dwarf_Frame *frame = nullptr;
-  const bool found = frames.cfi() && dwarf_cfi_addrframe(frames.cfi(), address, &frame) == 0;
+  Dwarf_CFI *const cfi = frames.cfi_for(address);
+  const bool found = cfi && dwarf_cfi_addrframe(cfi, address, &frame) == 0;
   std::free(frame);
   return found;
 }
 
 std::vector<bool> rows(const std::string &section, size_t functions) {
-  const CallFrames frames = frames_of(section);
+  CallFrames frames = frames_of(section);
   std::vector<bool> out;
   for (size_t i = 0; i < functions; ++i)
     out.push_back(has_row(frames, code_start + i * bytes_of_function + 1));
@@ -106,8 +107,8 @@ TEST(CallFrames, AreReadAlsoOfAFileWithoutSectionHeaders) {
   const auto stripped = ElfFile::of_image(std::move(bytes), "stripped");
   ASSERT_TRUE(whole && stripped);
   ASSERT_FALSE(stripped->has_section(".eh_frame"));
-  const CallFrames expected = CallFrames::of_eh_frame(*whole);
-  const CallFrames got = CallFrames::of_eh_frame(*stripped);
+  CallFrames expected = CallFrames::of_eh_frame(*whole);
+  CallFrames got = CallFrames::of_eh_frame(*stripped);
   size_t found = 0;
   for (const symbolize::Segment &segment : whole->code_segments())
     for (uint64_t at = segment.address; at < segment.address + segment.size;

@@ -206,31 +206,50 @@ public:
       }
       const auto found = cies_.find(is_eh_frame_ ? entry->id_at - entry->id : entry->id);
       const Cie &cie = found == cies_.end() ? none : found->second;
-      see_fde(*entry, fde_of(*entry, cie), cie);
+      see_fde(*entry, fde_of(*entry, cie, !is_eh_frame_), cie);
     }
+  }
+
+  // Returns the entry of a function at an offset of .eh_frame, and its CIE; nothing unless libdw
+  // can interpret the instructions of both with little memory.
+  std::optional<std::pair<Entry, Entry>> safe_entry_at(uint64_t offset) const {
+    uint64_t ignored = 0;
+    const auto fde = entry_at(offset, ignored);
+    if (!fde || fde->id == 0 || fde->id > fde->id_at)
+      return std::nullopt;
+    const auto cie = entry_at(fde->id_at - fde->id, ignored);
+    if (!cie || cie->id != 0 || !fde_of(*fde, cie_of(cie->content), true).safe)
+      return std::nullopt;
+    return std::pair(*fde, *cie);
   }
 
 private:
   std::optional<Entry> next() {
-    while (at_ < bytes_.size()) {
-      DwarfCursor cursor = dwarf_cursor(bytes_.substr(at_), false);
-      const uint64_t offset = at_;
-      uint64_t length = cursor.fixed<uint32_t>();
-      const bool is_64_bit = length == UINT32_MAX;
-      if (is_64_bit)
-        length = cursor.fixed<uint64_t>();
-      if (!cursor.good() || length > cursor.left())
-        return std::nullopt;
-      const uint64_t id_at = bytes_.size() - cursor.left();
-      at_ = id_at + length;
-      const unsigned id_bytes = is_64_bit ? 8 : 4;
-      if (length < id_bytes || (is_64_bit && is_eh_frame_)) // length 0 ends a part of .eh_frame
-        continue;
-      const uint64_t id = cursor.sized(id_bytes);
-      return Entry{offset, id_at, id, bytes_.substr(id_at + id_bytes, length - id_bytes),
-                   is_64_bit};
-    }
+    while (at_ < bytes_.size())
+      if (auto entry = entry_at(at_, at_))
+        return entry;
     return std::nullopt;
+  }
+
+  // Sets `next` to where the next entry begins, or to the end of the section.
+  std::optional<Entry> entry_at(uint64_t offset, uint64_t &next) const {
+    next = bytes_.size();
+    if (offset >= bytes_.size())
+      return std::nullopt;
+    DwarfCursor cursor = dwarf_cursor(bytes_.substr(offset), false);
+    uint64_t length = cursor.fixed<uint32_t>();
+    const bool is_64_bit = length == UINT32_MAX;
+    if (is_64_bit)
+      length = cursor.fixed<uint64_t>();
+    if (!cursor.good() || length > cursor.left())
+      return std::nullopt;
+    const uint64_t id_at = bytes_.size() - cursor.left();
+    next = id_at + length;
+    const unsigned id_bytes = is_64_bit ? 8 : 4;
+    if (length < id_bytes || (is_64_bit && is_eh_frame_)) // length 0 ends a part of .eh_frame
+      return std::nullopt;
+    const uint64_t id = cursor.sized(id_bytes);
+    return Entry{offset, id_at, id, bytes_.substr(id_at + id_bytes, length - id_bytes), is_64_bit};
   }
 
   // DWARF 5, section 6.4.1, and the Linux Standard Base, section 10.6.1.1.
@@ -300,7 +319,8 @@ private:
     return is_known(encoding) && (is_eh_frame_ || (encoding & ~format_bits) == DW_EH_PE_absptr);
   }
 
-  Fde fde_of(const Entry &entry, const Cie &cie) const {
+  // Without `checks`, the instructions are taken for safe.
+  Fde fde_of(const Entry &entry, const Cie &cie, bool checks) const {
     Fde fde;
     fde.offset = entry.offset;
     if (!is_known(cie.encoding))
@@ -314,7 +334,7 @@ private:
     if (cie.sized)
       cursor.skip(cursor.uleb());
     fde.safe = cie.safe && cursor.good() && size != 0 &&
-               Instructions(cursor, size_of(cie.encoding)).are_safe();
+               (!checks || Instructions(cursor, size_of(cie.encoding)).are_safe());
     return fde;
   }
 
@@ -396,27 +416,97 @@ Bytes eh_frame_of(const ElfFile &file) {
   return {std::string(file.content_of(".eh_frame")), header.sh_addr};
 }
 
+// Returns the functions that the search table of .eh_frame_hdr lists (the same standard, section
+// 10.6.2); none if it has other encodings than linkers write.
+std::vector<Fde> listed_functions(const ElfFile &file, const Bytes &frames) {
+  Elf_Scn *const section = file.section(".eh_frame_hdr");
+  GElf_Shdr header;
+  if (!section || !gelf_getshdr(section, &header))
+    return {};
+  DwarfCursor cursor = dwarf_cursor(file.content_of(".eh_frame_hdr"), false);
+  const bool is_version_1 = cursor.fixed<uint8_t>() == 1;
+  cursor.skip(1);
+  if (!is_version_1 || cursor.fixed<uint8_t>() != DW_EH_PE_udata4 ||
+      cursor.fixed<uint8_t>() != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
+    return {};
+  cursor.skip(4); // the address of .eh_frame
+  constexpr size_t row_bytes = 8;
+  const size_t rows = std::min<size_t>(cursor.fixed<uint32_t>(), cursor.left() / row_bytes);
+  std::vector<Fde> out;
+  out.reserve(rows);
+  for (size_t i = 0; i < rows; ++i) {
+    Fde fde;
+    fde.start = header.sh_addr + read_pointer(cursor, DW_EH_PE_sdata4);
+    fde.offset = header.sh_addr + read_pointer(cursor, DW_EH_PE_sdata4) - frames.address;
+    if (fde.offset < frames.bytes.size())
+      out.push_back(fde);
+  }
+  return out;
+}
+
 } // namespace
 
 CallFrames CallFrames::of_eh_frame(const ElfFile &file) {
   const Bytes frames = eh_frame_of(file);
   if (frames.bytes.empty() || file.is_big_endian() || file.pointer_size() != 8)
     return {};
-  std::vector<Fde> safe;
-  FrameWalk(frames.bytes, frames.address, true)
-      .run([](const Entry &, Cie &) {},
-           [&](const Entry &, const Fde &fde, const Cie &) {
-             if (fde.safe)
-               safe.push_back(fde);
-           });
-  std::ranges::stable_sort(safe, {}, &Fde::start);
-  const std::string table = search_table(safe, frames.address);
+  std::vector<Fde> all = listed_functions(file, frames);
+  if (all.empty()) // linkers leave out .eh_frame_hdr in static programs
+    FrameWalk(frames.bytes, frames.address, true)
+        .run([](const Entry &, Cie &) {},
+             [&](const Entry &, const Fde &fde, const Cie &) {
+               if (fde.safe)
+                 all.push_back(fde);
+             });
+  if (!std::ranges::is_sorted(all, {}, &Fde::start))
+    std::ranges::stable_sort(all, {}, &Fde::start);
+  all.erase(std::unique(all.begin(), all.end(),
+                        [](const Fde &a, const Fde &b) { return a.start == b.start; }),
+            all.end());
+  const std::string table = search_table(all, frames.address);
   if (table.empty())
     return {};
   ElfImage image(ELFCLASS64, false, file.machine());
   image.add(".eh_frame_hdr", table, SHT_PROGBITS, frames.address);
   image.add(".eh_frame", frames.bytes, SHT_PROGBITS, frames.address);
-  return CallFrames(ElfFile::of_image(image.finish(), ".eh_frame"), true);
+  CallFrames out(ElfFile::of_image(image.finish(), ".eh_frame"), true);
+  out.address_ = frames.address;
+  out.functions_.reserve(all.size());
+  for (const Fde &fde : all)
+    out.functions_.push_back({fde.start, fde.offset});
+  return out;
+}
+
+Dwarf_CFI *CallFrames::cfi_for(uint64_t address) {
+  if (dwarf_) // .debug_frame has only entries that are safe
+    return cfi_.get();
+  const auto after = std::ranges::upper_bound(functions_, address, {}, &Function::start);
+  if (after == functions_.begin())
+    return nullptr;
+  const uint64_t offset = std::prev(after)->offset;
+  const auto [known, is_new] = safe_.try_emplace(offset, false);
+  if (is_new)
+    known->second = is_safe(offset);
+  return known->second ? cfi_.get() : nullptr;
+}
+
+// Entries that overlap are refused: libdw ends the program if it meets an expression in two roles.
+bool CallFrames::is_safe(uint64_t offset) {
+  const auto entry =
+      FrameWalk(image_->content_of(".eh_frame"), address_, true).safe_entry_at(offset);
+  if (!entry)
+    return false;
+  const auto end_of = [](const Entry &each) { return each.id_at + 4 + each.content.size(); };
+  for (const Entry &each : {entry->first, entry->second}) {
+    const auto behind = seen_.lower_bound(each.offset);
+    const bool is_known = behind != seen_.end() && behind->first == each.offset;
+    if ((behind != seen_.end() && !is_known && behind->first < end_of(each)) ||
+        (behind != seen_.begin() && std::prev(behind)->second > each.offset))
+      return false;
+  }
+  seen_.emplace(entry->first.offset, end_of(entry->first));
+  seen_.emplace(entry->second.offset, end_of(entry->second));
+  return true;
 }
 
 CallFrames CallFrames::of_debug_frame(const ElfFile &file) {

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <elfutils/libdw.h>
@@ -14,7 +16,7 @@
 
 namespace tally::symbolize {
 
-// A copy of .eh_frame or of .debug_frame, in which libdw finds only entries whose instructions need
+// A copy of .eh_frame or of .debug_frame, of which libdw sees only entries whose instructions need
 // little memory.
 class CallFrames {
 public:
@@ -24,10 +26,23 @@ public:
   static CallFrames of_eh_frame(const ElfFile &file);
   static CallFrames of_debug_frame(const ElfFile &file);
 
-  Dwarf_CFI *cfi() const { return cfi_.get(); } // null if there are no entries
+  bool has_entries() const { return cfi_ != nullptr; }
+  // Returns what libdw may ask for the row of an address; null if there is no entry that is safe.
+  Dwarf_CFI *cfi_for(uint64_t address);
 
 private:
   CallFrames(Result<ElfFile> image, bool is_eh_frame);
+  bool is_safe(uint64_t offset);
+
+  // An entry of .eh_frame is looked at when it is needed, because there may be a million of them.
+  struct Function {
+    uint64_t start;
+    uint64_t offset; // of its entry
+  };
+  std::vector<Function> functions_; // by their starts, each once
+  std::unordered_map<uint64_t, bool> safe_;
+  std::map<uint64_t, uint64_t> seen_; // beginnings and ends of the entries that are safe
+  uint64_t address_ = 0;              // of .eh_frame
 
   std::unique_ptr<ElfFile> image_;
   DwarfHandle dwarf_; // of .debug_frame

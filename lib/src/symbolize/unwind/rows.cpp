@@ -151,7 +151,7 @@ const UnwindRow *UnwindRows::at(uint64_t address) {
 
 uint32_t UnwindRows::make_row(uint64_t address) {
   for (const bool in_debug : {false, true}) { // opening the debug file may take long
-    Dwarf_CFI *const cfi = (in_debug ? debug_frame() : eh_frame()).cfi();
+    Dwarf_CFI *const cfi = (in_debug ? debug_frame() : eh_frame()).cfi_for(address);
     Dwarf_Frame *found = nullptr;
     if (!cfi || dwarf_cfi_addrframe(cfi, address, &found) != 0)
       continue;
@@ -162,16 +162,16 @@ uint32_t UnwindRows::make_row(uint64_t address) {
   return no_row;
 }
 
-const CallFrames &UnwindRows::eh_frame() {
+CallFrames &UnwindRows::eh_frame() {
   if (!eh_frame_)
     eh_frame_.emplace(CallFrames::of_eh_frame(main_));
   return *eh_frame_;
 }
 
-const CallFrames &UnwindRows::debug_frame() {
+CallFrames &UnwindRows::debug_frame() {
   if (!debug_frame_)
     debug_frame_.emplace(CallFrames::of_debug_frame(main_));
-  if (!debug_frame_->cfi() && debug_)
+  if (!debug_frame_->has_entries() && debug_)
     debug_frame_.emplace(CallFrames::of_debug_frame(*std::exchange(debug_, std::nullopt)));
   return *debug_frame_;
 }

@@ -77,8 +77,8 @@ private:
   uint32_t keep(Dwarf_Frame *frame);
   bool simple_row(Dwarf_Frame *frame, UnwindRow &row);
   uint32_t general_row(Dwarf_Frame *frame);
-  const CallFrames &eh_frame();
-  const CallFrames &debug_frame();
+  CallFrames &eh_frame();
+  CallFrames &debug_frame();
 
   const UnwindMachine &machine_;
   ElfFile main_;
