@@ -528,20 +528,13 @@ FUZZ_TARGET(dies) {
   image.add(".debug_abbrev", made.abbrev.text);
   image.add(made.version < 5 ? ".debug_ranges" : ".debug_rnglists", made.lists.text);
   image.add(".debug_addr", made.addresses.text);
-  const auto file = symbolize::ElfFile::of_image(image.finish(), "dies");
-  require(file.has_value(), "the image opens");
-  const symbolize::DwarfHandle dwarf = file->open_dwarf();
-  require(dwarf != nullptr, "libdw opens it");
-  Dwarf_CU *unit = nullptr;
-  Dwarf_Die die{};
-  require(dwarf_get_units(dwarf.get(), unit, &unit, nullptr, nullptr, &die, nullptr) == 0 &&
-              die.addr,
-          "it has a unit");
+  const MadeUnit unit = MadeUnit::open(image);
+  Dwarf_Die die = unit.die;
 
   symbolize::CodeRanges code;
   code.add(0x10, UINT64_MAX);
   code.finish();
-  const symbolize::UnitAddresses addresses(die, symbolize::AddressSections::of(*file));
+  const symbolize::UnitAddresses addresses(die, symbolize::AddressSections::of(unit.file));
   symbolize::ScanBudget budget;
   const UnitScan scan = scan_unit(die, code, addresses, budget);
   if (made.size < info.size()) {

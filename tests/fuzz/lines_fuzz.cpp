@@ -220,15 +220,8 @@ FUZZ_TARGET(lines) {
   image.add(".debug_info", table.info.text);
   image.add(".debug_abbrev", table.abbrev.text);
   image.add(".debug_line", table.line.text);
-  const auto file = symbolize::ElfFile::of_image(image.finish(), "lines");
-  require(file.has_value(), "the image opens");
-  const symbolize::DwarfHandle dwarf = file->open_dwarf();
-  require(dwarf != nullptr, "libdw opens it");
-  Dwarf_CU *unit = nullptr;
-  Dwarf_Die die{};
-  require(dwarf_get_units(dwarf.get(), unit, &unit, nullptr, nullptr, &die, nullptr) == 0 &&
-              die.addr,
-          "it has a unit");
+  const MadeUnit unit = MadeUnit::open(image);
+  Dwarf_Die die = unit.die;
   Dwarf_Lines *lines = nullptr;
   size_t count = 0;
   if (dwarf_getsrclines(&die, &lines, &count) != 0)
@@ -238,7 +231,7 @@ FUZZ_TARGET(lines) {
   everywhere.add(0, UINT64_MAX);
   everywhere.finish();
   StringPool pool;
-  const symbolize::LineSections sections = symbolize::LineSections::of(*file);
+  const symbolize::LineSections sections = symbolize::LineSections::of(unit.file);
   symbolize::LineTable own(die, &sections, pool);
   require(!own.uses_libdw(), "Tally itself reads it");
   symbolize::LineTable other(die, nullptr, pool);

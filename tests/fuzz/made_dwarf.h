@@ -6,6 +6,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include <elfutils/libdw.h>
+
+#include "require.h"
+#include "symbolize/elf_file.h"
+#include "symbolize/elf_image.h"
 
 namespace tally {
 
@@ -68,6 +75,26 @@ public:
 
 private:
   bool big_;
+};
+
+// The first unit of a file in memory.
+struct MadeUnit {
+  symbolize::ElfFile file;
+  symbolize::DwarfHandle dwarf;
+  Dwarf_Die die{};
+
+  static MadeUnit open(symbolize::ElfImage &image) {
+    auto file = symbolize::ElfFile::of_image(image.finish(), "made");
+    require(file.has_value(), "the image opens");
+    symbolize::DwarfHandle dwarf = file->open_dwarf();
+    require(dwarf != nullptr, "libdw opens it");
+    Dwarf_CU *unit = nullptr;
+    Dwarf_Die die{};
+    require(dwarf_get_units(dwarf.get(), unit, &unit, nullptr, nullptr, &die, nullptr) == 0 &&
+                die.addr,
+            "it has a unit");
+    return {std::move(*file), std::move(dwarf), die};
+  }
 };
 
 } // namespace tally

@@ -319,7 +319,7 @@ private:
     return node;
   }
 
-  // Returns false, without reading, for forms that are no address.
+  // Reads an address. Returns false, without reading, if the form is not that of an address.
   bool read_address(DwarfCursor &cursor, unsigned form, std::optional<uint64_t> &value) const {
     uint64_t number = 0;
     if (form == DW_FORM_addr)

@@ -53,8 +53,8 @@ struct UnitScan {
   UnitScopes scopes;
 };
 
-// What scans may take together. Many entries or units of a damaged file may refer to the same list
-// of ranges or of abbreviations, however long it is.
+// Limits the memory and time of the scans of one file: many entries or units of a damaged file may
+// refer to the same list of ranges or of abbreviations, however long it is.
 struct ScanBudget {
   uint32_t ranges = 1U << 24;
   uint32_t abbreviations = 1U << 22;

@@ -100,7 +100,7 @@ bool ModuleTable::open_files() {
 
 std::optional<uint64_t> ModuleTable::function_start(uint64_t address) {
   if (!opened_.unwind_starts)
-    opened_.unwind_starts = open_files() ? UnwindStarts::read(opened_.main->elf()) : UnwindStarts();
+    opened_.unwind_starts = open_files() ? UnwindStarts::read(*opened_.main) : UnwindStarts();
   return opened_.unwind_starts->before(address);
 }
 

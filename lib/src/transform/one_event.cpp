@@ -183,10 +183,11 @@ Result<CostProfile> without_events(const CostProfile &profile, const std::vector
   std::vector<CostPartId> parts;
   for (CostPart part : profile.parts()) {
     const auto id = static_cast<CostPartId>(parts.size());
-    if (!part.summary.empty())
+    if (!part.summary.empty()) {
       part.summary = keep(part.summary);
-    if (part.summary == keep(profile.totals(id))) // what differed was left out
-      part.summary.clear();
+      if (part.summary == keep(profile.totals(id))) // what differed was left out
+        part.summary.clear();
+    }
     parts.push_back(copy_part(profile, std::move(part), out));
   }
   std::vector<uint64_t> all(profile.events().size()), some;

@@ -416,9 +416,9 @@ Bytes eh_frame_of(const ElfFile &file) {
   return {std::string(file.content_of(".eh_frame")), header.sh_addr};
 }
 
-// Returns the functions that the search table of .eh_frame_hdr lists (the same standard, section
-// 10.6.2); none if it has other encodings than linkers write.
-std::vector<Fde> listed_functions(const ElfFile &file, const Bytes &frames) {
+} // namespace
+
+std::vector<ListedFunction> listed_functions(const ElfFile &file) {
   Elf_Scn *const section = file.section(".eh_frame_hdr");
   GElf_Shdr header;
   if (!section || !gelf_getshdr(section, &header))
@@ -430,27 +430,26 @@ std::vector<Fde> listed_functions(const ElfFile &file, const Bytes &frames) {
       cursor.fixed<uint8_t>() != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
     return {};
   cursor.skip(4); // the address of .eh_frame
+  // The count in the file is not trusted: there are at most as many rows as there are bytes for.
   constexpr size_t row_bytes = 8;
   const size_t rows = std::min<size_t>(cursor.fixed<uint32_t>(), cursor.left() / row_bytes);
-  std::vector<Fde> out;
+  std::vector<ListedFunction> out;
   out.reserve(rows);
   for (size_t i = 0; i < rows; ++i) {
-    Fde fde;
-    fde.start = header.sh_addr + read_pointer(cursor, DW_EH_PE_sdata4);
-    fde.offset = header.sh_addr + read_pointer(cursor, DW_EH_PE_sdata4) - frames.address;
-    if (fde.offset < frames.bytes.size())
-      out.push_back(fde);
+    const uint64_t start = header.sh_addr + read_pointer(cursor, DW_EH_PE_sdata4);
+    out.push_back({start, header.sh_addr + read_pointer(cursor, DW_EH_PE_sdata4)});
   }
   return out;
 }
-
-} // namespace
 
 CallFrames CallFrames::of_eh_frame(const ElfFile &file) {
   const Bytes frames = eh_frame_of(file);
   if (frames.bytes.empty() || file.is_big_endian() || file.pointer_size() != 8)
     return {};
-  std::vector<Fde> all = listed_functions(file, frames);
+  std::vector<Fde> all;
+  for (const ListedFunction &each : listed_functions(file))
+    if (each.entry - frames.address < frames.bytes.size())
+      all.push_back({.start = each.start, .offset = each.entry - frames.address});
   if (all.empty()) // linkers leave out .eh_frame_hdr in static programs
     FrameWalk(frames.bytes, frames.address, true)
         .run([](const Entry &, Cie &) {},

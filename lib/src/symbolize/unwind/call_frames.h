@@ -27,7 +27,7 @@ public:
   static CallFrames of_debug_frame(const ElfFile &file);
 
   bool has_entries() const { return cfi_ != nullptr; }
-  // Returns what libdw may ask for the row of an address; null if there is no entry that is safe.
+  // Returns the CFI by which libdw finds the row of an address; null unless its entry is safe.
   Dwarf_CFI *cfi_for(uint64_t address);
 
 private:
@@ -48,6 +48,15 @@ private:
   DwarfHandle dwarf_; // of .debug_frame
   std::unique_ptr<Dwarf_CFI, void (*)(Dwarf_CFI *)> cfi_{nullptr, nullptr};
 };
+
+// A function that the search table of .eh_frame_hdr lists, by addresses.
+struct ListedFunction {
+  uint64_t start;
+  uint64_t entry; // in .eh_frame
+};
+// Returns the table (Linux Standard Base, Core 5.0, section 10.6.2); nothing if it has other
+// encodings than linkers write.
+std::vector<ListedFunction> listed_functions(const ElfFile &file);
 
 // Returns where the functions begin that .eh_frame describes. `bytes` are those of the section, and
 // `address` is its address.

@@ -117,7 +117,7 @@ UnwindRows::UnwindRows(Processor processor, ElfFile main, std::optional<ElfFile>
 
 std::optional<uint64_t> UnwindRows::start_of(uint64_t address) {
   if (!code_.starts)
-    code_.starts = UnwindStarts::read(main_.elf());
+    code_.starts = UnwindStarts::read(main_);
   return code_.starts->before(address);
 }
 
