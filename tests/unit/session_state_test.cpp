@@ -1,8 +1,10 @@
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
 #include <tuple>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -165,19 +167,47 @@ TEST_F(SessionRun, UsesTheTimeAtWhichEventsHappened) {
   EXPECT_GE(seconds("stopped"), 0);
 }
 
-// The named copy of a report while the program ran once hid what was counted until the stop.
+// Opens when one process calls open(), for another that waits.
+class Gate {
+public:
+  Gate() { EXPECT_EQ(::pipe2(ends_.data(), O_CLOEXEC), 0); }
+  Gate(const Gate &) = delete;
+  Gate &operator=(const Gate &) = delete;
+  ~Gate() {
+    for (const int end : ends_)
+      ::close(end);
+  }
+  void open() { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
+  void wait() {
+    char byte;
+    EXPECT_EQ(::read(ends_[0], &byte, 1), 1);
+  }
+
+private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
+// The named copy of a report while the program ran once hid what was counted until the stop. The
+// child waits for the report, which takes seconds with a sanitizer.
 TEST_F(SessionRun, CountsWhatCameAfterAReportWhileItRan) {
   if (!start())
     GTEST_SKIP() << "sampling is refused here";
-  const auto child = std::make_unique<Child>([] { spin_for(0.4); });
+  Gate spent, reported;
+  const auto child = std::make_unique<Child>([&] {
+    spin_for(0.1);
+    spent.open();
+    reported.wait();
+    spin_for(0.5);
+  });
   push(event_of(EventKind::resumed, child->pid()));
   child->go();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  spent.wait();
   const uint64_t early = ticks();
+  EXPECT_GT(early, 0u);
+  reported.open();
   child->wait_end();
   push(event_of(EventKind::breakpoint, child->pid()));
-  EXPECT_GT(ticks(), early);
-  EXPECT_GT(ticks(), 200u);
+  EXPECT_GT(ticks(), early + 100);
 }
 
 // The named copy for the report once hid the profile that had to be kept.
