@@ -271,8 +271,8 @@ std::vector<SymbolRow> read_symbols(const ElfFile &main, const ElfFile *debug, S
     return (after != rows.end() && after->low < stub.high) ||
            (after != rows.begin() && (after - 1)->high > stub.low);
   });
-  rows.insert(rows.end(), stubs.begin(), stubs.end());
-  std::sort(rows.begin(), rows.end(), by_address);
+  const auto middle = rows.insert(rows.end(), stubs.begin(), stubs.end());
+  std::inplace_merge(rows.begin(), middle, rows.end(), by_address);
   return rows;
 }
 
