@@ -49,17 +49,4 @@ private:
   std::unique_ptr<Dwarf_CFI, void (*)(Dwarf_CFI *)> cfi_{nullptr, nullptr};
 };
 
-// A function that the search table of .eh_frame_hdr lists, by addresses.
-struct ListedFunction {
-  uint64_t start;
-  uint64_t entry; // in .eh_frame
-};
-// Returns the table (Linux Standard Base, Core 5.0, section 10.6.2); nothing if it has other
-// encodings than linkers write.
-std::vector<ListedFunction> listed_functions(const ElfFile &file);
-
-// Returns where the functions begin that .eh_frame describes. `bytes` are those of the section, and
-// `address` is its address.
-std::vector<uint64_t> described_starts(std::string_view bytes, uint64_t address);
-
 } // namespace tally::symbolize

@@ -4,7 +4,7 @@
 
 #include <gelf.h>
 
-#include "symbolize/unwind/call_frames.h"
+#include "symbolize/unwind/frame_entries.h"
 
 namespace tally::symbolize {
 
