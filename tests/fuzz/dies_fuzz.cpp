@@ -34,7 +34,7 @@ constexpr Tag tags[] = {
     {DW_TAG_lexical_block, Kind::plain},
     {DW_TAG_namespace, Kind::scope},
     {DW_TAG_structure_type, Kind::scope},
-    {DW_TAG_enumeration_type, Kind::skip},
+    {DW_TAG_enumeration_type, Kind::scope}, // the unit has no language
     {DW_TAG_call_site, Kind::skip},
     {DW_TAG_formal_parameter, Kind::plain},
     {DW_TAG_class_type, Kind::scope},

@@ -138,7 +138,11 @@ if ! [ -f "$build/meson-private/coredata.dat" ]; then
   tally_configure "$build" --cross-file "$build/cross" -Dtests=enabled -Dlldb=disabled -Dgdb=false \
     -Dunity=on -Dunity_size=32 -Doptimization=1 -Ddebug=false ${TALLY_SETUP:-}
 fi
-TALLY_TARGETS=own-tests tally_build "$build"
+# Other suites need more than the suites unit and golden.
+if [ $# -eq 0 ]; then
+  TALLY_TARGETS=own-tests
+fi
+tally_build "$build"
 if can_start_programs; then
   run_tests "$@"
 fi

@@ -1,5 +1,6 @@
 // Tests that call frame information reaches libdw only if libdw can interpret it with little
 // memory.
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -16,6 +17,7 @@
 
 #include "symbolize/elf_image.h"
 #include "symbolize/unwind/call_frames.h"
+#include "symbolize/unwind/frame_entries.h"
 
 namespace tally::symbolize_call_frames_test {
 namespace {
@@ -93,6 +95,34 @@ TEST(CallFrames, HaveNoRowWhereItTakesMuchMemory) {
                            unknown, ""}),
                  8),
             (std::vector<bool>{true, false, true, false, false, false, false, true}));
+}
+
+std::string big_endian(std::initializer_list<uint32_t> words) {
+  std::string out;
+  for (const uint32_t word : words)
+    for (const int shift : {24, 16, 8, 0})
+      out += static_cast<char>(word >> shift);
+  return out;
+}
+
+// The functions of a file of 32 bits in the other byte order: at an address, and at a distance
+// behind which the address space begins again.
+TEST(DescribedStarts, AreThoseOfAnyByteOrderAndSize) {
+  const auto section = [](uint8_t encoding, uint32_t start) {
+    return big_endian({16, 0}) +
+           std::string("\1zR\0\4\x7c\x41\1", 8) + // alignments 4 and -4, return address 65
+           static_cast<char>(encoding) + std::string(3, DW_CFA_nop) +
+           big_endian({16, 24, start, 8}) + std::string(4, DW_CFA_nop);
+  };
+  const auto starts = [](const std::string &bytes) {
+    return symbolize::described_starts({.bytes = bytes,
+                                        .address = 0xfffff000,
+                                        .swap = std::endian::native == std::endian::little,
+                                        .pointer_bytes = 4});
+  };
+  EXPECT_EQ(starts(section(DW_EH_PE_absptr, 0x81234560)), std::vector<uint64_t>{0x81234560});
+  EXPECT_EQ(starts(section(DW_EH_PE_pcrel | DW_EH_PE_sdata4, 0x2000)),
+            std::vector<uint64_t>{0x101c});
 }
 
 TEST(CallFrames, AreReadAlsoOfAFileWithoutSectionHeaders) {

@@ -12,6 +12,7 @@
 #include <gelf.h>
 
 #include "symbolize/dwarf_forms.h"
+#include "symbolize/source_language.h"
 #include "symbolize/tables.h"
 
 namespace tally::symbolize {
@@ -20,7 +21,7 @@ namespace {
 
 enum class Kind : uint8_t { plain, skip, scope, function, inlined };
 
-Kind kind_of(unsigned tag) {
+Kind kind_of(unsigned tag, int language) {
   switch (tag) {
   case DW_TAG_subprogram:
     return Kind::function;
@@ -33,8 +34,9 @@ Kind kind_of(unsigned tag) {
   case DW_TAG_union_type:
   case DW_TAG_interface_type:
     return Kind::scope;
-  // DIEs with these tags have children, but none of the children contains code.
   case DW_TAG_enumeration_type:
+    return has_plain_enumerations(language) ? Kind::skip : Kind::scope;
+  // DIEs with these tags have children, but none of the children contains code.
   case DW_TAG_array_type:
   case DW_TAG_subroutine_type:
   case DW_TAG_call_site:
@@ -92,6 +94,7 @@ private:
                                 &address_size, &offset_size) != 0)
       return false;
     sizes_ = {address_size, offset_size, version};
+    language_ = dwarf_srclang(&unit_die_);
     const Dwarf_Off die = dwarf_dieoffset(&unit_die_);
     const Dwarf_Off start = die - dwarf_cuoffset(&unit_die_);
     Dwarf_Off next = 0;
@@ -131,7 +134,7 @@ private:
   void add_abbreviation(Dwarf_Abbrev *abbrev) {
     Abbreviation entry;
     entry.known = true;
-    entry.kind = kind_of(dwarf_getabbrevtag(abbrev));
+    entry.kind = kind_of(dwarf_getabbrevtag(abbrev), language_);
     entry.children = dwarf_abbrevhaschildren(abbrev) != 0;
     entry.first = static_cast<uint32_t>(specs_.size());
     int32_t total = 0;
@@ -352,6 +355,7 @@ private:
   const UnitAddresses &addresses_;
   ScanBudget &budget_;
   FormSizes sizes_{};
+  int language_ = 0;
   bool swap_ = false;
   const unsigned char *start_ = nullptr; // start of the unit's header
   const unsigned char *end_ = nullptr;

@@ -10,23 +10,11 @@
 #include <elfutils/libdwelf.h>
 #include <fmt/format.h>
 
+#include "symbolize/source_language.h"
+
 namespace tally::symbolize {
 
 namespace {
-
-bool is_cpp(int language) {
-  switch (language) {
-  case DW_LANG_C_plus_plus:
-  case DW_LANG_C_plus_plus_03:
-  case DW_LANG_C_plus_plus_11:
-  case DW_LANG_C_plus_plus_14:
-  case 0x2b: // DW_LANG_C_plus_plus_17 and _20, which were assigned after DWARF 5
-  case 0x2c:
-    return true;
-  default:
-    return false;
-  }
-}
 
 const char *string_of(Dwarf_Die &die, unsigned name) {
   Dwarf_Attribute attribute;

@@ -329,8 +329,9 @@ void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
     add_row(no_index);
     if (!sorted)
       sort_rows(out, sequence);
-    // Code that the linker dropped is at an address where no section contains code.
-    if (code.contains(out[sequence].address))
+    // Code that the linker dropped is at an address where no section contains code. The sequence of
+    // a function without instructions would hide the lines of what was placed at its address.
+    if (code.contains(out[sequence].address) && out.back().address != out[sequence].address)
       sequences.push_back({out[sequence].address, sequence, out.size()});
     else
       out.resize(sequence);

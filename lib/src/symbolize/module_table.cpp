@@ -292,9 +292,14 @@ void ModuleTable::frames_once(uint64_t address, std::vector<SourceFrame> &out) {
       SourceFrame frame = function_of(*unit, row.function);
       const bool outermost = row.parent >= node;
       // Units with line tables only (-g1, -gmlt) have short names: no linkage name, no declaration.
-      if (outermost && frame.system_name.empty() && frame.function_line == 0) {
-        if (auto symbol = symbol_at(address); symbol && symbol->system_name.starts_with("_Z"))
-          frame = *symbol;
+      // Without the common part of dwz there are functions with a declaration and without a name.
+      const bool nameless = frame.function.empty();
+      if (outermost && frame.system_name.empty() && (nameless || frame.function_line == 0)) {
+        if (const auto symbol = symbol_at(address);
+            symbol && (nameless || symbol->system_name.starts_with("_Z"))) {
+          frame.function = symbol->function;
+          frame.system_name = symbol->system_name;
+        }
       }
       frame.file = file;
       frame.line = line;

@@ -59,7 +59,9 @@ Elf_Scn *section_of_type(const ElfFile &file, unsigned type) {
   return nullptr;
 }
 
-// Calls take(symbol, name) for each defined symbol with a name.
+// Calls take(symbol, name) for each defined symbol with a name. The lowest bit of a function of ARM
+// is not part of its address: it tells that the code is Thumb (ELF for the Arm Architecture,
+// section 5.5.3).
 template <class Take> void for_each_symbol(const ElfFile &file, Elf_Scn *section, Take take) {
   GElf_Shdr header;
   Elf_Data *data = elf_getdata(section, nullptr);
@@ -67,10 +69,14 @@ template <class Take> void for_each_symbol(const ElfFile &file, Elf_Scn *section
     return;
   const size_t entry = gelf_fsize(file.elf(), ELF_T_SYM, 1, EV_CURRENT);
   const size_t count = entry ? data->d_size / entry : 0;
+  const bool is_arm = file.machine() == EM_ARM;
   for (size_t i = 1; i < count && i < INT32_MAX; ++i) {
     GElf_Sym symbol;
     if (!gelf_getsym(data, static_cast<int>(i), &symbol))
       break;
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    if (is_arm && (type == STT_FUNC || type == STT_GNU_IFUNC))
+      symbol.st_value &= ~GElf_Addr{1};
     const char *name = elf_strptr(file.elf(), header.sh_link, symbol.st_name);
     if (name && *name && symbol.st_shndx != SHN_UNDEF)
       take(symbol, name);

@@ -100,7 +100,7 @@ CallFrames CallFrames::of_eh_frame(const ElfFile &file) {
     if (each.entry - frames.address < frames.bytes.size())
       all.push_back({.start = each.start, .offset = each.entry - frames.address});
   if (all.empty()) // linkers leave out .eh_frame_hdr in static programs
-    FrameEntries(frames.bytes, frames.address, true)
+    FrameEntries({.bytes = frames.bytes, .address = frames.address})
         .for_each([](const FrameEntry &, const Cie &) {},
                   [&](const FrameEntry &, const Fde &fde, uint64_t) {
                     if (fde.safe)
@@ -140,8 +140,8 @@ Dwarf_CFI *CallFrames::cfi_for(uint64_t address) {
 
 // Entries that overlap are refused: libdw ends the program if it meets an expression in two roles.
 bool CallFrames::is_safe(uint64_t offset) {
-  const auto entry =
-      FrameEntries(image_->content_of(".eh_frame"), address_, true).safe_entry_at(offset);
+  const auto entry = FrameEntries({.bytes = image_->content_of(".eh_frame"), .address = address_})
+                         .safe_entry_at(offset);
   if (!entry)
     return false;
   const auto end_of = [](const FrameEntry &each) { return each.id_at + 4 + each.content.size(); };
@@ -169,7 +169,7 @@ CallFrames CallFrames::of_debug_frame(const ElfFile &file) {
     append(safe, id);
     safe += content;
   };
-  FrameEntries(section_bytes(file, {".debug_frame"}), 0, false)
+  FrameEntries({.bytes = section_bytes(file, {".debug_frame"}), .is_eh_frame = false})
       .for_each(
           [&](const FrameEntry &entry, const Cie &cie) {
             if (!cie.safe || entry.content.size() >= UINT32_MAX / 2 || safe.size() >= UINT32_MAX)

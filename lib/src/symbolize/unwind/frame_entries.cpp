@@ -117,12 +117,12 @@ private:
 // the format, the others say what a value is relative to.
 constexpr uint8_t format_bits = 0x0f;
 
-// Returns the size of an encoded pointer in bytes; 0 for formats of variable size. Files are of 64
-// bits.
-unsigned size_of(uint8_t encoding) {
+// Returns the size of an encoded pointer in bytes; 0 for formats of variable size.
+unsigned size_of(uint8_t encoding, unsigned pointer_bytes) {
   switch (encoding & format_bits) {
   case DW_EH_PE_absptr:
   case DW_EH_PE_signed:
+    return pointer_bytes;
   case DW_EH_PE_udata8:
   case DW_EH_PE_sdata8:
     return 8;
@@ -137,27 +137,33 @@ unsigned size_of(uint8_t encoding) {
   }
 }
 
-uint64_t read_pointer(DwarfCursor &cursor, uint8_t encoding) {
+uint64_t read_pointer(DwarfCursor &cursor, uint8_t encoding, unsigned pointer_bytes) {
   switch (encoding & format_bits) {
   case DW_EH_PE_sdata2:
     return static_cast<uint64_t>(int64_t{static_cast<int16_t>(cursor.fixed<uint16_t>())});
   case DW_EH_PE_sdata4:
     return static_cast<uint64_t>(int64_t{static_cast<int32_t>(cursor.fixed<uint32_t>())});
   default:
-    return cursor.sized(size_of(encoding));
+    return cursor.sized(size_of(encoding, pointer_bytes));
   }
+}
+
+// Addresses of 32 bits wrap where they are sums.
+uint64_t wrapped(uint64_t address, unsigned pointer_bytes) {
+  return pointer_bytes == 4 ? static_cast<uint32_t>(address) : address;
 }
 
 // Returns whether a pointer with this encoding can be read: an address, or the distance from
 // itself.
 bool is_known(uint8_t encoding) {
   const int base = encoding & ~format_bits;
-  return size_of(encoding) != 0 && (base == DW_EH_PE_absptr || base == DW_EH_PE_pcrel);
+  return size_of(encoding, 8) != 0 && (base == DW_EH_PE_absptr || base == DW_EH_PE_pcrel);
 }
 
 // The data has an entry for each letter after the z: R and L take one byte, P takes the encoding
 // of a pointer and the pointer. S, B and G have none.
-bool read_augmentation(std::string_view letters, DwarfCursor data, Cie &cie) {
+bool read_augmentation(std::string_view letters, DwarfCursor data, unsigned pointer_bytes,
+                       Cie &cie) {
   constexpr size_t most_letters = 8;
   if (letters.size() > most_letters)
     return false;
@@ -170,7 +176,7 @@ bool read_augmentation(std::string_view letters, DwarfCursor data, Cie &cie) {
       data.skip(1);
       break;
     case 'P': {
-      const unsigned size = size_of(data.fixed<uint8_t>());
+      const unsigned size = size_of(data.fixed<uint8_t>(), pointer_bytes);
       if (size == 0)
         return false;
       data.skip(size);
@@ -191,43 +197,45 @@ bool read_augmentation(std::string_view letters, DwarfCursor data, Cie &cie) {
 
 // Sets `next` to where the next entry begins, or to the end of the section.
 std::optional<FrameEntry> FrameEntries::entry_at(uint64_t offset, uint64_t &next) const {
-  next = bytes_.size();
-  if (offset >= bytes_.size())
+  next = section_.bytes.size();
+  if (offset >= section_.bytes.size())
     return std::nullopt;
-  DwarfCursor cursor = dwarf_cursor(bytes_.substr(offset), false);
+  DwarfCursor cursor = dwarf_cursor(section_.bytes.substr(offset), section_.swap);
   uint64_t length = cursor.fixed<uint32_t>();
   const bool is_64_bit = length == UINT32_MAX;
   if (is_64_bit)
     length = cursor.fixed<uint64_t>();
   if (!cursor.good() || length > cursor.left())
     return std::nullopt;
-  const uint64_t id_at = bytes_.size() - cursor.left();
+  const uint64_t id_at = section_.bytes.size() - cursor.left();
   next = id_at + length;
   const unsigned id_bytes = is_64_bit ? 8 : 4;
-  if (length < id_bytes || (is_64_bit && is_eh_frame_)) // length 0 ends a part of .eh_frame
+  if (length < id_bytes || (is_64_bit && section_.is_eh_frame)) // length 0 ends a part of .eh_frame
     return std::nullopt;
   const uint64_t id = cursor.sized(id_bytes);
-  return FrameEntry{offset, id_at, id, bytes_.substr(id_at + id_bytes, length - id_bytes),
+  return FrameEntry{offset, id_at, id, section_.bytes.substr(id_at + id_bytes, length - id_bytes),
                     is_64_bit};
 }
 
 bool FrameEntries::is_cie(const FrameEntry &entry) const {
   const uint64_t id_in_debug_frame = entry.is_64_bit ? UINT64_MAX : UINT32_MAX;
-  return entry.id == (is_eh_frame_ ? 0 : id_in_debug_frame);
+  return entry.id == (section_.is_eh_frame ? 0 : id_in_debug_frame);
 }
 
 // A copy of .debug_frame has its entries at other places.
 bool FrameEntries::is_usable(uint8_t encoding) const {
-  return is_known(encoding) && (is_eh_frame_ || (encoding & ~format_bits) == DW_EH_PE_absptr);
+  return is_known(encoding) &&
+         (section_.is_eh_frame || (encoding & ~format_bits) == DW_EH_PE_absptr);
 }
 
 // DWARF 5, section 6.4.1, and the Linux Standard Base, section 10.6.1.1.
 Cie FrameEntries::cie_of(std::string_view content) const {
   Cie cie;
-  DwarfCursor cursor = dwarf_cursor(content, false);
+  DwarfCursor cursor = dwarf_cursor(content, section_.swap);
   const auto version = cursor.fixed<uint8_t>();
   std::string_view letters = cursor.string();
-  if (version >= 4 && (cursor.fixed<uint8_t>() != 8 || cursor.fixed<uint8_t>() != 0))
+  if (version >= 4 &&
+      (cursor.fixed<uint8_t>() != section_.pointer_bytes || cursor.fixed<uint8_t>() != 0))
     return cie;  // addresses of other sizes, or with segments
   cursor.uleb(); // alignment of code
   cursor.sleb(); // and of data
@@ -241,13 +249,15 @@ Cie FrameEntries::cie_of(std::string_view content) const {
     const uint64_t size = cursor.uleb();
     DwarfCursor data = cursor;
     cursor.skip(size);
-    if (!cursor.good() || !read_augmentation(letters, {data.at(), cursor.at(), false}, cie))
+    if (!cursor.good() || !read_augmentation(letters, {data.at(), cursor.at(), section_.swap},
+                                             section_.pointer_bytes, cie))
       return cie;
   } else if (!letters.empty() && letters != "S") {
     return cie;
   }
   cie.safe = (version == 1 || version == 3 || version == 4) && is_usable(cie.encoding) &&
-             cursor.good() && Instructions(cursor, size_of(cie.encoding)).are_safe();
+             cursor.good() &&
+             Instructions(cursor, size_of(cie.encoding, section_.pointer_bytes)).are_safe();
   return cie;
 }
 
@@ -257,15 +267,17 @@ Fde FrameEntries::fde_of(const FrameEntry &entry, const Cie &cie, bool checks) c
   fde.offset = entry.offset;
   if (!is_known(cie.encoding))
     return fde;
-  DwarfCursor cursor = dwarf_cursor(entry.content, false);
-  fde.start = read_pointer(cursor, cie.encoding);
+  DwarfCursor cursor = dwarf_cursor(entry.content, section_.swap);
+  fde.start = read_pointer(cursor, cie.encoding, section_.pointer_bytes);
   if ((cie.encoding & ~format_bits) == DW_EH_PE_pcrel)
-    fde.start += address_ + entry.id_at + (entry.is_64_bit ? 8 : 4);
-  const uint64_t size = read_pointer(cursor, cie.encoding & format_bits);
+    fde.start += section_.address + entry.id_at + (entry.is_64_bit ? 8 : 4);
+  fde.start = wrapped(fde.start, section_.pointer_bytes);
+  const uint64_t size = read_pointer(cursor, cie.encoding & format_bits, section_.pointer_bytes);
   if (cie.sized)
     cursor.skip(cursor.uleb());
-  fde.safe = cie.safe && cursor.good() && size != 0 &&
-             (!checks || Instructions(cursor, size_of(cie.encoding)).are_safe());
+  fde.safe =
+      cie.safe && cursor.good() && size != 0 &&
+      (!checks || Instructions(cursor, size_of(cie.encoding, section_.pointer_bytes)).are_safe());
   return fde;
 }
 
@@ -281,14 +293,13 @@ FrameEntries::safe_entry_at(uint64_t offset) const {
   return std::pair(*fde, *cie);
 }
 
-std::vector<uint64_t> described_starts(std::string_view bytes, uint64_t address) {
+std::vector<uint64_t> described_starts(const FrameSection &eh_frame) {
   std::vector<uint64_t> out;
-  FrameEntries(bytes, address, true)
-      .for_each([](const FrameEntry &, const Cie &) {},
-                [&](const FrameEntry &, const Fde &fde, uint64_t) {
-                  if (fde.safe)
-                    out.push_back(fde.start);
-                });
+  FrameEntries(eh_frame).for_each([](const FrameEntry &, const Cie &) {},
+                                  [&](const FrameEntry &, const Fde &fde, uint64_t) {
+                                    if (fde.safe)
+                                      out.push_back(fde.start);
+                                  });
   return out;
 }
 
@@ -297,7 +308,7 @@ std::vector<ListedFunction> listed_functions(const ElfFile &file) {
   GElf_Shdr header;
   if (!section || !gelf_getshdr(section, &header))
     return {};
-  DwarfCursor cursor = dwarf_cursor(file.content_of(".eh_frame_hdr"), false);
+  DwarfCursor cursor = dwarf_cursor(file.content_of(".eh_frame_hdr"), swaps_bytes(file.elf()));
   const bool is_version_1 = cursor.fixed<uint8_t>() == 1;
   cursor.skip(1);
   if (!is_version_1 || cursor.fixed<uint8_t>() != DW_EH_PE_udata4 ||
@@ -307,11 +318,16 @@ std::vector<ListedFunction> listed_functions(const ElfFile &file) {
   // The count in the file is not trusted: there are at most as many rows as there are bytes for.
   constexpr size_t row_bytes = 8;
   const size_t rows = std::min<size_t>(cursor.fixed<uint32_t>(), cursor.left() / row_bytes);
+  const unsigned pointer_bytes = file.pointer_size();
+  const auto read_address = [&] {
+    return wrapped(header.sh_addr + read_pointer(cursor, DW_EH_PE_sdata4, pointer_bytes),
+                   pointer_bytes);
+  };
   std::vector<ListedFunction> out;
   out.reserve(rows);
   for (size_t i = 0; i < rows; ++i) {
-    const uint64_t start = header.sh_addr + read_pointer(cursor, DW_EH_PE_sdata4);
-    out.push_back({start, header.sh_addr + read_pointer(cursor, DW_EH_PE_sdata4)});
+    const uint64_t start = read_address();
+    out.push_back({start, read_address()});
   }
   return out;
 }

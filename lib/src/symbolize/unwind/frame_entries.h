@@ -37,19 +37,26 @@ struct Fde {
   bool safe = false;
 };
 
-// .eh_frame or .debug_frame of a file of 64 bits with little endian.
+// .eh_frame or .debug_frame.
+struct FrameSection {
+  std::string_view bytes;
+  uint64_t address = 0;
+  bool is_eh_frame = true;
+  bool swap = false; // another byte order than this machine's
+  uint32_t pointer_bytes = 8;
+};
+
 class FrameEntries {
 public:
-  // `bytes` are those of the section, and must outlive this object; `address` is its address.
-  FrameEntries(std::string_view bytes, uint64_t address, bool is_eh_frame)
-      : bytes_(bytes), address_(address), is_eh_frame_(is_eh_frame) {}
+  // The bytes of the section must outlive this object.
+  explicit FrameEntries(const FrameSection &section) : section_(section) {}
 
   // Calls see_cie(entry, CIE) or see_fde(entry, FDE, offset of its CIE) for each entry. A CIE must
   // precede its FDEs, so that each is looked at once. The instructions of an FDE of .eh_frame are
   // taken for safe: there may be a million of them, and safe_entry_at() looks at one.
   template <class SeeCie, class SeeFde> void for_each(SeeCie see_cie, SeeFde see_fde) const {
     std::unordered_map<uint64_t, Cie> cies;
-    for (uint64_t at = 0; at < bytes_.size();) {
+    for (uint64_t at = 0; at < section_.bytes.size();) {
       const auto entry = entry_at(at, at);
       if (!entry)
         continue;
@@ -59,10 +66,10 @@ public:
         cies.emplace(entry->offset, cie);
         continue;
       }
-      const uint64_t cie_at = is_eh_frame_ ? entry->id_at - entry->id : entry->id;
+      const uint64_t cie_at = section_.is_eh_frame ? entry->id_at - entry->id : entry->id;
       const auto found = cies.find(cie_at);
       const Cie cie = found == cies.end() ? Cie{} : found->second;
-      see_fde(*entry, fde_of(*entry, cie, !is_eh_frame_), cie_at);
+      see_fde(*entry, fde_of(*entry, cie, !section_.is_eh_frame), cie_at);
     }
   }
 
@@ -77,14 +84,11 @@ private:
   Cie cie_of(std::string_view content) const;
   Fde fde_of(const FrameEntry &entry, const Cie &cie, bool checks) const;
 
-  std::string_view bytes_;
-  uint64_t address_;
-  bool is_eh_frame_;
+  FrameSection section_;
 };
 
-// Returns where the functions begin that .eh_frame describes. `bytes` are those of the section, and
-// `address` is its address.
-std::vector<uint64_t> described_starts(std::string_view bytes, uint64_t address);
+// Returns where the functions begin that .eh_frame describes.
+std::vector<uint64_t> described_starts(const FrameSection &eh_frame);
 
 // A function that the search table of .eh_frame_hdr lists, by addresses.
 struct ListedFunction {
