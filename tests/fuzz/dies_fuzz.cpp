@@ -34,7 +34,7 @@ constexpr Tag tags[] = {
     {DW_TAG_lexical_block, Kind::plain},
     {DW_TAG_namespace, Kind::scope},
     {DW_TAG_structure_type, Kind::scope},
-    {DW_TAG_enumeration_type, Kind::scope}, // the unit has no language
+    {DW_TAG_enumeration_type, Kind::scope}, // in a unit of C++, it is skipped
     {DW_TAG_call_site, Kind::skip},
     {DW_TAG_formal_parameter, Kind::plain},
     {DW_TAG_class_type, Kind::scope},
@@ -256,6 +256,10 @@ private:
     abbrev.fixed(DW_CHILDREN_yes, 1);
     abbrev.uleb(DW_AT_low_pc);
     abbrev.uleb(DW_FORM_addr);
+    if (big) {
+      abbrev.uleb(DW_AT_language);
+      abbrev.uleb(DW_FORM_data1);
+    }
     if (has_tables)
       for (const unsigned name : {unsigned{DW_AT_addr_base}, unsigned{DW_AT_rnglists_base}}) {
         abbrev.uleb(name);
@@ -274,6 +278,8 @@ private:
       info.fixed(address_size(), 1);
     info.uleb(1);
     info.fixed(from.number() & 0xffffffff, address_size()); // to libdw, -1 is an unknown base
+    if (big)
+      info.fixed(DW_LANG_C_plus_plus, 1);
     if (has_tables) {
       info.fixed(length_size() + 4, offset_size()); // past the header of .debug_addr
       info.fixed(length_size() + 8, offset_size()); // past that of .debug_rnglists
@@ -418,6 +424,7 @@ public:
   explicit Reference(const symbolize::CodeRanges &code) : code_(code) {}
 
   UnitScan read(Dwarf_Die unit) {
+    is_cpp_ = dwarf_srclang(&unit) == DW_LANG_C_plus_plus;
     visit_children(unit, no_index, no_index);
     return std::move(out_);
   }
@@ -436,7 +443,7 @@ private:
     const Tag *known = std::ranges::find(tags, tag, &Tag::tag);
     require(known != std::end(tags), "libdw reads the tag");
     const Kind kind = known->kind;
-    if (kind == Kind::skip)
+    if (kind == Kind::skip || (is_cpp_ && tag == DW_TAG_enumeration_type))
       return;
     if (kind == Kind::function && scope != no_index)
       out_.scopes.members.push_back({die.addr, scope});
@@ -484,6 +491,7 @@ private:
   }
 
   const symbolize::CodeRanges &code_;
+  bool is_cpp_ = false;
   UnitScan out_;
 };
 

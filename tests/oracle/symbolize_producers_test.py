@@ -1,5 +1,5 @@
-"""Symbolization of what compilers write that are not at hand, or write seldom. Most of it is in
-assembly language here."""
+"""Symbolizes what compilers write that are not installed here, and what installed ones write rarely.
+Most of it is in assembly language here."""
 from __future__ import annotations
 
 import os
@@ -97,7 +97,7 @@ _start:
     .section .text.unlikely.gone, "ax", @progbits
     .type gone, @function
 gone:
-    .loc 1 5
+    .loc 1 5 1 view -0
     .size gone, . - gone
 """
 
@@ -125,7 +125,9 @@ class ProducersTest(unittest.TestCase):
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def assembled(self, text: str, *options: str) -> str:
-        need_tools("gcc", "addr2line", "nm")
+        need_tools("gcc", "addr2line", "nm", "readelf")
+        if os.uname().machine != "x86_64":
+            self.skipTest("the assembly language is that of x86-64")
         out = self.path("program")
         source = self.path("program.s", text)
         self.run_tool("gcc", "-nostdlib", "-static", *options, "-o", out, source)
@@ -145,6 +147,8 @@ class ProducersTest(unittest.TestCase):
 
     def test_a_function_without_code(self) -> None:
         path = self.assembled(A_FUNCTION_WITHOUT_CODE, "-Wa,-gdwarf-5")
+        sequences = self.run_tool("readelf", "--debug-dump=rawline", path)
+        self.assertEqual(sequences.count("End of Sequence"), 2, sequences)
         symbols = self.symbols(path)
         start = symbols["_start"]
         self.assertEqual(symbols["gone"], start)
@@ -154,19 +158,30 @@ class ProducersTest(unittest.TestCase):
         self.assertEqual(theirs.rsplit("/", 1)[-1], "some.c:1")
 
     def test_without_the_common_part(self) -> None:
-        """Names of functions are in the file that dwz made for both programs, which is removed."""
-        need_tools("gcc", "dwz", "nm")
+        """Names of functions are in the file that dwz made for both programs, which is hidden."""
+        need_tools("gcc", "dwz", "nm", "objcopy")
         programs = [self.path("first"), self.path("second")]
         source = self.path("shared.c", SHARED + OWN)
         for i, program in enumerate(programs):
-            self.run_tool("gcc", "-g", "-O1", f"-DPROGRAM={i}", "-o", program, source)
-        common = self.path("common")
+            self.run_tool(
+                "gcc", "-g", "-O1", "-Wl,--build-id", f"-DPROGRAM={i}", "-o", program, source
+            )
+        common = os.path.join(self.folder, "common")
         self.run_tool("dwz", "-m", common, *programs)
         function = self.symbols(programs[0])["a_shared_function"]
         (((name, file, line),),) = ask_us(programs[0], [function])
-        os.remove(common)
+        self.assertIn(b"a_shared_function", Path(common).read_bytes())
+        hidden = common + "-hidden"
+        os.rename(common, hidden)
+        no_symbol = os.path.join(self.folder, "no-symbol")
+        self.run_tool("objcopy", "-N", "a_shared_function", programs[0], no_symbol)
+        cache = os.path.join(self.folder, "cache")
+        (((unknown, *_),),) = ask_us(no_symbol, [function], cache)
+        self.assertNotEqual(unknown, name)
         self.assertEqual(ask_us(programs[0], [function]), [[(name, file, line)]])
         self.assertEqual(name, "a_shared_function")
+        os.rename(hidden, common)
+        self.assertEqual(ask_us(no_symbol, [function], cache), [[(name, file, line)]])
 
     def test_thumb(self) -> None:
         need_tools("arm-none-eabi-gcc", "arm-none-eabi-nm")

@@ -5,7 +5,8 @@
 #   sh tests/support/cross.sh ARCH [argument of meson test]...
 #
 # ARCH is aarch64. Without arguments the suites unit and golden run. TALLY_BUILD names the build
-# directory (build-ARCH/). What Debian's packages of ARCH contain is unpacked into its subdirectory
+# directory (build-ARCH/), and TALLY_TARGETS what is built (own-tests); if it is empty, all is built,
+# which other suites need. What Debian's packages of ARCH contain is unpacked into its subdirectory
 # sysroot/, and made again when the list of packages changes. TALLY_SETUP holds further options for
 # meson setup.
 #
@@ -138,11 +139,7 @@ if ! [ -f "$build/meson-private/coredata.dat" ]; then
   tally_configure "$build" --cross-file "$build/cross" -Dtests=enabled -Dlldb=disabled -Dgdb=false \
     -Dunity=on -Dunity_size=32 -Doptimization=1 -Ddebug=false ${TALLY_SETUP:-}
 fi
-# Other suites need more than the suites unit and golden.
-if [ $# -eq 0 ]; then
-  TALLY_TARGETS=own-tests
-fi
-tally_build "$build"
+TALLY_TARGETS=${TALLY_TARGETS-own-tests} tally_build "$build"
 if can_start_programs; then
   run_tests "$@"
 fi

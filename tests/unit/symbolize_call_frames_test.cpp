@@ -1,5 +1,5 @@
 // Tests that call frame information reaches libdw only if libdw can interpret it with little
-// memory.
+// memory, and where functions begin by it; and the numbers of source languages.
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +17,10 @@
 #include <gtest/gtest.h>
 
 #include "symbolize/elf_image.h"
+#include "symbolize/source_language.h"
 #include "symbolize/unwind/call_frames.h"
 #include "symbolize/unwind/frame_entries.h"
+#include "symbolize/unwind/starts.h"
 
 namespace tally::symbolize_call_frames_test {
 namespace {
@@ -123,6 +126,37 @@ TEST(DescribedStarts, AreThoseOfAnyByteOrderAndSize) {
   EXPECT_EQ(starts(section(DW_EH_PE_absptr, 0x81234560)), std::vector<uint64_t>{0x81234560});
   EXPECT_EQ(starts(section(DW_EH_PE_pcrel | DW_EH_PE_sdata4, 0x2000)),
             std::vector<uint64_t>{0x101c});
+}
+
+// The search table of such a file is in its byte order, too, and its addresses wrap.
+TEST(UnwindStarts, AreReadFromTheSearchTableOfAnyByteOrderAndSize) {
+  ElfImage image(ELFCLASS32, true, EM_PPC);
+  const std::string table =
+      std::string("\1\x1b\3\x3b", 4) + big_endian({0, 2, 0x2000, 0, 0xffffff00, 0});
+  image.add(".eh_frame_hdr", table, SHT_PROGBITS, 0xfffff000);
+  const auto file = ElfFile::of_image(image.finish(), "image");
+  ASSERT_TRUE(file);
+  const auto starts = symbolize::UnwindStarts::read(*file);
+  EXPECT_EQ(starts.before(0x1004), 0x1000u);
+  EXPECT_EQ(starts.before(0xffffef10), 0xffffef00u);
+  EXPECT_EQ(starts.before(0xfff), std::nullopt);
+}
+
+TEST(SourceLanguage, IsKnownByItsNumber) {
+  // C++ 98 to 23.
+  for (const int language : {0x04, 0x19, 0x1a, 0x21, 0x2a, 0x2b, 0x3a}) {
+    EXPECT_TRUE(symbolize::is_cpp(language)) << language;
+    EXPECT_FALSE(symbolize::enumerations_may_have_functions(language)) << language;
+  }
+  // C 89 to 23, Objective-C and Objective-C++.
+  for (const int language : {0x01, 0x02, 0x0c, 0x1d, 0x2c, 0x3e, 0x10, 0x11}) {
+    EXPECT_FALSE(symbolize::is_cpp(language)) << language;
+    EXPECT_FALSE(symbolize::enumerations_may_have_functions(language)) << language;
+  }
+  for (const int language : {-1, 0x16, 0x1c, 0x0d}) { // none, Go, Rust, Ada 95
+    EXPECT_FALSE(symbolize::is_cpp(language)) << language;
+    EXPECT_TRUE(symbolize::enumerations_may_have_functions(language)) << language;
+  }
 }
 
 TEST(CallFrames, AreReadAlsoOfAFileWithoutSectionHeaders) {

@@ -35,7 +35,7 @@ Kind kind_of(unsigned tag, int language) {
   case DW_TAG_interface_type:
     return Kind::scope;
   case DW_TAG_enumeration_type:
-    return has_plain_enumerations(language) ? Kind::skip : Kind::scope;
+    return enumerations_may_have_functions(language) ? Kind::scope : Kind::skip;
   // DIEs with these tags have children, but none of the children contains code.
   case DW_TAG_array_type:
   case DW_TAG_subroutine_type:

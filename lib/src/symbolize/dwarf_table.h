@@ -70,6 +70,9 @@ public:
   // than unit_ranges(), because it reads the DIE of every unit.
   std::vector<UnitRange> all_unit_ranges();
 
+  // Returns whether the file refers to common debug information (dwz) that was not found.
+  bool lacks_alternate() const { return lacks_alternate_; }
+
   std::unique_ptr<BuiltUnit> build(uint64_t unit);
   // Fills the row of a function, unless that has already been done.
   void resolve(BuiltUnit &unit, uint32_t function);
@@ -93,6 +96,7 @@ private:
   std::optional<SplitUnits> split_units_;
   std::unordered_map<Dwarf_CU *, std::shared_ptr<LineTable>> lines_;
   std::unique_ptr<ElfFile> alternate_file_;
+  bool lacks_alternate_ = false;
   EndedSections ended_; // of the alternate file that libdw itself has opened
   DwarfHandle alternate_;
   DwarfHandle dwarf_;

@@ -422,6 +422,7 @@ void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
     out = std::move(ordered);
 }
 
+// libdw mixes the rows of all sequences, so that a sequence without code is not seen as such.
 std::vector<AddressedLine> LineTable::libdw_rows(const CodeRanges &code) {
   std::vector<AddressedLine> rows;
   Dwarf_Lines *lines = nullptr;

@@ -131,6 +131,7 @@ DwarfTable *ModuleTable::dwarf() {
     opened_.dwarf = DwarfTable::open(
         file, separate ? files_.debug : files_.name, files_.alternate, options_.debug_directories,
         files_.packages(options_.debug_directories), pool_, opened_.diagnostics);
+  files_.lacks_alternate |= opened_.dwarf && opened_.dwarf->lacks_alternate();
   opened_.main->spare_descriptors();
   if (opened_.debug)
     opened_.debug->spare_descriptors();
