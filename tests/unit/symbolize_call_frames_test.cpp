@@ -110,7 +110,7 @@ std::string big_endian(std::initializer_list<uint32_t> words) {
 
 // The functions of a file of 32 bits in the other byte order: at an address, and at a distance
 // behind which the address space begins again.
-TEST(DescribedStarts, AreThoseOfAnyByteOrderAndSize) {
+TEST(DescribedFunctions, AreThoseOfAnyByteOrderAndSize) {
   const auto section = [](uint8_t encoding, uint32_t start) {
     return big_endian({16, 0}) +
            std::string("\1zR\0\4\x7c\x41\1", 8) + // alignments 4 and -4, return address 65
@@ -118,10 +118,13 @@ TEST(DescribedStarts, AreThoseOfAnyByteOrderAndSize) {
            big_endian({16, 24, start, 8}) + std::string(4, DW_CFA_nop);
   };
   const auto starts = [](const std::string &bytes) {
-    return symbolize::described_starts({.bytes = bytes,
-                                        .address = 0xfffff000,
-                                        .swap = std::endian::native == std::endian::little,
-                                        .pointer_bytes = 4});
+    std::vector<uint64_t> out;
+    for (const symbolize::Fde &each : symbolize::described_functions({.bytes = bytes,
+                                      .address = 0xfffff000,
+                                      .swap = std::endian::native == std::endian::little,
+                                      .pointer_bytes = 4}))
+      out.push_back(each.start);
+    return out;
   };
   EXPECT_EQ(starts(section(DW_EH_PE_absptr, 0x81234560)), std::vector<uint64_t>{0x81234560});
   EXPECT_EQ(starts(section(DW_EH_PE_pcrel | DW_EH_PE_sdata4, 0x2000)),

@@ -1,4 +1,5 @@
-// What depends on the source language of a unit, by DW_AT_language (DWARF 5, section 7.12).
+// Rules that depend on a unit's source language. DW_AT_language names it by a number (DWARF 5,
+// section 7.12).
 #pragma once
 
 #include <dwarf.h>

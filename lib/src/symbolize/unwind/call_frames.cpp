@@ -82,30 +82,25 @@ Bytes eh_frame_of_segments(const ElfFile &file) {
 }
 
 Bytes eh_frame_of(const ElfFile &file) {
-  Elf_Scn *const section = file.section(".eh_frame");
-  GElf_Shdr header;
-  if (!section || !gelf_getshdr(section, &header))
-    return eh_frame_of_segments(file);
-  return {std::string(file.content_of(".eh_frame")), header.sh_addr};
+  const auto section = FrameSection::eh_frame_of(file);
+  return section ? Bytes{std::string(section->bytes), section->address}
+                 : eh_frame_of_segments(file);
 }
 
 } // namespace
 
 CallFrames CallFrames::of_eh_frame(const ElfFile &file) {
+  if (file.is_big_endian() || file.pointer_size() != 8)
+    return {};
   const Bytes frames = eh_frame_of(file);
-  if (frames.bytes.empty() || file.is_big_endian() || file.pointer_size() != 8)
+  if (frames.bytes.empty())
     return {};
   std::vector<Fde> all;
   for (const ListedFunction &each : listed_functions(file))
     if (each.entry - frames.address < frames.bytes.size())
       all.push_back({.start = each.start, .offset = each.entry - frames.address});
   if (all.empty()) // linkers leave out .eh_frame_hdr in static programs
-    FrameEntries({.bytes = frames.bytes, .address = frames.address})
-        .for_each([](const FrameEntry &, const Cie &) {},
-                  [&](const FrameEntry &, const Fde &fde, uint64_t) {
-                    if (fde.safe)
-                      all.push_back(fde);
-                  });
+    all = described_functions({.bytes = frames.bytes, .address = frames.address});
   if (!std::ranges::is_sorted(all, {}, &Fde::start))
     std::ranges::stable_sort(all, {}, &Fde::start);
   all.erase(std::unique(all.begin(), all.end(),

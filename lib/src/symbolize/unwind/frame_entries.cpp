@@ -195,6 +195,17 @@ bool read_augmentation(std::string_view letters, DwarfCursor data, unsigned poin
 
 } // namespace
 
+std::optional<FrameSection> FrameSection::eh_frame_of(const ElfFile &file) {
+  Elf_Scn *const section = file.section(".eh_frame");
+  GElf_Shdr header;
+  if (!section || !gelf_getshdr(section, &header))
+    return std::nullopt;
+  return FrameSection{.bytes = file.content_of(".eh_frame"),
+                      .address = header.sh_addr,
+                      .swap = swaps_bytes(file.elf()),
+                      .pointer_bytes = file.pointer_size()};
+}
+
 // Sets `next` to where the next entry begins, or to the end of the section.
 std::optional<FrameEntry> FrameEntries::entry_at(uint64_t offset, uint64_t &next) const {
   next = section_.bytes.size();
@@ -293,12 +304,12 @@ FrameEntries::safe_entry_at(uint64_t offset) const {
   return std::pair(*fde, *cie);
 }
 
-std::vector<uint64_t> described_starts(const FrameSection &eh_frame) {
-  std::vector<uint64_t> out;
+std::vector<Fde> described_functions(const FrameSection &eh_frame) {
+  std::vector<Fde> out;
   FrameEntries(eh_frame).for_each([](const FrameEntry &, const Cie &) {},
                                   [&](const FrameEntry &, const Fde &fde, uint64_t) {
                                     if (fde.safe)
-                                      out.push_back(fde.start);
+                                      out.push_back(fde);
                                   });
   return out;
 }

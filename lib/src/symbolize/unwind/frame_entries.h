@@ -22,8 +22,8 @@ struct FrameEntry {
   bool is_64_bit;
 };
 
-// What is common to the functions that refer to it. An entry is *safe* if libdw can interpret its
-// instructions with little memory.
+// A common information entry holds what its functions share. An entry is *safe* if libdw can
+// interpret its instructions with little memory.
 struct Cie {
   bool safe = false;
   bool sized = false;   // its FDEs have augmentation data behind their length
@@ -44,6 +44,9 @@ struct FrameSection {
   bool is_eh_frame = true;
   bool swap = false; // another byte order than this machine's
   uint32_t pointer_bytes = 8;
+
+  // Returns the file's .eh_frame, or nothing if it has no such section.
+  static std::optional<FrameSection> eh_frame_of(const ElfFile &file);
 };
 
 class FrameEntries {
@@ -87,8 +90,9 @@ private:
   FrameSection section_;
 };
 
-// Returns where the functions begin that .eh_frame describes.
-std::vector<uint64_t> described_starts(const FrameSection &eh_frame);
+// Returns the functions that .eh_frame describes, in its order. Their instructions are taken for
+// safe.
+std::vector<Fde> described_functions(const FrameSection &eh_frame);
 
 // A function that the search table of .eh_frame_hdr lists, by addresses.
 struct ListedFunction {

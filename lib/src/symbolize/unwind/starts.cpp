@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include <gelf.h>
-
-#include "symbolize/dwarf_cursor.h"
 #include "symbolize/unwind/frame_entries.h"
 
 namespace tally::symbolize {
@@ -14,13 +11,9 @@ UnwindStarts UnwindStarts::read(const ElfFile &file) {
   for (const ListedFunction &each : listed_functions(file))
     out.starts_.push_back(each.start);
   if (out.starts_.empty()) { // linkers leave out .eh_frame_hdr in static programs
-    GElf_Shdr header;
-    if (Elf_Scn *const section = file.section(".eh_frame");
-        section && gelf_getshdr(section, &header))
-      out.starts_ = described_starts({.bytes = file.content_of(".eh_frame"),
-                                      .address = header.sh_addr,
-                                      .swap = swaps_bytes(file.elf()),
-                                      .pointer_bytes = file.pointer_size()});
+    if (const auto section = FrameSection::eh_frame_of(file))
+      for (const Fde &each : described_functions(*section))
+        out.starts_.push_back(each.start);
   }
   if (!std::ranges::is_sorted(out.starts_))
     std::ranges::sort(out.starts_);
