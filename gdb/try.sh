@@ -48,9 +48,8 @@ else
 fi
 if ! [ -f "$build/build.ninja" ]; then
   say 'configuring'
-  # A unity build takes a third of the time. -O0 does not compile faster than -O1.
-  logged tally_configure "$build" -Dtests=disabled -Dlldb=disabled \
-    -Doptimization=1 -Ddebug=false -Dunity=on -Dunity_size=8 -Db_pch=false
+  # -O0 does not compile faster than -O1.
+  logged tally_configure "$build" -Dtests=disabled -Dlldb=disabled -Doptimization=1 $tally_quick
 fi
 say 'building the library and the agent'
 logged ninja -C "$build" gdb-plugin

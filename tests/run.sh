@@ -1,38 +1,54 @@
 #!/bin/sh
-# Installs missing packages, builds, runs every test, and prints what was skipped and why.
+# Installs missing packages, builds, runs the tests, and prints what was skipped and why.
 #
-#   sh tests/run.sh [argument of meson test]...
+#   sh tests/run.sh [SUITE]...
 #
-# TALLY_BUILD names the build directory (build/). TALLY_SETUP holds options for meson setup; if it
-# is unset, a new build directory is set up for a fast build: several sources per compilation,
-# without debug information. TALLY_TEST_LLDBS names the LLDBs to test, paths separated by blanks. If
-# it is unset, these are lldb-14, LLDB 19, and the versions in TALLY_LLDB_VERSIONS ("16 22"); all
-# but lldb-14 are unpacked into the build directory.
-set -eu
+# The suites are check, own, use and rates, in this order, if none is named. CONTRIBUTING.md says what
+# they contain. TALLY_BUILD names the build directory (build/): what users install, which use and
+# rates test. Beside it, in a directory of the same name with -own, are the library's own tests, with
+# sanitizers.
+set -u
 
 tally_source=$(cd "$(dirname "$0")/.." && pwd)
 . "$tally_source/tests/support/packages.sh"
 . "$tally_source/tests/support/build.sh"
 build=${TALLY_BUILD:-$tally_source/build}
+started=$(date +%s)
+[ $# -gt 0 ] || set -- check own use rates
 
-if [ -z "${TALLY_SETUP+set}" ] && ! [ -f "$build/meson-private/coredata.dat" ]; then
-  TALLY_SETUP='-Dunity=on -Dunity_size=32 -Ddebug=false'
-fi
+# say WORD...: prints a heading with the time since the start.
+say() {
+  printf '\n== [%4d s] %s\n' $(($(date +%s) - started)) "$*"
+}
 
+say 'packages'
 # shellcheck disable=SC2086 # lists of words
-tally_install_missing $tally_build_packages $tally_test_packages
-# shellcheck disable=SC2086
-tally_build "$build" -Dtests=enabled ${TALLY_SETUP:-}
-
-if [ -z "${TALLY_TEST_LLDBS+set}" ]; then
-  TALLY_TEST_LLDBS=$(command -v lldb-14 || true)
-  for version in $tally_lldb_versions ${TALLY_LLDB_VERSIONS:-}; do
-    TALLY_TEST_LLDBS="$TALLY_TEST_LLDBS $(tally_unpack_lldb "$version" "$build/lldbs")"
-  done
-  export TALLY_TEST_LLDBS
+tally_install_missing $tally_build_packages $tally_test_packages || exit
+if ! [ -f "$build/build.ninja" ]; then
+  say 'configuring'
+  # shellcheck disable=SC2086 # a list of words
+  tally_configure "$build" -Dtests=enabled -Dwerror=true -Doptimization=1 $tally_quick || exit
 fi
 
-status=0
-tally_test "$build" "$@" || status=$?
-python3 "$tally_source/tests/support/summary.py" "$build" || status=1
-exit "$status"
+logs=
+number=0
+for suite in "$@"; do
+  number=$((number + 1))
+  folder=$build
+  say "suite $suite ($number of $#)"
+  case $suite in
+    check) tally_test "$build" check --suite check --no-rebuild ;;
+    own)
+      folder=$build-own
+      [ -f "$folder/build.ninja" ] || tally_configure_sanitized "$folder" address,undefined
+      tally_test "$folder" own --suite own
+      ;;
+    # Most of these tests' time is waiting.
+    use) tally_test "$build" use --suite use --num-processes $(($(nproc) * 2)) ;;
+    *) tally_test "$build" "$suite" --suite "$suite" ;;
+  esac
+  logs="$logs $folder/meson-logs/$suite.json"
+done
+say 'summary'
+# shellcheck disable=SC2086 # a list of words
+python3 "$tally_source/tests/support/summary.py" $logs

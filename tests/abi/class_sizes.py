@@ -1,8 +1,7 @@
-"""The rules about the sizes of files and classes, and a search for violations.
+"""The rules about the sizes of classes, and a search for violations.
 
-A class has at most 15 data members and 30 methods, and a file at most 600 lines. A larger class says
-why in the comment directly above it (in Python: in its docstring), with the words "data members" or
-"methods", and a larger file in its first comment, with the word "lines".
+A class has at most 15 data members and 30 methods. A larger class says why in the comment directly
+above it (in Python: in its docstring), with the words "data members" or "methods".
 
 Static data members do not count. Universal Ctags finds the members of C and C++ classes; it misses a
 declarator that follows a template argument list in the same declaration.
@@ -18,12 +17,6 @@ from typing import Iterable, Iterator, NamedTuple
 
 MOST_MEMBERS = 15
 MOST_METHODS = 30
-MOST_LINES = 600
-
-# The comment at the beginning of a file, or the docstring of a module.
-_FIRST_COMMENT = re.compile(
-    r"(#![^\n]*\n)?\s*((//[^\n]*\n)+|/\*.*?\*/|(#[ #][^\n]*\n|#\n)+|\"\"\".*?\"\"\")", re.DOTALL
-)
 
 
 class Class(NamedTuple):
@@ -150,20 +143,3 @@ def python_classes(paths: Iterable[Path]) -> list[Class]:
             comment = " ".join((ast.get_docstring(node) or "").split())
             out.append(Class(path, node.lineno, node.name, list(members), methods, comment))
     return out
-
-
-def _first_comment(text: str) -> str:
-    found = _FIRST_COMMENT.match(text)
-    return found[2] if found else ""
-
-
-def long_files(paths: Iterable[Path]) -> Iterator[str]:
-    """Yields a sentence for each file with too many lines whose first comment does not say why."""
-    for path in paths:
-        lines = path.read_text(encoding="utf-8").split("\n")
-        count = len(lines) - (lines[-1] == "")
-        if count > MOST_LINES and not re.search(r"\blines\b", _first_comment("\n".join(lines))):
-            yield (
-                f"{path} has {count} lines; a file with more than {MOST_LINES} says why in its "
-                'first comment, with the word "lines"'
-            )

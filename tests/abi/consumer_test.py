@@ -1,15 +1,11 @@
 """Tests that the installed files can be used: by pkg-config from C and C++, and as a Meson
 subproject, by the wrap file of lib/README.md.
 
-The latter builds the library a second time, in TALLY_CONSUMER_FOLDER if that is set. Then it reuses
-what is built there, and waits for another run of this test that builds there. TALLY_CONSUMER_SETUP
-holds options of `meson setup` for that build, which may have other uses.
+InstalledTest and ConfiguredTest are quick. SubprojectTest builds the library once more.
 """
-import fcntl
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -24,7 +20,6 @@ from support.programs import SANITIZED, SOURCE_ROOT
 from support.skips import need_tools, run_unittests
 
 CONSUMER = SOURCE_ROOT / "tests/abi/consumer"
-QUICK = "-Dbuildtype=plain -Dtally:tests=disabled"  # the fastest to compile
 VERSION = next(
     line.split('"')[1]
     for line in open(SOURCE_ROOT / "lib/include/tally/version.h", encoding="utf-8")
@@ -77,7 +72,16 @@ def provide(subprojects: Path, name: str, dependency: str) -> None:
     )
 
 
-class ConsumerTest(unittest.TestCase):
+def use_as_subproject(project: Path) -> None:
+    """Makes a project that has Tally as a subproject, from the sources in this tree."""
+    shutil.copytree(CONSUMER / "subproject", project)
+    for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
+        shutil.copy2(CONSUMER / source, project)
+    (project / "subprojects").mkdir()
+    (project / "subprojects/tally.wrap").write_text(wrap_file(), encoding="utf-8")
+
+
+class ConsumerCase(unittest.TestCase):
     def setUp(self) -> None:
         if SANITIZED:
             self.skipTest("a program without sanitizers cannot use a library with them")
@@ -86,6 +90,8 @@ class ConsumerTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
+
+class InstalledTest(ConsumerCase):
     def test_installed(self) -> None:
         build = os.environ.get("TALLY_BUILD_ROOT")
         if not build:
@@ -153,64 +159,15 @@ class ConsumerTest(unittest.TestCase):
         self.assertEqual(len(headers), 1, f"installed headers: {headers}")
         return headers[0].parent.parent
 
-    def test_subproject(self) -> None:
-        folder = Path(os.environ.get("TALLY_CONSUMER_FOLDER", self.folder))
-        project, build = folder / "project", folder / "build"
-        lock = self.enterContext(open(folder / "lock", "w", encoding="utf-8"))
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be building it
-        # copy2 and copytree keep file times, so that unchanged files are not built again.
-        shutil.copytree(CONSUMER / "subproject", project, dirs_exist_ok=True)
-        for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
-            shutil.copy2(CONSUMER / source, project)
-        subprojects = project / "subprojects"
-        subprojects.mkdir(exist_ok=True)
-        # The directory is there already, so that Meson unpacks no tarball, and a changed source is
-        # built again.
-        sources = subprojects / f"tally-{VERSION}"
-        for left in list(subprojects.iterdir()):  # of another version
-            if left.is_symlink() and left != sources:
-                left.unlink()
-        if not sources.exists():
-            sources.symlink_to(SOURCE_ROOT, target_is_directory=True)
-        wrap = subprojects / "tally.wrap"
-        if not wrap.exists() or wrap.read_text(encoding="utf-8") != wrap_file():
-            wrap.write_text(wrap_file(), encoding="utf-8")
-        run(
-            [
-                "meson",
-                "setup",
-                str(build),
-                str(project),
-                "--fatal-meson-warnings",
-                "--force-fallback-for=tally",
-                "-Dunity=subprojects",
-                "-Dunity_size=64",
-                *shlex.split(os.environ.get("TALLY_CONSUMER_SETUP", QUICK)),
-            ]
-        )
-        # Build only what the consumers need: a subproject's own programs are not required.
-        programs = ["consumer-c", "consumer-cpp", "consumer-mon", "consumer-static"]
-        run(["ninja", "-C", str(build), *programs])
-        for name, output in (
-            ("consumer-c", VERSION),
-            ("consumer-cpp", "42"),
-            ("consumer-mon", "accepted"),
-            ("consumer-static", "42"),
-        ):
-            self.assertEqual(run([str(build / name)]).strip(), output)
-        self.assertNotIn("libtally", run(["ldd", str(build / "consumer-static")]))
-        self.assertIn("libtally", run(["ldd", str(build / "consumer-cpp")]))
 
+class ConfiguredTest(ConsumerCase):
     def test_tarball_and_provided_dependencies(self) -> None:
         """Meson unpacks the tarball that the wrap file names, and Tally takes its own dependencies
         from subprojects. Nothing is built: stubs stand for the real subprojects."""
         project, build = self.folder / "project", self.folder / "build"
-        shutil.copytree(CONSUMER / "subproject", project)
-        for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
-            shutil.copy2(CONSUMER / source, project)
+        use_as_subproject(project)
         subprojects = project / "subprojects"
-        (subprojects / "packagefiles").mkdir(parents=True)
-        (subprojects / "tally.wrap").write_text(wrap_file(), encoding="utf-8")
+        (subprojects / "packagefiles").mkdir()
         tar = subprojects / f"packagefiles/tally-{VERSION}.tar.xz"
         with tarfile.open(tar, "w:xz") as tarball:
             for name in ("meson.build", "meson_options.txt", "lib", "gdb", "lldb", "meson-module"):
@@ -236,6 +193,40 @@ class ConsumerTest(unittest.TestCase):
         for command in compiled:
             missing = [name for name in PROVIDED if f"-DPROVIDED_{name} " not in command]
             self.assertEqual(missing, [], configured)
+
+
+class SubprojectTest(ConsumerCase):
+    def test_subproject(self) -> None:
+        project, build = self.folder / "project", self.folder / "build"
+        use_as_subproject(project)
+        # The directory is there already, so that Meson unpacks no tarball.
+        (project / f"subprojects/tally-{VERSION}").symlink_to(SOURCE_ROOT, target_is_directory=True)
+        run(
+            [
+                "meson",
+                "setup",
+                str(build),
+                str(project),
+                "--fatal-meson-warnings",
+                "--force-fallback-for=tally",
+                "-Dunity=subprojects",
+                "-Dunity_size=1000",
+                "-Dbuildtype=plain",
+                "-Dtally:tests=disabled",
+            ]
+        )
+        # Build only what the consumers need: a subproject's own programs are not required.
+        programs = ["consumer-c", "consumer-cpp", "consumer-mon", "consumer-static"]
+        run(["ninja", "-C", str(build), *programs])
+        for name, output in (
+            ("consumer-c", VERSION),
+            ("consumer-cpp", "42"),
+            ("consumer-mon", "accepted"),
+            ("consumer-static", "42"),
+        ):
+            self.assertEqual(run([str(build / name)]).strip(), output)
+        self.assertNotIn("libtally", run(["ldd", str(build / "consumer-static")]))
+        self.assertIn("libtally", run(["ldd", str(build / "consumer-cpp")]))
 
 
 if __name__ == "__main__":

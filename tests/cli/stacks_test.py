@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.profiles import ProfileCase
-from support.skips import need_tools, run_unittests
+from support.skips import large, need_tools, run_unittests
 
 STACKS = """\
 main;parse;next_token 40
@@ -163,6 +163,7 @@ document.documentElement.append(out);
 """
 
 
+@large
 class InABrowser(StacksCase):
     def test_zoom_and_search(self) -> None:
         names = ("chromium", "chromium-browser", "google-chrome")

@@ -1,6 +1,7 @@
 """Helpers that the Python tests share: debugger drivers and readers of tables and files."""
 import ctypes
 import os
+import signal
 
 _M_PERTURB = -6  # of malloc.h
 
@@ -13,3 +14,6 @@ if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
 # ccache, where it stands in for the compilers, records other directories in notes of coverage
 # (.gcno) than they do.
 os.environ["CCACHE_DISABLE"] = "1"
+
+# Under nohup, a test starts with SIGHUP ignored, and so would the programs that it tests.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -4,9 +4,8 @@
 #
 #   sh tests/support/cross.sh ARCH [argument of meson test]...
 #
-# ARCH is aarch64. Without arguments the suites unit and golden run. TALLY_BUILD names the build
-# directory (build-ARCH/), and TALLY_TARGETS what is built (own-tests); if it is empty, all is built,
-# which other suites need. What Debian's packages of ARCH contain is unpacked into its subdirectory
+# ARCH is aarch64. Without arguments the suite own runs. TALLY_BUILD names the build directory
+# (build-ARCH/). What Debian's packages of ARCH contain is unpacked into its subdirectory
 # sysroot/, and made again when the list of packages changes. TALLY_SETUP holds further options for
 # meson setup.
 #
@@ -114,9 +113,9 @@ can_start_programs() {
 run_tests() {
   export TALLY_EMULATOR="qemu-$arch" # tests skip what it lacks
   status=0
-  [ $# -gt 0 ] || set -- --suite unit --suite golden
-  tally_test "$build" --timeout-multiplier 10 "$@" || status=$?
-  python3 "$tally_source/tests/support/summary.py" "$build" || status=1
+  [ $# -gt 0 ] || set -- --suite own
+  tally_test "$build" testlog --timeout-multiplier 10 "$@" || status=$?
+  python3 "$tally_source/tests/support/summary.py" "$build/meson-logs/testlog.json" || status=1
   exit "$status"
 }
 
@@ -137,9 +136,8 @@ if ! [ -f "$build/meson-private/coredata.dat" ]; then
   write_cross_file >"$build/cross"
   # shellcheck disable=SC2086 # a list of words
   tally_configure "$build" --cross-file "$build/cross" -Dtests=enabled -Dlldb=disabled -Dgdb=false \
-    -Dunity=on -Dunity_size=32 -Doptimization=1 -Ddebug=false ${TALLY_SETUP:-}
+    -Doptimization=1 $tally_quick ${TALLY_SETUP:-}
 fi
-TALLY_TARGETS=${TALLY_TARGETS-own-tests} tally_build "$build"
 if can_start_programs; then
   run_tests "$@"
 fi

@@ -56,10 +56,7 @@ install_packages() {
     if [ "$1" = try ]; then
       tally_install_missing $tally_build_packages $tally_try_packages
     else
-      tally_install_missing $tally_build_packages $tally_test_packages &&
-        for version in $tally_lldb_versions; do
-          tally_unpack_lldb "$version" /root/tally/build/lldbs
-        done
+      tally_install_missing $tally_build_packages $tally_test_packages
     fi' sh "$1"
 }
 

@@ -13,12 +13,10 @@ tally_try_packages="gdb xz-utils"
 tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev debuginfod valgrind gdbserver linux-perf
   python3 binutils clang git llvm libclang-rt-dev elfutils dwz procps zstd libxml2-utils lcov gcovr
   strace lldb-14 liblldb-14-dev mypy black clang-format-14
-  clang-tidy-14 shellcheck universal-ctags abigail-tools man-db groff-base mandoc zsh fish graphviz"
-# Other LLDB versions to test, besides lldb-14. They are unpacked, because Debian does not permit
-# two LLDBs to be installed together.
-tally_lldb_versions=19
-# Large packages (450, 300, 510 and 350 MB), which only .ci/run installs. The tests use them if they
-# are installed: Go's pprof, for comparisons, a browser that opens the pictures, what builds and runs
+  clang-tidy-14 shellcheck universal-ctags abigail-tools man-db groff-base mandoc zsh fish graphviz
+  locales"
+# Large packages (450, 300, 510 and 350 MB), which only tests/full.sh installs. The suite full uses
+# them if they are installed: Go's pprof, for comparisons, a browser that opens the pictures, what builds and runs
 # firmware, and what builds and runs programs for another processor and a big-endian one.
 tally_large_test_packages="golang-go chromium gcc-arm-none-eabi qemu-system-arm gdb-multiarch
   gcc-powerpc-linux-gnu libc6-dev-powerpc-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross

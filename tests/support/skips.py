@@ -13,9 +13,10 @@ import struct
 import subprocess
 import sys
 import unittest
-from typing import NoReturn
+from typing import Any, NoReturn
 
 SKIP_STATUS = 77
+LARGE = "TALLY_LARGE" in os.environ
 
 
 def skip_script(reason: str) -> NoReturn:
@@ -123,11 +124,28 @@ def bound_by_permissions() -> list[str]:
     return words
 
 
+def large(case: Any) -> Any:
+    """Marks a case, or all of a class, that needs one of the large packages of packages.sh. Only the
+    suite full runs such cases, and no others: it sets TALLY_LARGE."""
+    case.large = True
+    return case
+
+
+class _Loader(unittest.TestLoader):
+    def getTestCaseNames(self, testCaseClass: type) -> list[str]:
+        return [
+            name
+            for name in super().getTestCaseNames(testCaseClass)
+            if LARGE
+            == (hasattr(testCaseClass, "large") or hasattr(getattr(testCaseClass, name), "large"))
+        ]
+
+
 def run_unittests() -> NoReturn:
     """Runs unittest.main() for Meson: prints each skip on its own line, and exits with status 77 if
     every case was skipped."""
     runner = unittest.TextTestRunner(stream=sys.stdout, verbosity=2)
-    program = unittest.main(module="__main__", testRunner=runner, exit=False)
+    program = unittest.main(module="__main__", testRunner=runner, testLoader=_Loader(), exit=False)
     result = program.result
     for case, reason in result.skipped:
         print(f"SKIP: {case.id()}: {reason}")

@@ -1,20 +1,13 @@
-"""Summarizes runs of `meson test`: failures, skips with their reasons, and the number of each.
+"""Summarizes runs of `meson test`: failures, skips with their reasons, the slowest tests, and the
+number of each result.
 
-    summary.py [--failed WHAT]... BUILD_FOLDER...
-    summary.py --failing BUILD_FOLDER...
+    summary.py [--failed WHAT]... LOG...
 
-Counts the test cases that GoogleTest and unittest print, and 1 for a Meson test that prints
-neither. A test that Meson reports as failed counts at least one failure, whatever its cases
-reported. --failed adds a failure of something that is not a test (a build). Reads
-meson-logs/testlog.json of each directory, and testlog-again.json, whose result replaces that of
-the same test in testlog.json. A directory without tests is a failure. The last line is `N passed,
-N failed, N skipped`; the exit status is 1 if there is a failure. --failing prints only the names of
-the tests that failed in testlog.json and whose failure may be due to chance.
-
-Each retry is shown: that of a test case which measures twice (the lines `RETRY: TEST CASE: REASON`,
-see chance.py), and that of a Meson test which was run again. A test case counts as retried once,
-however often it was retried. It is a failure if more than one, and more than 1 % of the test
-cases that ran, were retried.
+A LOG is a file meson-logs/NAME.json that `meson test --logbase NAME` writes. Counts the test cases
+that GoogleTest and unittest print, and 1 for a Meson test that prints neither. A test that Meson
+reports as failed counts at least one failure, whatever its cases reported. A LOG that is missing or
+empty is a failure. --failed adds a failure of something that is not a test (a build). The last line
+is `N passed, N failed, N skipped`; the exit status is 1 if there is a failure.
 """
 from __future__ import annotations
 
@@ -24,7 +17,9 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterator
+
+SHOWN_SLOWEST = 10
+FAILED = ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS")
 
 
 @dataclass
@@ -34,31 +29,23 @@ class Count:
     skipped: int = 0
     failures: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    retries: list[str] = field(default_factory=list)
-    retried: int = 0  # test cases
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+    def add(self, other: Count) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.failures += other.failures
+        self.reasons += other.reasons
 
 
-MOST_RETRIED = 0.01  # of the test cases that ran; one may always be retried
-FAILED = ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS")
-
-
-def entries(folder: Path, name: str = "testlog") -> Iterator[dict]:
-    log = folder / "meson-logs" / f"{name}.json"
-    if log.exists():
-        with open(log, encoding="utf-8", errors="replace") as file:
-            yield from (json.loads(line) for line in file if line.strip())
-
-
-def may_be_chance(test: dict) -> bool:
-    """Returns whether a failure may be due to chance: the test takes samples, and no sanitizer
-    reported an error."""
-    output = (test.get("stdout") or "") + (test.get("stderr") or "")
-    return re.search(
-        r"/ (?:unit-(?:collect|session)|(?:support-)?(?:gdb|lldb)-|mon-|agent|conformance-"
-        r"|cli-(?:children|commands|events|live|names|timeline|waits)"
-        r"|oracle-(?:disassembly|gmon|perf|pprof)-|documents-transcripts)",
-        test["name"],
-    ) is not None and not re.search(r"Sanitizer|runtime error:", output)
+def tests_of(log: Path) -> list[dict]:
+    if not log.exists():
+        return []
+    with open(log, encoding="utf-8", errors="replace") as file:
+        return [json.loads(line) for line in file if line.strip()]
 
 
 def count_test(test: dict, total: Count) -> None:
@@ -83,7 +70,7 @@ def count_test(test: dict, total: Count) -> None:
     if result in FAILED:
         failed = max(failed, 1)
         total.failures.append(f"{test['name']}: {result}")
-        # Each failing subtest counts as a failure, but its case counts only once: hence max().
+    # Each failing subtest counts as a failure, but its case counts only once: hence max().
     total.passed += max(cases - failed - skipped, 0)
     total.failed += failed
     total.skipped += skipped
@@ -95,35 +82,6 @@ def count_test(test: dict, total: Count) -> None:
     total.reasons += [f"{test['name']}: {reason}" for reason in reasons]
 
 
-def count_retries(test: dict, again: dict | None, total: Count) -> None:
-    """Counts the test cases of a Meson test that were retried. `again` is the result of its second
-    run, if there was one."""
-    name = test["name"].rpartition(" / ")[2]
-    cases = set()
-    for run in (test, again or {}):
-        for case, reason in re.findall(r"^RETRY: ([^:]+): (.*)$", run.get("stdout") or "", re.M):
-            cases.add(case)
-            total.retries.append(f"{name}: {case}: {reason}")
-    if again is not None:
-        failed = failed_cases(test.get("stdout") or "")
-        cases |= failed or {name}
-        what = ", ".join(sorted(failed)) or "the test"
-        total.retries.append(
-            f"{name}: {what}: {test['result']}, and {again['result']} when it was run again, alone"
-        )
-    total.retried += len(cases)
-
-
-def failed_cases(output: str) -> set[str]:
-    """Returns the names of the failed test cases that unittest and GoogleTest print."""
-    failed = set(re.findall(r"^\[  FAILED  \] (\w+\.\w+)", output, re.MULTILINE))
-    for case, where in re.findall(r"^(?:FAIL|ERROR): (\w+) \(([\w.]+)\)", output, re.MULTILINE):
-        # Before Python 3.11, the second name is that of the class.
-        path = where if where.endswith(f".{case}") else f"{where}.{case}"
-        failed.add(re.sub(r"^__main__\.", "", path))
-    return failed
-
-
 def _sum(pattern: str, text: str) -> int:
     return sum(map(int, re.findall(pattern, text, re.MULTILINE)))
 
@@ -131,58 +89,30 @@ def _sum(pattern: str, text: str) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--failed", action="append", default=[])
-    parser.add_argument("--failing", action="store_true")
-    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("logs", nargs="*", type=Path, metavar="LOG")
     arguments = parser.parse_intermixed_args()
-    if arguments.failing:
-        print(
-            *(
-                test["name"].rpartition(" / ")[2]
-                for folder in arguments.folders
-                for test in entries(folder)
-                if test["result"] in FAILED and may_be_chance(test)
-            )
-        )
-        return 0
-    ran = 0
     whole = Count(failed=len(arguments.failed), failures=arguments.failed)
-    for folder in arguments.folders:
+    durations = []
+    for log in arguments.logs:
         total = Count()
-        again = {test["name"]: test for test in entries(folder, "testlog-again")}
-        tests = [again.get(test["name"], test) for test in entries(folder)]
+        tests = tests_of(log)
         for test in tests:
             count_test(test, total)
-        for test in entries(folder):
-            count_retries(test, again.get(test["name"]), total)
+            durations.append((test.get("duration", 0.0), test["name"]))
         if not tests:
-            total.failed, total.failures = 1, ["no test ran"]
-        print(
-            f"{folder.name}: {total.passed} passed, {total.failed} failed, "
-            f"{total.skipped} skipped"
-        )
-        whole.passed += total.passed
-        whole.failed += total.failed
-        whole.skipped += total.skipped
-        whole.failures += [f"{folder.name}: {text}" for text in total.failures]
-        whole.reasons += [f"{folder.name}: {text}" for text in total.reasons]
-        whole.retries += [f"{folder.name}: {text}" for text in total.retries]
-        whole.retried += total.retried
-        ran += total.passed + total.failed
+            total.failed, total.failures = 1, [f"{log.stem}: no test ran"]
+        print(f"{log.stem}: {total}")
+        whole.add(total)
+    slowest = sorted(durations, reverse=True)[:SHOWN_SLOWEST]
+    if slowest:
+        print("the slowest tests, in seconds:")
+    for seconds, name in slowest:
+        print(f"{seconds:8.1f}  {name}")
     for text in whole.reasons:
         print(f"skipped: {text}")
-    for text in whole.retries:
-        print(f"retried: {text}")
-    if whole.retried:
-        print(f"{whole.retried} of {ran} test cases were retried")
-    if whole.retried > max(1, MOST_RETRIED * ran):
-        whole.failed += 1
-        whole.failures.append(
-            f"retries: {whole.retried} of {ran} test cases were retried, "
-            f"more than {MOST_RETRIED:.0%}"
-        )
     for text in whole.failures:
         print(f"failed: {text}")
-    print(f"{whole.passed} passed, {whole.failed} failed, {whole.skipped} skipped")
+    print(whole)
     return 1 if whole.failed else 0
 
 

@@ -1,22 +1,15 @@
-"""Tests the summary that .ci/run prints last, on logs with known answers."""
+"""Tests the summary that tests/run.sh prints last, on logs with known answers."""
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import unittest
-from pathlib import Path
-from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.chance import with_one_retry
 from support.skips import run_unittests
-from support.summary import may_be_chance
-
-RAN_100 = "Ran 100 tests in 0.1s\n\nOK\n"
 
 
 class SummaryTest(unittest.TestCase):
@@ -33,142 +26,65 @@ class SummaryTest(unittest.TestCase):
             encoding="utf-8",
         )
 
-    def log(self, build: str, *outputs: str, result: str = "OK", again: str | None = None) -> str:
-        """Writes the log of a build directory whose tests print `outputs`. With `again`, each was
-        run again, with this output."""
-        logs = os.path.join(self.folder, build, "meson-logs")
-        os.makedirs(logs, exist_ok=True)
+    def log(self, name: str, *tests: tuple[str, str]) -> str:
+        """Writes the log of tests, each with its result and its output."""
+        path = os.path.join(self.folder, f"{name}.json")
+        with open(path, "w", encoding="utf-8") as file:
+            for number, (result, output) in enumerate(tests):
+                row = {
+                    "name": f"tally:{name} / {name}-{number}",
+                    "result": result,
+                    "stdout": output,
+                    "duration": number + 0.5,
+                }
+                print(json.dumps(row), file=file)
+        return path
 
-        def write(name: str, result: str, outputs: tuple[str, ...]) -> None:
-            with open(os.path.join(logs, name), "w", encoding="utf-8") as file:
-                for number, output in enumerate(outputs):
-                    row = {"name": f"tally:gdb / gdb-{number}", "result": result, "stdout": output}
-                    print(json.dumps(row), file=file)
-
-        write("testlog.json", result, outputs)
-        if again is not None:
-            write("testlog-again.json", "OK", (again,) * len(outputs))
-        return os.path.join(self.folder, build)
-
-    def test_a_failed_build_stands_between_folders(self) -> None:
-        first = self.log("first", "Ran 3 tests in 0.1s\n\nOK (skipped=1)\n")
-        second = self.log("second", "")
+    def test_a_failed_build_stands_between_logs(self) -> None:
+        first = self.log("own", ("OK", "Ran 3 tests in 0.1s\n\nOK (skipped=1)\nSKIP: A.b: no c\n"))
+        second = self.log("use", ("OK", ""))
         result = self.summary(first, "--failed", "other: build", second)
         self.assertEqual(
-            result.stdout.splitlines()[-2:],
-            ["failed: other: build", "3 passed, 1 failed, 1 skipped"],
+            result.stdout.splitlines(),
+            [
+                "own: 2 passed, 0 failed, 1 skipped",
+                "use: 1 passed, 0 failed, 0 skipped",
+                "the slowest tests, in seconds:",
+                "     0.5  tally:use / use-0",
+                "     0.5  tally:own / own-0",
+                "skipped: tally:own / own-0: A.b: no c",
+                "failed: other: build",
+                "3 passed, 1 failed, 1 skipped",
+            ],
         )
         self.assertEqual(result.returncode, 1)
         self.assertEqual(self.summary(first, second).returncode, 0)
 
-    def test_a_retry_is_shown_and_one_percent_is_allowed(self) -> None:
-        build = self.log("build", "test_a (__main__.A.test_a) ... \nRETRY: A.test_a: 1 != 2: x\nok")
-        other = self.log("other", RAN_100)
-        result = self.summary(build, other)
-        self.assertEqual(
-            result.stdout.splitlines()[2:],
-            [
-                "retried: build: gdb-0: A.test_a: 1 != 2: x",
-                "1 of 101 test cases were retried",
-                "101 passed, 0 failed, 0 skipped",
-            ],
-        )
-        self.assertEqual(result.returncode, 0)
-
-    def test_exactly_one_percent(self) -> None:
-        text = "RETRY: A.test_a: why\nRETRY: A.test_a: why\n" + RAN_100
-        self.assertEqual(self.summary(self.log("build", text)).returncode, 0)
-        retries = "RETRY: A.test_a: why\nRETRY: A.test_b: why\n"
-        ran = retries + "Ran 200 tests in 0.1s\n\nOK\n"
-        self.assertEqual(self.summary(self.log("all", ran)).returncode, 0)
-        skipped = retries + "Ran 200 tests in 0.1s\n\nOK (skipped=1)\n"
-        self.assertEqual(self.summary(self.log("most", skipped)).returncode, 1)
-
-    def test_one_retry_of_a_small_run_is_allowed(self) -> None:
-        text = "RETRY: A.test_a: why\nRan 3 tests in 0.1s\n\nOK\n"
-        self.assertEqual(self.summary(self.log("build", text)).returncode, 0)
-
-    def test_more_than_one_percent_fails_the_run(self) -> None:
-        build = self.log("build", "RETRY: A.test_a: why\nRETRY: A.test_b: why\n" + RAN_100)
-        result = self.summary(build)
-        self.assertEqual(
-            result.stdout.splitlines()[-3:],
-            [
-                "2 of 100 test cases were retried",
-                "failed: retries: 2 of 100 test cases were retried, more than 1%",
-                "100 passed, 1 failed, 0 skipped",
-            ],
-        )
-        self.assertEqual(result.returncode, 1)
-        # Another directory of the same run counts, too.
-        self.assertEqual(self.summary(build, self.log("other", RAN_100)).returncode, 0)
-
-    def test_a_test_that_was_run_again(self) -> None:
-        """Its failed cases count as retried, together with those that retried themselves."""
-        unittests = (
-            "RETRY: A.test_c: slow\n"
-            "FAIL: test_a (__main__.A.test_a) [lldb-14]\n"
-            "FAIL: test_a (__main__.A.test_a) [lldb-19]\n"
-            "ERROR: test_b (__main__.A)\nRan 100 tests in 0.1s\n\nFAILED (failures=2, errors=1)\n"
-        )
-        result = self.summary(self.log("build", unittests, result="FAIL", again=RAN_100))
-        self.assertEqual(
-            result.stdout.splitlines()[1:],
-            [
-                "retried: build: gdb-0: A.test_c: slow",
-                "retried: build: gdb-0: A.test_a, A.test_b: FAIL, and OK when it was run again, "
-                "alone",
-                "3 of 100 test cases were retried",
-                "failed: retries: 3 of 100 test cases were retried, more than 1%",
-                "100 passed, 1 failed, 0 skipped",
-            ],
-        )
+    def test_cases_of_googletest_and_unittest(self) -> None:
         googletest = (
-            "[  FAILED  ] A.B (3 ms)\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] A.B\n"
+            "[==========] 9 tests from 2 test suites ran. (1 ms total)\n"
+            "[  FAILED  ] 2 tests, listed below:\n[  SKIPPED ] 1 test, listed below:\n"
         )
-        result = self.summary(self.log("google", googletest, result="FAIL", again=RAN_100))
-        self.assertIn("retried: google: gdb-0: A.B: FAIL, and OK ", result.stdout)
-        self.assertEqual(result.returncode, 0)
+        unittest_output = "Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=1, skipped=1)\n"
+        log = self.log("own", ("FAIL", googletest), ("FAIL", unittest_output))
+        result = self.summary(log)
+        self.assertEqual(result.stdout.splitlines()[-1], "8 passed, 4 failed, 2 skipped")
+        self.assertIn("failed: tally:own / own-0: FAIL", result.stdout)
 
-    def test_a_test_without_cases_that_was_run_again(self) -> None:
-        again = self.log("again", "", result="TIMEOUT", again="")
-        result = self.summary(again, self.log("build", RAN_100))
-        self.assertIn("retried: again: gdb-0: the test: TIMEOUT, and OK when", result.stdout)
-        self.assertIn("1 of 101 test cases were retried", result.stdout)
-        self.assertEqual(result.returncode, 0)
+    def test_a_crash_counts_whatever_its_cases_said(self) -> None:
+        log = self.log("own", ("FAIL", "Ran 5 tests in 0.1s\n\nOK\n"), ("TIMEOUT", ""))
+        self.assertEqual(self.summary(log).stdout.splitlines()[-1], "4 passed, 2 failed, 0 skipped")
 
-    def test_tests_that_take_samples_may_fail_by_chance(self) -> None:
-        tests = Path(__file__).resolve().parent.parent
-        taking = [
-            f"tally:suite / {path.parent.name}-{path.stem[: -len('_test')]}".replace("_", "-")
-            for path in tests.glob("*/*_test.py")
-            if re.search(r"^ +need_perf\(\)", path.read_text(encoding="utf-8"), re.MULTILINE)
-        ]
-        self.assertIn("tally:suite / cli-names", taking)
-        for name in taking:
-            self.assertTrue(may_be_chance({"name": name}), name)
-            self.assertFalse(may_be_chance({"name": name, "stderr": "AddressSanitizer: x"}), name)
-        self.assertFalse(may_be_chance({"name": "tally:suite / cli-profiles"}))
+    def test_no_test_is_a_failure(self) -> None:
+        for log in (os.path.join(self.folder, "none.json"), self.log("empty")):
+            result = self.summary(log)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("no test ran", result.stdout)
 
-
-class RetryTest(unittest.TestCase):
-    """Tests that the helper prints what the summary reads."""
-
-    def retry(self, *results: bool) -> str:
-        left = list(results)
-        with mock.patch("builtins.print") as printed:
-            with_one_retry(self, lambda: self.assertTrue(left.pop(0), "first\nsecond"))
-        self.assertEqual(left, [])
-        return "".join(call.args[0] for call in printed.call_args_list)
-
-    def test_what_it_prints(self) -> None:
-        self.assertEqual(self.retry(True), "")
-        self.assertEqual(
-            self.retry(False, True),
-            "\nRETRY: RetryTest.test_what_it_prints: False is not true : first",
-        )
-        with self.assertRaises(AssertionError):
-            self.retry(False, False)
+    def test_ten_slowest(self) -> None:
+        result = self.summary(self.log("use", *[("OK", "")] * 12))
+        shown = [line.split()[-1] for line in result.stdout.splitlines() if "use-" in line]
+        self.assertEqual(shown, [f"use-{number}" for number in range(11, 1, -1)])
 
 
 if __name__ == "__main__":
