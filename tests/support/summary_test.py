@@ -9,10 +9,8 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
-from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.chance import with_one_retry
 from support.skips import run_unittests
 from support.summary import may_be_chance
 
@@ -149,26 +147,6 @@ class SummaryTest(unittest.TestCase):
             self.assertTrue(may_be_chance({"name": name}), name)
             self.assertFalse(may_be_chance({"name": name, "stderr": "AddressSanitizer: x"}), name)
         self.assertFalse(may_be_chance({"name": "tally:suite / cli-profiles"}))
-
-
-class RetryTest(unittest.TestCase):
-    """Tests that the helper prints what the summary reads."""
-
-    def retry(self, *results: bool) -> str:
-        left = list(results)
-        with mock.patch("builtins.print") as printed:
-            with_one_retry(self, lambda: self.assertTrue(left.pop(0), "first\nsecond"))
-        self.assertEqual(left, [])
-        return "".join(call.args[0] for call in printed.call_args_list)
-
-    def test_what_it_prints(self) -> None:
-        self.assertEqual(self.retry(True), "")
-        self.assertEqual(
-            self.retry(False, True),
-            "\nRETRY: RetryTest.test_what_it_prints: False is not true : first",
-        )
-        with self.assertRaises(AssertionError):
-            self.retry(False, False)
 
 
 if __name__ == "__main__":
