@@ -2,156 +2,66 @@
 
 `tally record --backend agent` plays the debugger's part. Each case runs with perf_event_open
 refused (the clock is then the ticker or a timer), and some run also with it allowed. No test
-depends on how long things take. Shares are those of `seventy` and `thirty` relative to each other,
-because on a busy machine a signal arrives late, at the program's next system call.
+depends on how long things take; rates_test.py has what does.
 """
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import unittest
-from typing import NamedTuple
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.chance import with_one_retry
+sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..")]
+from recording import Recorded, record
 from support.programs import command_line, program
 from support.skips import need_perf, run_unittests
 
 
-class Recorded(NamedTuple):
-    status: int  # the exit status of tally
-    out: str
-    messages: str
-    stacks: dict[str, int]
-
-    def samples(self) -> int:
-        return sum(self.stacks.values())
-
-    def of(self, *functions: str) -> int:
-        """Returns the number of samples whose stack holds all of these functions."""
-        return sum(
-            count for stack, count in self.stacks.items() if set(functions) <= set(stack.split(";"))
-        )
-
-    def number(self, name: str) -> int:
-        """Returns the number N of a line `name N` that the program printed."""
-        found = re.search(rf"^{name} (\d+)$", self.out, re.MULTILINE)
-        assert found, (name, self.out, self.messages)
-        return int(found[1])
-
-    def summary(self) -> tuple[int, float, int]:
-        """Returns samples, CPU seconds, and lost samples."""
-        found = re.search(r"(\d+) samples in ([0-9.]+) s of CPU time, (\d+) lost", self.messages)
-        assert found, self.messages
-        return int(found[1]), float(found[2]), int(found[3])
-
-
-def record(
-    *command: str,
-    perf: bool = False,
-    frequency: int = 1000,
-    backend: str = "agent",
-    environment: dict | None = None,
-) -> Recorded:
-    refused = [] if perf else [program("seccomp_run"), "eperm"]
-    with tempfile.TemporaryDirectory(prefix="agent-") as folder:
-        path = os.path.join(folder, "out.folded")
-        done = subprocess.run(
-            [
-                *refused,
-                command_line(),
-                "record",
-                "--backend",
-                backend,
-                "-F",
-                str(frequency),
-                "-o",
-                path,
-                "--",
-                program(command[0]),
-                *command[1:],
-            ],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, **(environment or {})},
-        )
-        stacks: dict[str, int] = {}
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                for line in file:
-                    stack, count = line.rsplit(" ", 1)
-                    stacks[stack] = int(count)
-        assert not any("tally_agent" in stack for stack in stacks), stacks  # it has no frames
-    return Recorded(done.returncode, done.stdout, done.stderr, stacks)
-
-
 class Counts(unittest.TestCase):
-    def share_of_seventy(self, run: Recorded) -> float:
-        seventy, thirty = run.of("seventy"), run.of("thirty")
-        self.assertGreater(seventy + thirty, 300, run.messages)
-        return seventy / (seventy + thirty)
-
-    def split_is_right(self, *command: str, **more) -> Recorded:
-        """Repeats the measurement once, because it depends on chance."""
-        runs: list[Recorded] = []
-
-        def measure() -> None:
-            runs.append(record(*command, **more))
-            if runs[-1].status == 0:  # a failure of the program is not due to chance
-                self.assertAlmostEqual(self.share_of_seventy(runs[-1]), 0.7, delta=0.04)
-
-        with_one_retry(self, measure)
-        for run in runs:
-            self.assertEqual(run.status, 0, run.messages)
-        return runs[-1]
-
-    def assert_delivered(self, run: Recorded, frequency: int, least: float) -> None:
-        samples, seconds, lost = run.summary()
-        self.assertGreater((samples + lost) / seconds, least * frequency, run.messages)
+    def check(self, run: Recorded, frequency: int, clock: str = "") -> None:
+        """Checks what holds at any speed: all rows are there, and no tick comes early."""
+        self.assertEqual(run.status, 0, run.messages)
+        if clock:
+            self.assertIn(f"the agent's clock was {clock}", run.messages)
+        samples, seconds, _ = run.summary()
+        self.assertEqual(run.samples(), samples, run.messages)
         self.assertLess(samples / seconds, 1.05 * frequency, run.messages)
 
     def test_ticker(self) -> None:
         for frequency in (1000, 4000):
-            run = self.split_is_right("spin7030", "1.5", frequency=frequency)
-            self.assertIn("the agent's clock was ticker", run.messages)
-            self.assert_delivered(run, frequency, 0.9)
+            run = record("spin7030", "1.5", frequency=frequency)
+            self.check(run, frequency, "ticker")
             self.assertGreater(run.of("main", "spin_slices", "seventy"), 0)
+            self.assertGreater(run.of("thirty"), 0)
 
     def test_ring(self) -> None:
         need_perf()
-        run = self.split_is_right("spin7030", "1.5", frequency=4000, perf=True)
-        self.assertIn("the agent's clock was ring", run.messages)
-        # Under a hypervisor that preempts the processor the kernel delivers fewer ticks.
-        self.assert_delivered(run, 4000, 0.6)
+        run = record("spin7030", "1.5", frequency=4000, perf=True)
+        self.check(run, 4000, "ring")
+        self.assertGreater(run.of("seventy"), run.of("thirty"))
 
     def test_timer_clock(self) -> None:
         run = record("spin7030", "3", frequency=100)
-        self.assertEqual(run.status, 0, run.messages)
-        self.assertIn("the agent's clock was timer", run.messages)
-        self.assert_delivered(run, 100, 0.8)
+        self.check(run, 100, "timer")
 
     def test_threads(self) -> None:
-        run = self.split_is_right("spin7030_threads", "0.5")
-        self.assert_delivered(run, 1000, 0.9)
+        run = record("spin7030_threads", "0.5")
+        self.check(run, 1000)
+        self.assertGreater(run.of("seventy"), 0)
         # Stacks of threads are unwound to libc's outermost frame, which has different names.
         cut = [stack for stack in run.stacks if "[truncated" in stack and "seventy" in stack]
         self.assertEqual(cut, [], run.stacks)
 
     def test_threads_that_come_and_go(self) -> None:
         run = record("threads_late", "both", frequency=2000)
-        self.assertEqual(run.status, 0, run.messages)
+        self.check(run, 2000)
         self.assertGreater(run.of("late_thread") + run.of("short_thread"), 0)
-        self.assert_delivered(run, 2000, 0.85)
 
     def test_threads_made_by_clone(self) -> None:
         run = record("inside", "clones")
         self.assertEqual(run.status, 0, run.messages)
-        self.assertGreater(run.of("clone_spin"), 50)
+        self.assertGreater(run.of("clone_spin"), 10)
 
     def test_no_stacks_on_request(self) -> None:
         with tempfile.TemporaryDirectory(prefix="agent-") as folder:
@@ -255,7 +165,7 @@ class Choice(unittest.TestCase):
 class Noticed(unittest.TestCase):
     """Tests what the program notices, at 4000 Hz to make effects likely."""
 
-    def inside(self, *words: str, least: int = 100, **more) -> Recorded:
+    def inside(self, *words: str, least: int = 20, **more) -> Recorded:
         run = record("inside", *words, frequency=4000, **more)
         self.assertEqual(run.status, 0, run.messages)
         self.assertGreater(run.samples(), least, run.messages)
@@ -274,15 +184,16 @@ class Noticed(unittest.TestCase):
         self.assertEqual(self.inside("errno").number("changed"), 0)
 
     def test_stacks_of_other_kinds(self) -> None:
-        self.assertGreater(self.inside("altstack").of("spin_on_alternate", "inside_spin"), 100)
-        self.assertGreater(self.inside("coroutine").of("run_coroutine", "inside_spin"), 100)
+        self.assertGreater(self.inside("altstack").of("spin_on_alternate", "inside_spin"), 20)
+        self.assertGreater(self.inside("coroutine").of("run_coroutine", "inside_spin"), 20)
 
     def test_blocked_signals_are_lost_not_misplaced(self) -> None:
         run = self.inside("blocked")
-        self.assertLess(run.of("blocked_spin"), 150)
         self.assertIn("a thread runs with the agent's signal blocked", run.messages)
-        self.assertGreater(run.summary()[2], 500)
-        self.assertGreater(run.of("inside_spin"), 300)
+        lost = run.summary()[2]
+        self.assertGreater(lost, 100)
+        self.assertLess(run.of("blocked_spin"), lost / 2)
+        self.assertGreater(run.of("inside_spin"), 50)
 
     def test_sigwait_does_not_receive_the_agents_signals(self) -> None:
         run = record("inside", "waits", frequency=4000)
@@ -293,7 +204,7 @@ class Noticed(unittest.TestCase):
     def test_the_last_thread_ends_the_program(self) -> None:
         run = self.inside("last")
         self.assertEqual(run.out, "last one out\n")
-        self.assertGreater(run.of("last_thread"), 100)
+        self.assertGreater(run.of("last_thread"), 20)
 
     def test_a_program_that_takes_the_signal(self) -> None:
         run = self.inside("taken")
@@ -315,7 +226,7 @@ class Noticed(unittest.TestCase):
         self.assertIn("exited, status 0", run.messages)
         forker = record("forker", "0.3", frequency=4000)
         self.assertEqual(forker.of("child_spin"), 0)
-        self.assertGreater(forker.of("parent_spin"), 100)
+        self.assertGreater(forker.of("parent_spin"), 20)
 
     def test_samples_survive_every_end(self) -> None:
         for mode, end in (
@@ -325,10 +236,10 @@ class Noticed(unittest.TestCase):
         ):
             run = self.inside(*mode)
             self.assertIn(end, run.messages)
-            self.assertGreater(run.of("inside_spin"), 500, run.messages)
+            self.assertGreater(run.of("inside_spin"), 100, run.messages)
         crashed = record("crasher", "0.3", frequency=4000)
         self.assertIn("ended by SIGSEGV", crashed.messages)
-        self.assertGreater(crashed.of("before_crash"), 500, crashed.messages)
+        self.assertGreater(crashed.of("before_crash"), 100, crashed.messages)
 
     def test_descriptors_threads_signals(self) -> None:
         def plain(*words: str) -> dict:
@@ -382,7 +293,7 @@ class Exec(unittest.TestCase):
             )
             self.assertIn("the agent's clock was timer", run.messages)
             self.assertEqual(run.out, "end of the search\n", run.messages)
-            self.assertGreater(run.of("inside_spin"), 10)
+            self.assertGreater(run.of("inside_spin"), 0)
 
     def test_the_end_of_sampling_is_reported(self) -> None:
         run = record("inside", "chain", "0.3", "1", frequency=4000)
@@ -392,18 +303,18 @@ class Exec(unittest.TestCase):
         run = record("inside", "fails", frequency=4000)
         self.assertEqual(run.status, 0, run.messages)
         self.assertIn("exited, status 0", run.messages)
-        self.assertGreater(run.of("inside_spin"), 1000)
+        self.assertGreater(run.of("inside_spin"), 100)
         self.assertNotIn("ended early", run.messages)
 
     def test_samples_before_the_exec_stay(self) -> None:
         run = record("execer", "0.3", frequency=4000)
-        self.assertGreater(run.of("before_exec"), 500)
+        self.assertGreater(run.of("before_exec"), 100)
         self.assertEqual(run.of("after_exec"), 0)
 
     def test_the_kernels_clocks_follow(self) -> None:
         need_perf()
         run = record("execer", "0.3", frequency=4000, perf=True)
-        self.assertGreater(run.of("after_exec"), 400)
+        self.assertGreater(run.of("after_exec"), 100)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
 A scenario begins with comments (`# …`) and with what it needs, one per line:
 
     program NAME [ARGUMENT]...    the program to debug, of tests/programs
-    attached NAME [ARGUMENT]...   a process that is already running, for `attach`
+    attached NAME [ARGUMENT]...   a process that already runs, for `attach`, and sleeps until
+                                  then (spin7030_traced does)
     core NAME [ARGUMENT]...       the program's core file, made at `checkpoint`, for `core`
     under NAME [ARGUMENT]...      the program that runs the debugger itself
     needs watchpoints             hardware watchpoints work
@@ -45,7 +46,6 @@ from scenario_file import (
     read_scenario,
     without_remarks_on_user_code,
 )
-from support.chance import with_one_retry
 from support.lldb_driver import in_each_lldb, lldb_name, need_lldb
 from support.programs import program
 from support.skips import (
@@ -99,16 +99,13 @@ class ConformanceTest(unittest.TestCase):
             )
 
     def hold(self, scenario: Scenario, name: str, player: Callable[[Scenario], Played]) -> None:
-        def measure() -> None:
-            played = player(scenario)
-            printed = played.printed
-            if not perf_samples_the_kernel():
-                printed = tuple(map(without_remarks_on_user_code, printed))
-            found = difference(scenario, printed, name, self.debugger == "lldb")
-            if found:
-                self.fail(f"{scenario.name} in {name}\n{found}\n\n{played.result}")
-
-        with_one_retry(self, measure)
+        played = player(scenario)
+        printed = played.printed
+        if not perf_samples_the_kernel():
+            printed = tuple(map(without_remarks_on_user_code, printed))
+        found = difference(scenario, printed, name, self.debugger == "lldb")
+        if found:
+            self.fail(f"{scenario.name} in {name}\n{found}\n\n{played.result}")
 
 
 def _add(path: Path) -> None:

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import tempfile
-import time
 from dataclasses import dataclass
 from typing import Iterator, Sequence
 
@@ -14,6 +13,7 @@ from scenario_file import Scenario
 from support.gdb_driver import run_gdb
 from support.lldb_driver import lldb_name, run_lldb
 from support.programs import program
+from support.running import wait_for_state
 from support.terminal import DebuggerResult
 
 # A scenario's command as a pattern, and the commands of GDB and of LLDB for it. {pid}, {core} and
@@ -88,7 +88,7 @@ def _stage(scenario: Scenario) -> Iterator[_Stage]:
                 [program(attached[0]), *attached[1:]], stdout=subprocess.DEVNULL
             )
             names["pid"] = str(process.pid)
-            time.sleep(0.2)  # wait until it is in main()
+            wait_for_state(process.pid, "S")
         try:
             yield _Stage(
                 names["program"] if words else None,

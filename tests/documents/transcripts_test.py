@@ -24,7 +24,6 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "conformance"), str(HERE.parent)]
 from players import commands_in_gdb, commands_in_lldb
-from support.chance import with_one_retry
 from support.lldb_driver import lldb_programs, need_lldb
 from support.programs import SOURCE_ROOT, command_line, gdb_plugin, lldb_plugin
 from support.skips import need_perf, need_tools, run_unittests
@@ -175,12 +174,9 @@ class TranscriptsTest(unittest.TestCase):
             need_lldb()
         need_perf()
 
-        def measure() -> None:
-            found = differences(text)
-            if found:
-                self.fail(f"{path.relative_to(SOURCE_ROOT)}, " + "\n\n".join(found))
-
-        with_one_retry(self, measure)
+        found = differences(text)
+        if found:
+            self.fail(f"{path.relative_to(SOURCE_ROOT)}, " + "\n\n".join(found))
 
 
 def _add(path: Path) -> None:

@@ -4,13 +4,16 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.dirname(__file__))
 from scenario import PARTS, GdbCase, Play, play_gdb
 from support.gdb_driver import run_gdb
-from support.programs import program
+from support.programs import SOURCE_ROOT, program
+from support.running import wait_for_cpu, wait_for_state
+from support.shares import assert_seventy
 from support.skips import run_unittests
+
+TESTS = str(SOURCE_ROOT / "tests")
 
 
 class RunsTest(GdbCase):
@@ -426,7 +429,7 @@ class QuitTest(GdbCase):
     def test_quit_when_attached(self) -> None:
         """Nothing is kept in this case, and nothing reported."""
         with subprocess.Popen([program("sleeper")], stdout=subprocess.DEVNULL) as process:
-            time.sleep(0.2)
+            wait_for_cpu(process.pid, 0.1)
             result = run_gdb([f"attach {process.pid}", "profile start", "quit"])
             process.kill()
         self.assertNotIn("ended", result.output, result)
@@ -451,8 +454,9 @@ class QuitTest(GdbCase):
 class AttachTest(GdbCase):
     def started(self, seconds: float) -> subprocess.Popen:
         process = subprocess.Popen(
-            [program("spin7030"), str(seconds)], stdout=subprocess.PIPE, text=True
+            [program("spin7030_traced"), str(seconds)], stdout=subprocess.PIPE, text=True
         )
+        wait_for_state(process.pid, "S")  # in main()
 
         def end() -> None:
             process.kill()
@@ -460,18 +464,19 @@ class AttachTest(GdbCase):
             process.stdout.close()
 
         self.addCleanup(end)
-        time.sleep(0.2)  # wait until it is in main()
         return process
 
     def test_attach_then_start(self) -> None:
-        process = self.started(30)
+        process = self.started(600)
         play = play_gdb(
             [
                 f"attach {process.pid}",
                 "profile start",
                 "profile status",
-                "python import threading, os, signal; threading.Timer(0.7, os.kill, "
-                f"({process.pid}, signal.SIGINT)).start()",
+                f"python import sys, threading, os, signal; sys.path.insert(0, {TESTS!r})",
+                "python from support.running import wait_for_cpu",
+                f"python threading.Thread(target=lambda: (wait_for_cpu({process.pid}, 0.5), "
+                f"os.kill({process.pid}, signal.SIGINT))).start()",
                 "continue",
                 "profile status",
                 "profile report",
@@ -484,7 +489,7 @@ class AttachTest(GdbCase):
         self.assertEqual(play.status(0)["state"], "sampling")
         self.assertIn("SIGINT", play.text("continue"))
         self.assertGreater(play.status(1).count("samples"), 100, play)
-        self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=15)
+        assert_seventy(self, play.report(), 0.2, play)
         self.assertEqual(play.parts(), ["SIGINT"], play)
         self.assertEqual(play.status(2)["state"], "stopped")
         self.assertIsNone(process.poll())
@@ -509,7 +514,7 @@ class AttachTest(GdbCase):
         self.assertEqual(play.parts(), ["exited, status 0"], play)
 
     def test_attach_and_leave_at_once(self) -> None:
-        process = self.started(30)
+        process = self.started(600)
         play = play_gdb(
             [
                 f"attach {process.pid}",
@@ -528,17 +533,19 @@ class AttachTest(GdbCase):
         states = [play.status(which)["state"] for which in range(4)]
         self.assertEqual(states, ["stopped", "stopped", "stopped", "sampling"], play)
         self.assertEqual(play.status(1).count("samples"), play.status(0).count("samples"), play)
-        time.sleep(0.3)
+        wait_for_cpu(process.pid, 0.1)
         self.assertIsNone(process.poll(), "GDB let it go on when it ended")
 
     def test_a_process_that_is_killed_from_outside(self) -> None:
-        process = self.started(30)
+        process = self.started(600)
         play = play_gdb(
             [
                 f"attach {process.pid}",
                 "profile start",
-                "python import threading, os, signal; threading.Timer(0.5, os.kill, "
-                f"({process.pid}, signal.SIGKILL)).start()",
+                f"python import sys, threading, os, signal; sys.path.insert(0, {TESTS!r})",
+                "python from support.running import wait_for_cpu",
+                f"python threading.Thread(target=lambda: (wait_for_cpu({process.pid}, 0.5), "
+                f"os.kill({process.pid}, signal.SIGKILL))).start()",
                 "continue",
                 "profile status",
                 PARTS,

@@ -11,13 +11,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 import unittest
-from pathlib import Path
 from typing import Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.chance import with_one_retry
 from support.lldb_driver import LldbResult, in_each_lldb, need_lldb
 from support.skips import need_perf
 from support.tables import Report, parse_report, parse_status
@@ -36,24 +33,16 @@ class LldbCase(unittest.TestCase):
         if self.samples_by_perf:
             need_perf()
 
-    def in_each(self, measure: Callable[[str], None], *, by_chance: bool = False) -> None:
-        """Calls `measure` with each LLDB. With `by_chance`, retries it once for each LLDB, because
-        chance or a busy machine may break it."""
-        if by_chance:
-            in_each_lldb(self, lambda lldb: with_one_retry(self, lambda: measure(lldb)))
-        else:
-            in_each_lldb(self, measure)
+    def in_each(self, measure: Callable[[str], None]) -> None:
+        """Calls `measure` with each LLDB."""
+        in_each_lldb(self, measure)
 
 
-def wait_for_cpu(launched: str, seconds: float) -> None:
-    """Waits until the launched process has used that CPU time: a launch takes a varying time."""
-    pid = re.search(r"Process (\d+) launched", launched)[1]
-    deadline = time.monotonic() + 60
-    used = 0.0
-    while used < seconds and time.monotonic() < deadline:
-        time.sleep(0.02)
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # utime, stime
+def pid_of(launched: str) -> int:
+    """Returns the process of LLDB's message `Process 7 launched: …`."""
+    found = re.search(r"Process (\d+) launched", launched)
+    assert found, launched
+    return int(found[1])
 
 
 def text_of(result: LldbResult, command: str, which: int = 0) -> str:

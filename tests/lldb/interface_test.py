@@ -51,7 +51,8 @@ class LoadingTest(LldbCase):
             )
             self.assertEqual((result.status, result.stderr), (0, ""), result)
             self.assertEqual(result.stdout.count("Sampling begins"), 1, result)
-            self.assertLess(abs(int(status_of(result)["samples"]) - 400), 80, result)
+            self.assertGreater(int(status_of(result)["samples"]), 100, result)
+            self.assertLess(int(status_of(result)["samples"]), 500, result)  # not 800
 
         self.in_each(measure)
 
@@ -77,7 +78,7 @@ class LoadingTest(LldbCase):
                 )
             self.assertEqual((result.status, result.stderr), (0, ""), result)
             self.assertNotIn("plugin load", result.stdout)
-            self.assertGreater(int(status_of(result)["samples"]), 100, result)
+            self.assertGreater(int(status_of(result)["samples"]), 50, result)
 
         self.in_each(measure)
 
@@ -167,13 +168,17 @@ class BatchTest(LldbCase):
                         program("sleeper"),
                         lldb=lldb,
                     )
-                    times = re.findall(r"(?m)^\[([0-9.]+) ms, ([0-9.]+) ms CPU\]$", result.stdout)
+                    times = re.findall(
+                        r"(?m)^\[(([0-9.]+) (m?s), ([0-9.]+) ms) CPU\]$", result.stdout
+                    )
                     self.assertTrue(times, result)
-                    elapsed, cpu = (float(text) for text in times[-1])
-                    self.assertTrue(199 < cpu < 215, result)
-                    self.assertGreaterEqual(elapsed, cpu - 1, result)
+                    shown, elapsed_text, unit, cpu_text = times[-1]
+                    elapsed = float(elapsed_text) * (1 if unit == "ms" else 1000)
+                    cpu = float(cpu_text)
+                    self.assertTrue(199 < cpu < 300, result)
+                    self.assertGreaterEqual(elapsed, cpu - 10, result)  # seconds have two decimals
                     if hook:
-                        at = result.stdout.index(f"[{times[-1][0]} ms")
+                        at = result.stdout.index(f"[{shown}")
                         self.assertLess(
                             at, result.stdout.rindex("stop reason = breakpoint 2"), result
                         )

@@ -7,6 +7,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 from case import PARTS, REPORT, LldbCase, report_of, status_of, text_of
 from support.lldb_driver import run_lldb
 from support.programs import program
+from support.shares import assert_seventy
 from support.skips import run_unittests
 from support.tables import status_number
 
@@ -35,7 +36,7 @@ class SeveralTargetsTest(LldbCase):
                         "profile status",
                     ],
                     program("spin7030"),
-                    ["0.6", "1"],
+                    ["4", "1"],
                     lldb=lldb,
                 )
                 self.assertIn("exited with status = 7", result.stdout, result)
@@ -48,8 +49,7 @@ class SeveralTargetsTest(LldbCase):
                 self.assertGreater(int(last["samples"]), int(first["samples"]), result)
                 self.assertEqual(last["parts"], "2", result)
 
-            # The rest of the run is short for the interrupt backend.
-            self.in_each(measure, by_chance=backend == "interrupt")
+            self.in_each(measure)
 
 
 class OtherDebuggerTest(LldbCase):
@@ -79,10 +79,12 @@ class OtherDebuggerTest(LldbCase):
         self.assertRegex(before["state"], "^armed", result)
         self.assertEqual((before["samples"], before["parts"]), ("0", "0"), result)
         self.assertEqual(after["parts"], "1", result)
-        self.assertLess(abs(int(after["samples"]) - 300), 100, result)
+        # The other process used 0.5 s.
+        self.assertGreater(int(after["samples"]), 100, result)
+        self.assertLess(int(after["samples"]), 400, result)
 
     def test_before_the_first_launch(self) -> None:
-        self.in_each(lambda lldb: self.play(lldb, then="run"), by_chance=True)
+        self.in_each(lambda lldb: self.play(lldb, then="run"))
 
     def test_after_a_launch_that_failed(self) -> None:
         for launch in ("process launch --bogus", "process launch -w /nonexistent"):
@@ -91,7 +93,7 @@ class OtherDebuggerTest(LldbCase):
                 self.play(lldb, launch, then="run")
 
             with self.subTest(launch):
-                self.in_each(measure, by_chance=True)
+                self.in_each(measure)
 
 
 class ExecTest(LldbCase):
@@ -119,12 +121,13 @@ class ExecTest(LldbCase):
                 sorted(row.name for row in report_of(result, PARTS).rows),
                 ["1 exec", "2 exited, status 0"],
                 result,
-            )  # of about equal weight
+            )
             report = report_of(result)
             for function in ("before_exec", "after_exec"):
-                self.assertLess(abs(report.row(function).inclusive_ticks - 500), 100, result)
+                self.assertGreater(report.row(function).inclusive_ticks, 200, result)
+                self.assertLess(report.row(function).inclusive_ticks, 550, result)
 
-        self.in_each(measure, by_chance=True)
+        self.in_each(measure)
 
 
 class LaunchTest(LldbCase):
@@ -158,7 +161,7 @@ class LaunchTest(LldbCase):
     def test_options_of_the_program_are_its_own(self) -> None:
         def measure(lldb: str) -> None:
             result = run_lldb(
-                ["profile start --backend interrupt", "run 0.5 -s", "profile status"],
+                ["profile start --backend interrupt", "run 3 -s", "profile status"],
                 program("spin7030"),
                 lldb=lldb,
             )
@@ -189,11 +192,13 @@ class LaunchTest(LldbCase):
                 ["0.4", "1"],
                 lldb=lldb,
             )
-            running = [status_number(status_of(result, each), "running") for each in range(3)]
-            self.assertLess(running[0], 1, result)
-            self.assertLess(running[2] - running[0], 0.5, result)
+            # What counts as stopped does not count as running.
+            stopped = [status_number(status_of(result, each), "stopped") for each in range(3)]
+            self.assertGreater(stopped[0], 1 - 0.01, result)
+            self.assertGreater(stopped[1] - stopped[0], 1 - 0.02, result)
+            self.assertGreater(stopped[2] - stopped[1], 1 - 0.02, result)
 
-        self.in_each(measure, by_chance=True)
+        self.in_each(measure)
 
     def test_a_detach_that_fails(self) -> None:
         def measure(lldb: str) -> None:
@@ -211,7 +216,7 @@ class LaunchTest(LldbCase):
                 ["0.6", "1"],
                 lldb=lldb,
             )
-            self.assertGreater(int(status_of(result)["samples"]), 200, result)
+            self.assertGreater(int(status_of(result)["samples"]), 50, result)
 
         self.in_each(measure)
 
@@ -245,7 +250,7 @@ class AgentTest(LldbCase):
             self.assertEqual(len(shown[0]), 2, result)
             self.assertEqual(shown, [shown[0]] * 4, result)
             self.assertIn("theirs.so", result.stderr + result.stdout, result)  # from the loader
-            self.assertGreater(int(status_of(result)["samples"]), 200, result)
+            self.assertGreater(int(status_of(result)["samples"]), 50, result)
 
         self.in_each(measure)
 
@@ -264,10 +269,10 @@ class AgentTest(LldbCase):
                 lldb=lldb,
             )
             report = report_of(result)
-            self.assertAlmostEqual(report.total, 500, delta=100, msg=result)
-            self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=10, msg=result)
+            self.assertLess(report.total, 550, result)  # in half of its second
+            assert_seventy(self, report, 0.2, result)
 
-        self.in_each(measure, by_chance=True)
+        self.in_each(measure)
 
     def test_refusal_where_loading_could_hang(self) -> None:
         def measure(lldb: str) -> None:

@@ -8,9 +8,11 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(__file__))
-from case import LldbCase, wait_for_cpu
+from case import LldbCase, pid_of
 from support.lldb_driver import LldbTerminal, run_lldb
 from support.programs import program
+from support.running import LONGEST_S, wait_for_cpu
+from support.shares import assert_seventy
 from support.skips import run_unittests
 from support.tables import parse_report, parse_status, status_number
 
@@ -43,8 +45,8 @@ def processes_with(mark: dict[str, str]) -> list[str]:
 
 
 def left_of(mark: dict[str, str]) -> list[str]:
-    """Returns the names of the processes with `mark` that do not end by themselves within 10 s."""
-    deadline = time.monotonic() + 10
+    """Returns the names of the processes with `mark` that do not end by themselves."""
+    deadline = time.monotonic() + LONGEST_S
     while (names := processes_with(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return names
@@ -94,17 +96,17 @@ class TerminalTest(LldbCase):
                 silent = ""
                 lldb.send("run")
                 silent += lldb.expect("launched.*\n")
-                wait_for_cpu(silent, 1)
+                wait_for_cpu(pid_of(silent), 1)
                 silent += interrupt(lldb)
                 first = parse_status(lldb.command("profile status"))
                 self.assertEqual((first["state"], first["parts"]), ("sampling", "1"))
-                self.assertGreater(int(first["samples"]), 200, lldb.transcript)
+                self.assertGreater(int(first["samples"]), 50, lldb.transcript)
                 # Some time passes at the prompt, in which nothing is counted.
                 time.sleep(0.5)
                 second = parse_status(lldb.command("profile status"))
                 for name in ("samples", "running", "parts"):
                     self.assertEqual(second[name], first[name], lldb.transcript)
-                self.assertGreater(status_number(second, "stopped"), 0.4)
+                self.assertGreater(status_number(second, "stopped"), 0.5 - 0.01)
 
                 silent += go_on(lldb, "continue", "exited with status = 7.*\n")
                 last = parse_status(lldb.command("profile status"))
@@ -112,8 +114,11 @@ class TerminalTest(LldbCase):
                 self.assertEqual(last["parts"], "2", lldb.transcript)
                 report = parse_report(lldb.command("profile report"))
                 self.assertEqual(report.total, int(last["samples"]))
-                self.assertAlmostEqual(report.total / 3000, 1, delta=0.1, msg=lldb.transcript)
-                self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=6)
+                # The kernel may deliver fewer ticks than 1000 in a second, but not more.
+                cpu = float(re.search(r"cpu_seconds (\S+)", lldb.transcript)[1])
+                self.assertGreater(report.total, 0.4 * 1000 * cpu, lldb.transcript)
+                self.assertLess(report.total, 1.02 * 1000 * cpu, lldb.transcript)
+                assert_seventy(self, report, 0.1, lldb.transcript)
                 parts = parse_report(lldb.command("profile report --by part")).rows
                 self.assertRegex(
                     "; ".join(sorted(row.name for row in parts)),
@@ -124,7 +129,7 @@ class TerminalTest(LldbCase):
                 self.assertEqual(lldb.wait(), 0, lldb.transcript)
                 self.assertNotRegex(lldb.transcript, BROKEN)
 
-        self.in_each(measure, by_chance=True)
+        self.in_each(measure)
 
     def test_ctrl_c_in_a_sleeping_program(self) -> None:
         def measure(path: str) -> None:
@@ -135,32 +140,32 @@ class TerminalTest(LldbCase):
                 time.sleep(0.5)
                 interrupt(lldb)
                 report = parse_report(lldb.command("profile report"))
-                self.assertGreater(report.row("before_sleep").inclusive_ticks, 150)
+                self.assertGreater(report.row("before_sleep").inclusive_ticks, 80)
                 status = parse_status(lldb.command("profile status"))
                 self.assertGreater(status_number(status, "running"), 0.4)
 
-        self.in_each(measure, by_chance=True)
+        self.in_each(measure)
 
     def test_stop_and_start_at_a_prompt(self) -> None:
         def measure(path: str) -> None:
-            with LldbTerminal(program("spin7030"), ["60"], lldb=path) as lldb:
+            with LldbTerminal(program("spin7030"), ["600"], lldb=path) as lldb:
                 go_on(lldb, "breakpoint set -n main", "Breakpoint 1")
-                go_on(lldb, "run", "stop reason = breakpoint")
+                pid = pid_of(go_on(lldb, "run", "stop reason = breakpoint"))
                 self.assertRegex(lldb.command("profile start"), r"^Sampling process \d+: perf")
                 lldb.send("continue")
-                time.sleep(0.5)
+                wait_for_cpu(pid, 0.3)
                 interrupt(lldb)
                 self.assertEqual(lldb.command("profile stop").strip(), "")
                 samples = parse_status(lldb.command("profile status"))["samples"]
                 self.assertGreater(int(samples), 50, lldb.transcript)
                 lldb.send("continue")
-                time.sleep(0.5)
+                wait_for_cpu(pid, 0.3)
                 interrupt(lldb)
                 status = parse_status(lldb.command("profile status"))
                 self.assertEqual((status["state"], status["samples"]), ("stopped", samples))
                 go_on(lldb, "process kill", "exited|killed")
 
-        self.in_each(measure, by_chance=True)
+        self.in_each(measure)
 
     def test_a_refusal_is_one_line(self) -> None:
         def measure(path: str) -> None:
@@ -171,7 +176,7 @@ class TerminalTest(LldbCase):
                 )
                 self.assertIn("state idle", lldb.command("profile status"))
 
-        self.in_each(measure, by_chance=True)
+        self.in_each(measure)
 
 
 class LongWorkTest(LldbCase):
@@ -187,11 +192,11 @@ class LongWorkTest(LldbCase):
                     lldb.send("profile dump /dev/null --format folded")
                     lldb.expect("busy on purpose")
                     lldb.interrupt()
-                    shown = lldb.expect_prompt(30)
+                    shown = lldb.expect_prompt()
                     said = "error: interrupted; what was collected is kept"
                     self.assertEqual(shown.count(said), 1, shown)
                 report = parse_report(lldb.command("profile report"))
-                self.assertGreater(report.total, 100, lldb.transcript)
+                self.assertGreater(report.total, 50, lldb.transcript)
                 lldb.send("quit")
                 self.assertEqual(lldb.wait(), 0, lldb.transcript)
                 self.assertNotRegex(lldb.transcript, BROKEN)
@@ -207,7 +212,7 @@ class QuitTest(LldbCase):
         LLDB runs without the plug-in."""
         mark = {"TALLY_TEST_MARK": f"{os.getpid()}-{time.monotonic_ns()}"}
         with LldbTerminal(
-            program("spin7030"), ["60", "600"], lldb=path, plugin=bool(start), environment=mark
+            program("spin7030"), ["600", "6000"], lldb=path, plugin=bool(start), environment=mark
         ) as lldb:
             if start:
                 self.assertRegex(lldb.command(start), "^Sampling begins")
@@ -216,12 +221,11 @@ class QuitTest(LldbCase):
                 go_on(lldb, "run", "stop reason = breakpoint")
             elif at == "interrupt":
                 lldb.send("run")
-                lldb.expect("launched.*\n")
-                time.sleep(0.5)
+                wait_for_cpu(pid_of(lldb.expect("launched.*\n")), 0.1)
                 interrupt(lldb)
             self.assertEqual("spin7030" in processes_with(mark), at != "start", lldb.transcript)
             lldb.send("quit")
-            status = lldb.wait(30)
+            status = lldb.wait()
             self.assertNotRegex(lldb.transcript, BROKEN)
             self.assertFalse(left_of(mark), lldb.transcript)
             return status

@@ -1,6 +1,7 @@
 """Tests gmon.out of programs without -pg, read by gprof, and libtally-mon as a library."""
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -8,8 +9,8 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.chance import with_one_retry
 from support.programs import SANITIZED, program
+from support.shares import assert_share
 from support.skips import need_perf, need_tools, run_unittests
 
 LIBRARY = os.environ["TALLY_MON_LIBRARY"]
@@ -54,6 +55,15 @@ def flat(executable: str, path: Path) -> dict:
     return {name: (float(percent), float(seconds)) for percent, seconds, name in rows}
 
 
+def rate_of(path: Path) -> int:
+    """Returns the ticks per second that the first histogram of a gmon.out states."""
+    # A header of 20 bytes, the tag 0, and struct gmon_hist_hdr: low_pc, high_pc, hist_size,
+    # prof_rate.
+    tag, _, _, _, rate = struct.unpack_from("=B8s8sii", path.read_bytes(), 20)
+    assert tag == 0
+    return int(rate)
+
+
 class GmonTest(unittest.TestCase):
     def setUp(self) -> None:
         need_tools("gprof")
@@ -82,58 +92,46 @@ class GmonTest(unittest.TestCase):
         return self.run_in_folder(argv, **preload, TALLY_MON="1", **variables)
 
     def check_shares(
-        self, argv: list, executable: str, rate: str, tolerance: float, **variables: str
+        self, argv: list, executable: str, rate: str, error: float, **variables: str
     ) -> None:
-        """Checks for 70 to 30, and for the CPU time that the program reports. Retries once, because
-        samples depend on chance."""
-
-        runs: list[tuple[subprocess.CompletedProcess, list[Path]]] = []
-
-        def measure() -> None:
-            for old in self.folder.iterdir():
-                old.unlink()
-            done = self.preloaded(argv, TALLY_MON_HZ=rate, **variables)
-            files = list(self.folder.iterdir())
-            runs.append((done, files))
-            if done.returncode != 0 or done.stderr or len(files) != 1:
-                return  # such a failure is not due to chance
-            rows = flat(executable, files[0])
-            share = rows["seventy"][1] / (rows["seventy"][1] + rows["thirty"][1])
-            seconds = sum(seconds for _, seconds in rows.values())
-            cpu = float(done.stdout.split()[-1])
-            print(
-                f"{' '.join(argv)}, {rate} Hz: {100 * share:.1f} %, "
-                f"{seconds:.2f} of {cpu:.2f} s",
-                flush=True,
-            )
-            self.assertLess(abs(share - 0.7), tolerance)
-            self.assertLess(abs(seconds / cpu - 1), 0.1)
-
-        with_one_retry(self, measure)
-        for done, files in runs:
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertEqual(len(files), 1, files)
+        """Checks for 70 to 30, and for the CPU time that the program reports."""
+        for old in self.folder.iterdir():
+            old.unlink()
+        done = self.preloaded(argv, TALLY_MON_HZ=rate, **variables)
+        files = list(self.folder.iterdir())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(len(files), 1, files)
+        rows = flat(executable, files[0])
+        seventy, thirty = rows["seventy"][1], rows["thirty"][1]
+        hz = rate_of(files[0])
+        ticks, total = (round(seconds * hz) for seconds in (seventy, seventy + thirty))
+        seconds = sum(seconds for _, seconds in rows.values())
+        cpu = float(done.stdout.split()[-1])
+        said = f"{' '.join(argv)}, {hz} Hz: {ticks} of {total}, {seconds:.2f} of {cpu:.2f} s"
+        print(said, flush=True)
+        assert_share(self, ticks, total, 0.7, error, said)
+        # A hypervisor may take ticks away, but never adds any.
+        self.assertGreater(seconds / cpu, 0.5, said)
+        self.assertLess(seconds / cpu, 1.1, said)
 
     def test_an_unmodified_program(self) -> None:
         for name in ("spin7030", "spin7030_nopie", "spin7030_nodebug"):
             with self.subTest(name=name):
-                self.check_shares([program(name), "2"], program(name), "1000", 0.04)
+                self.check_shares([program(name), "3"], program(name), "1000", 0.06)
 
     @unittest.skipIf(EMULATED, "the emulator has no filters of system calls")
     def test_without_perf(self) -> None:
-        """The file states the rate that the timers delivered, which may be 100 Hz. The standard
-        deviation of a share is then 2.3 points."""
+        """The file states the rate that the timers delivered, which may be 100 Hz."""
         self.check_shares(
-            [program("seccomp_run"), "eperm", program("spin7030"), "4"],
+            [program("seccomp_run"), "eperm", program("spin7030"), "5"],
             program("spin7030"),
             "1000",
-            0.08,
+            0.14,
             GMON_OUT_PREFIX=str(self.folder / "out"),
         )
 
     def test_default_rate(self) -> None:
-        """At 400 ticks the standard deviation of a share is 2.3 points."""
-        self.check_shares([program("spin7030"), "4"], program("spin7030"), "100", 0.08)
+        self.check_shares([program("spin7030"), "5"], program("spin7030"), "100", 0.14)
 
     def test_children_have_files_of_their_own(self) -> None:
         self.preloaded(

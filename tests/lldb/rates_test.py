@@ -1,0 +1,70 @@
+"""Tests the shares of real time in profiles that LLDB takes, and how many ticks come.
+
+The number of samples follows from the error that is allowed (support/shares.py). Nothing is
+measured again.
+"""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+from case import REPORT, LldbCase, report_of
+from support.gdb_driver import run_gdb
+from support.lldb_driver import LldbTerminal, run_lldb
+from support.programs import program
+from support.shares import assert_seventy, samples_for
+from support.skips import need_tools, run_unittests
+from support.tables import Report, parse_report, parse_status
+
+
+class PerfTest(LldbCase):
+    def test_shares_equal_those_in_gdb(self) -> None:
+        need_tools("gdb")
+        commands = ["profile start --frequency 4000", "run", REPORT]
+
+        def check(report: Report, shown: str) -> None:
+            assert_seventy(self, report, 0.05, shown)
+            self.assertGreater(report.self_percent("seventy") + report.self_percent("thirty"), 90)
+            found = re.search(r"cpu_seconds (\S+)", shown)
+            assert found, shown
+            # A hypervisor may take ticks away, but never adds any.
+            self.assertGreater(report.total, 0.5 * 4000 * float(found[1]), shown)
+            self.assertLess(report.total, 1.02 * 4000 * float(found[1]), shown)
+
+        shown = run_gdb(commands, program("spin7030"), ["1.5"]).stdout
+        check(parse_report(shown), shown)
+
+        def measure(lldb: str) -> None:
+            result = run_lldb(commands, program("spin7030"), ["1.5"], lldb=lldb)
+            check(report_of(result), result.stdout)
+
+        self.in_each(measure)
+
+
+class InterruptTest(LldbCase):
+    samples_by_perf = False
+
+    def test_shares(self) -> None:
+        error = 0.2
+
+        def measure(path: str) -> None:
+            with LldbTerminal(program("spin7030"), ["600", "1200"], lldb=path) as lldb:
+                lldb.command("profile start --backend interrupt")
+                lldb.send("breakpoint set -n checkpoint")
+                lldb.expect("Breakpoint 1")
+                lldb.expect_prompt()
+                go, samples = "run", 0
+                while samples < 2 * samples_for(0.7, error):
+                    lldb.send(go)
+                    lldb.expect("stop reason = breakpoint")
+                    lldb.expect_prompt()
+                    samples = int(parse_status(lldb.command("profile status"))["samples"])
+                    go = "continue"
+                report = parse_report(lldb.command(REPORT))
+                assert_seventy(self, report, error, lldb.transcript)
+
+        self.in_each(measure)
+
+
+if __name__ == "__main__":
+    run_unittests()
