@@ -5,6 +5,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
 from scenario import PARTS, GdbCase, Play, play_gdb
+from support.gdb_driver import need_calls
 from support.programs import SOURCE_ROOT, program
 from support.skips import need_hardware_watchpoints, run_unittests
 
@@ -134,6 +135,7 @@ class PartNamesTest(GdbCase):
         self.assertNotIn("already hit", play.text("info breakpoints"))
 
     def test_conditions_that_call_the_program(self) -> None:
+        need_calls()
         play = play_gdb(
             [
                 "break main",

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import os
+import unittest
 from typing import Callable, Mapping, Sequence
 
 from support import programs
@@ -82,15 +83,35 @@ def run_gdb(
     if home is not None:
         own, environment = [], {**(environment or {}), "HOME": home}
     argv = _argv(wrapper, True, pagination, program, args, plugin, commands, [*own, *options], gdb)
-    return run_batch(
-        "gdb",
-        argv,
-        one_stream=one_stream,
-        environment=environment,
-        cwd=cwd,
-        before_exec=before_exec,
-        timeout_s=timeout_s,
-    )
+    try:
+        result = run_batch(
+            "gdb",
+            argv,
+            one_stream=one_stream,
+            environment=environment,
+            cwd=cwd,
+            before_exec=before_exec,
+            timeout_s=timeout_s,
+        )
+    except AssertionError as error:
+        _skip_without_calls(str(error))
+        raise
+    _skip_without_calls(result.stdout + result.stderr)
+    return result
+
+
+def _skip_without_calls(printed: str) -> None:
+    """Skips the calling unittest case if GDB could not call a function of the program. GDB 13 never
+    can on processors with AMX: it writes registers back in a size that the kernel refuses."""
+    if "Couldn't write extended state status" in printed:
+        raise unittest.SkipTest("this GDB cannot call functions of programs on this processor")
+
+
+def need_calls() -> None:
+    """Skips the calling unittest case if GDB cannot call functions: it waits without an end if a
+    breakpoint's condition fails to."""
+    commands = ["break main", "run", "print (int) getpid()"]
+    run_gdb(commands, programs.program("spin7030"), ["0"], plugin=False)
 
 
 class GdbTerminal(Terminal):
