@@ -26,7 +26,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "conformance"), str(HERE.parent)]
 from players import commands_in_gdb, commands_in_lldb
 from support.lldb_driver import lldb_programs, need_lldb
 from support.programs import SOURCE_ROOT, command_line, gdb_plugin, lldb_plugin
-from support.skips import need_perf, need_tools, run_unittests
+from support.skips import large, need_perf, need_tools, run_unittests
 from transcripts import Command, Session, difference, documents, read_commands, sessions
 
 TIMEOUT_S = 120.0
@@ -183,6 +183,8 @@ def _add(path: Path) -> None:
     def test(self: TranscriptsTest) -> None:
         self.replay(path)
 
+    if "qemu-system-arm" in path.read_text(encoding="utf-8"):
+        test = large(test)
     name = re.sub(r"\W+", "_", str(path.relative_to(SOURCE_ROOT).with_suffix(""))).lower()
     setattr(TranscriptsTest, f"test_{name}", test)
 
