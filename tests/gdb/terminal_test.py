@@ -129,7 +129,7 @@ class DebuginfodTest(GdbCase):
 
             gdb.command("set profile debuginfod on")
             gdb.send("profile report")
-            if not asked.wait(5):
+            if not asked.wait(60):
                 self.assertIn("built without libdebuginfod", gdb.expect_prompt())
                 self.skipTest("Tally was built without libdebuginfod")
             gdb.interrupt()
