@@ -215,13 +215,14 @@ class InterruptTest(unittest.TestCase):
         play = play_gdb(
             ["profile start --backend interrupt", "run", "profile report", "profile status"],
             program("asks_often"),
-            ["4"],
+            ["6"],
         )
         self.assertEqual(play.stderr, "", play)
         report = play.report()
         # A round that could not hold the processor may stop a thread anywhere.
         in_work = report.row("work").self_ticks + play.status().count("unheld")
-        self.assertGreaterEqual(report.total, samples_for(0.9, 0.1), play)
+        # Chance takes 0.98 for less than 0.8, or a half for more, once in a million times.
+        self.assertGreaterEqual(report.total, samples_for(0.5, 0.3), play)
         self.assertGreater(in_work, 0.8 * report.total, play)
 
 
