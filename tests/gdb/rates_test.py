@@ -133,6 +133,7 @@ class AgentTest(unittest.TestCase):
         samples = play.status().count("samples")
         self.assertGreater(samples / (4000 * cpu), LEAST, play)
         self.assertLess(samples / (4000 * cpu), 1.05, play)
+        self.assertLess(play.status().count("lost"), samples / 100, play)
         self.assertGreater(play.status().count("delivered_hz"), LEAST * 4000, play)
 
     def test_ticker(self) -> None:
