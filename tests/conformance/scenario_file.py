@@ -26,6 +26,10 @@ _USER_ONLY = re.compile(
 )
 
 
+# On a busy machine, some samples are read too late.
+_LOST = re.compile(r"^\(\d+ samples? (?:was|were) lost\)$\n?", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class Step:
     command: str
@@ -66,6 +70,11 @@ def read_scenario(path: Path) -> Scenario:
 def without_remarks_on_user_code(printed: str) -> str:
     """Removes Tally's remarks that perf may sample user code only."""
     return _USER_ONLY.sub("", printed)
+
+
+def without_remarks_on_lost_samples(printed: str) -> str:
+    """Removes the remark of a table that samples were lost."""
+    return _LOST.sub("", printed)
 
 
 def plain_lines(printed: str) -> list[str]:

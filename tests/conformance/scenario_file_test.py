@@ -6,7 +6,15 @@ import unittest
 from pathlib import Path
 
 sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..")]
-from scenario_file import Scenario, Step, difference, matches, read_scenario, tallys_lines
+from scenario_file import (
+    Scenario,
+    Step,
+    difference,
+    matches,
+    read_scenario,
+    tallys_lines,
+    without_remarks_on_lost_samples,
+)
 from support.skips import run_unittests
 
 DETACHED = "Sampling of process 7 ended: detached; 5 ticks are kept.\n"
@@ -99,6 +107,10 @@ class DifferenceTest(unittest.TestCase):
         found = difference(self.scenario, [DETACHED, "state idle\nparts 1\n"], "it", False)
         self.assertIn("-state stopped\n-…\n+state idle\n+parts 1", found)
         self.assertIn("\n Sampling of process N", found)
+
+    def test_lost_samples(self) -> None:
+        printed = "1 N\n(27 samples were lost)\n(1 sample was lost)\n(no samples were lost)\n"
+        self.assertEqual(without_remarks_on_lost_samples(printed), "1 N\n(no samples were lost)\n")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,8 @@ _CHANCE = (
     (re.compile(r"(?<=^cpu_seconds )\d+\.\d+"), "N"),
     (re.compile(r'(?<=\[")\d+(?="\])'), "N"),  # a table's counts in GDB/MI
 )
+# A measured number may happen to be 1, with the singular.
+_ONE = re.compile(r"(?<![\w.])1 (tick|sample|wait)\b")
 # The columns of tables that hold measured numbers.
 _MEASURED = set("self% self incl% incl before% after% change before after address".split())
 _CELL = re.compile(r"(~?)(?:[+-]?\d+(?:\.\d+)?|0x[0-9a-f]+)(%?)")
@@ -191,7 +193,7 @@ def expected_lines(shown: tuple[str, ...]) -> list[str]:
                 )
             )
         )
-        row = _row(words, header, loose)
+        row = _ONE.sub(r"1 \1s", _row(words, header, loose))
         for pattern, to in _CHANCE:
             row = pattern.sub(to, row)
         expected.append(row)
@@ -201,7 +203,10 @@ def expected_lines(shown: tuple[str, ...]) -> list[str]:
 def difference(command: Command, printed: str) -> str:
     """Returns a diff from what the document shows to what the command printed; "" if they match."""
     expected = expected_lines(command.shown)
-    lines = plain_lines(_NARROW.sub("", without_remarks_on_user_code(printed)))
+    lines = [
+        _ONE.sub(r"1 \1s", line)
+        for line in plain_lines(_NARROW.sub("", without_remarks_on_user_code(printed)))
+    ]
     if command.is_complete:
         if command.prompt == "(lldb)":
             lines = [line for line in lines if not _EVENT.match(line)]

@@ -240,6 +240,11 @@ class RulesTest(unittest.TestCase):
                 found = difference(command, printed.replace(old, new))
                 self.assertEqual(found == "", same, found)
 
+    def test_one_sample(self) -> None:
+        command = Command(1, "$", "tally record", ("8 samples in 0.02 s, 0 lost",))
+        self.assertEqual(difference(command, "1 sample in 0.02 s, 0 lost"), "")
+        self.assertNotEqual(difference(command, "1 example in 0.02 s, 0 lost"), "")
+
     def test_rows_with_equal_shares(self) -> None:
         rows = ("#  self%  self  part", "1 33.40% 334 1 a", "2 33.30% 333 2 b", "3 9.00% 90 3 c")
         command = Command(1, "$", "tally report", rows)

@@ -221,7 +221,7 @@ class BigEndianTest(unittest.TestCase):
             stderr=subprocess.DEVNULL,
         ) as process:
             try:
-                deadline = time.monotonic() + 30
+                deadline = time.monotonic() + 100
                 while not (folder / "socket").exists():
                     self.assertLess(time.monotonic(), deadline)
                     time.sleep(0.05)

@@ -11,6 +11,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(__file__))
 from scenario import GdbCase, Play, play_gdb
 from support.programs import program
+from support.shares import assert_share
 from support.skips import run_unittests
 
 
@@ -48,7 +49,7 @@ class HistogramTest(GdbCase):
         elsewhere = re.search(r"(\d+) elsewhere", text)
         self.assertEqual(ticks_of(text) + int(elsewhere[1] if elsewhere else 0), total, text)
         seventy = play.text("profile histogram seventy")
-        self.assertAlmostEqual(ticks_of(seventy) / total, 0.7, delta=0.06, msg=seventy)
+        assert_share(self, ticks_of(seventy), total, 0.7, 0.12, seventy)
         self.assertRegex(seventy, r"seventy\+0x[0-9a-f]+ +spin7030\.c:\d+")
         finest = play.text("profile histogram seventy --scale 0xFFFF")
         self.assertEqual(ticks_of(finest), ticks_of(seventy), finest)

@@ -10,7 +10,7 @@ from scenario import PARTS, GdbCase, Play, play_gdb
 from support.gdb_driver import run_gdb
 from support.programs import SOURCE_ROOT, program
 from support.running import wait_for_cpu, wait_for_state
-from support.shares import assert_seventy
+from support.shares import assert_seventy, assert_ticks, samples_for
 from support.skips import run_unittests
 
 TESTS = str(SOURCE_ROOT / "tests")
@@ -40,15 +40,17 @@ class RunsTest(GdbCase):
         # A profile per run. The runs differ in length, because the table omits functions whose cost
         # is the same.
         for status, ticks in ((first, 500), (second, 600)):
-            self.assertLess(abs(status.count("samples") - ticks), 80, play)
+            assert_ticks(self, status.count("samples"), ticks, play)
             self.assertEqual(status.count("parts"), 1, play)
         self.assertEqual(stopped["state"], "stopped")
         self.assertEqual(stopped.count("samples"), second.count("samples"))
         diff = play.text("profile diff previous", -1)
         self.assertRegex(diff, "seventy")
-        # Both runs are of the same program: no share moves by more than chance (6 deviations).
+        # Both runs are of the same program: a share moves by chance alone. A difference of two
+        # shares has twice the variance of one.
+        self.assertGreaterEqual(first.count("samples"), 2 * samples_for(0.7, 0.25), play)
         for moved in re.findall(r"([+-][0-9.]+)%", diff):
-            self.assertLess(abs(float(moved)), 18, play)
+            self.assertLess(abs(float(moved)), 25, play)
 
     def test_run_again_while_it_runs(self) -> None:
         play = play_gdb(
@@ -69,7 +71,7 @@ class RunsTest(GdbCase):
         )
         self.assertEqual(play.stderr, "", play)
         self.assertNotEqual(play.status(0)["pid"], play.status(1)["pid"])
-        self.assertLess(abs(play.status(1).count("samples") - 300), 60, play)
+        assert_ticks(self, play.status(1).count("samples"), 300, play)
         # The kernel charges its work of ending the process to it: one or two ticks, as a part.
         more = play.status(2).count("samples") - play.status(1).count("samples")
         self.assertIn(more, (0, 1, 2), play)
@@ -109,7 +111,7 @@ class RunsTest(GdbCase):
         for name in ("state", "pid", "samples", "parts"):
             self.assertEqual(other_ran[name], left[name], play)
         self.assertEqual(back["pid"], begun["pid"], play)
-        self.assertGreater(back.count("samples"), begun.count("samples") + 50, play)
+        self.assertGreater(back.count("samples"), begun.count("samples") + 20, play)
 
     def test_stop_clear_and_start_in_one_process(self) -> None:
         play = play_gdb(
@@ -139,13 +141,13 @@ class RunsTest(GdbCase):
         self.assertEqual((stopped["state"], unsampled["state"]), ("stopped", "stopped"))
         self.assertEqual(stopped.count("samples"), unsampled.count("samples"))
         # The process and the options are the same: the profile continues.
-        self.assertGreater(again.count("samples"), unsampled.count("samples") + 100, play)
+        self.assertGreater(again.count("samples"), unsampled.count("samples") + 20, play)
         self.assertEqual((again.count("threads"), again.count("parts")), (1, 2), play)
         self.assertEqual(play.report("", 0).total, again.count("samples"))
         self.assertEqual((cleared.count("samples"), cleared.count("parts")), (0, 0), play)
         self.assertEqual((cleared.number("cpu"), cleared.number("running")), (0, 0), play)
-        self.assertLess(abs(ended.count("samples") - 200), 50, play)
-        self.assertLess(abs(ended.count("delivered_hz") - 1000), 100, play)
+        assert_ticks(self, ended.count("samples"), 200, play)
+        assert_ticks(self, ended.count("delivered_hz"), 1000, play)
         self.assertEqual(play.report().total, ended.count("samples"))
 
     def test_kill_and_detach_keep_what_was_collected(self) -> None:
@@ -164,7 +166,7 @@ class RunsTest(GdbCase):
                         "profile report",
                     ],
                     program("spin7030"),
-                    ["0.6", "1"],
+                    ["2", "1"],
                 )
                 self.assertEqual(play.stderr, "", play)
                 before, after, later = (play.status(which) for which in range(3))
@@ -179,11 +181,11 @@ class RunsTest(GdbCase):
                     play,
                 )
                 # The kernel's work of ending the process may get ticks, as may the moment in which
-                # GDB has released it. It then runs for half a second more, which must not count.
-                self.assertLess(after.count("samples") - before.count("samples"), 30, play)
+                # GDB has released it. It then runs for a second more, which must not count.
+                self.assertLess(after.count("samples") - before.count("samples"), 300, play)
                 self.assertEqual(later.count("samples"), after.count("samples"), play)
                 self.assertEqual(later["running"], after["running"])
-                self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=15)
+                assert_seventy(self, play.report(), 0.15, play)
 
     def test_a_program_that_becomes_another(self) -> None:
         for mode in ("same", "new"):  # with "new", GDB gives the program another inferior
@@ -202,9 +204,7 @@ class RunsTest(GdbCase):
                 self.assertEqual(play.stderr, "", play)
                 report = play.report("--limit 0")
                 for function in ("before_exec", "after_exec"):
-                    self.assertAlmostEqual(
-                        report.row(function).inclusive_ticks / 400, 1, delta=0.15, msg=play
-                    )
+                    assert_ticks(self, report.row(function).inclusive_ticks, 400, play)
 
     def test_a_child_is_left_out(self) -> None:
         play = play_gdb(
@@ -234,9 +234,7 @@ class RunsTest(GdbCase):
         )
         self.assertEqual(play.stderr, "", play)
         report = play.report("--limit 0")
-        self.assertAlmostEqual(
-            report.row("parent_spin").inclusive_ticks / 400, 1, delta=0.15, msg=play
-        )
+        assert_ticks(self, report.row("parent_spin").inclusive_ticks, 400, play)
         # On a busy machine, the child has not yet ended at the stop.
         self.assertGreater(report.row("child_spin").inclusive_ticks, 40, play)
         self.assertLess(report.row("child_spin").inclusive_ticks, 460, play)
@@ -283,9 +281,7 @@ class RunsTest(GdbCase):
 
     def assert_parent_alone(self, play: Play) -> None:
         report = play.report("--limit 0")
-        self.assertAlmostEqual(
-            report.row("parent_spin").inclusive_ticks / 400, 1, delta=0.15, msg=play
-        )
+        assert_ticks(self, report.row("parent_spin").inclusive_ticks, 400, play)
         self.assertNotIn("child_spin", [row.name for row in report.rows])
 
     def test_the_child_that_is_followed(self) -> None:
@@ -305,7 +301,7 @@ class RunsTest(GdbCase):
         names = [row.name for row in play.report("--limit 0").rows]
         self.assertIn("child_spin", names)
         self.assertNotIn("parent_spin", names)
-        self.assertLess(abs(play.status().count("samples") - 400), 60, play)
+        assert_ticks(self, play.status().count("samples"), 400, play)
 
     def test_the_child_of_vfork_that_is_followed(self) -> None:
         """GDB leaves the parent at the child's exec, without reporting that the child resumes."""
@@ -325,7 +321,7 @@ class RunsTest(GdbCase):
         names = [row.name for row in play.report("--limit 0").rows]
         self.assertIn("after_exec", names)
         self.assertNotIn("before_exec", names)
-        self.assertLess(abs(play.status().count("samples") - 400), 60, play)
+        assert_ticks(self, play.status().count("samples"), 400, play)
         self.assertIn("before_exec", play.text("profile diff previous --limit 0"))
 
 
@@ -374,7 +370,7 @@ class SameAsWithoutTest(GdbCase):
             for play in (plain, sampled)
         ]
         self.assertEqual(masks[0][1], masks[1][1])
-        self.assertGreater(sampled.status().count("samples"), 100)
+        self.assertGreater(sampled.status().count("samples"), 20)
 
     def test_output_while_nothing_is_sampled(self) -> None:
         """The plug-in is loaded but not used: it prints nothing."""

@@ -214,7 +214,7 @@ class Late(LoadingCase):
             gdb.command(f"source {gdb_plugin()}")
             gdb.command("continue &")
             self.assertRegex(gdb.command("profile start"), r"^Sampling process \d+")
-            time.sleep(0.5)
+            time.sleep(0.5)  # it lasts half a second at least
             self.assertRegex(gdb.command("profile status"), r"\nrunning 0\.[3-9]|\nrunning [1-9]")
 
 

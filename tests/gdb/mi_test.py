@@ -12,6 +12,7 @@ from scenario import GdbCase
 from interface_test import COMMANDS
 from support.gdb_driver import gdb_program
 from support.programs import gdb_plugin, program
+from support.shares import assert_share
 from support.skips import run_unittests
 from support.terminal import environment_with
 
@@ -254,7 +255,7 @@ class SampledTest(GdbCase):
         self.assertEqual(report["totals"], [str(samples)])
         self.assertEqual(dumped, samples)
         (seventy,) = [row for row in report["functions"] if row["name"] == "seventy"]
-        self.assertAlmostEqual(int(seventy["self"][0]) / samples, 0.7, delta=0.2)
+        assert_share(self, int(seventy["self"][0]), samples, 0.7, 0.25)
         self.assertEqual(
             sum(int(bin["ticks"]) for bin in histogram["bins"]), int(seventy["self"][0])
         )

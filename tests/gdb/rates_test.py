@@ -133,6 +133,7 @@ class AgentTest(unittest.TestCase):
         samples = play.status().count("samples")
         self.assertGreater(samples / (4000 * cpu), LEAST, play)
         self.assertLess(samples / (4000 * cpu), 1.05, play)
+        self.assertLess(play.status().count("lost"), samples / 100, play)
         self.assertGreater(play.status().count("delivered_hz"), LEAST * 4000, play)
 
     def test_ticker(self) -> None:
@@ -215,13 +216,14 @@ class InterruptTest(unittest.TestCase):
         play = play_gdb(
             ["profile start --backend interrupt", "run", "profile report", "profile status"],
             program("asks_often"),
-            ["4"],
+            ["6"],
         )
         self.assertEqual(play.stderr, "", play)
         report = play.report()
         # A round that could not hold the processor may stop a thread anywhere.
         in_work = report.row("work").self_ticks + play.status().count("unheld")
-        self.assertGreaterEqual(report.total, samples_for(0.9, 0.1), play)
+        # Chance takes 0.98 for less than 0.8, or a half for more, once in a million times.
+        self.assertGreaterEqual(report.total, samples_for(0.5, 0.3), play)
         self.assertGreater(in_work, 0.8 * report.total, play)
 
 

@@ -10,6 +10,7 @@ from typing import Dict
 sys.path.insert(0, os.path.dirname(__file__))
 from scenario import GdbCase, Play, play_gdb
 from support.programs import SOURCE_ROOT, program
+from support.shares import assert_ticks
 from support.skips import run_unittests
 
 SECONDS = 0.25
@@ -50,7 +51,7 @@ class RegionTest(GdbCase):
         self.assertGreater(status.count("outside"), samples, play)
         inside = sum(_samples_below(play, function))
         self.assertGreaterEqual(inside, 0.99 * samples, play)
-        self.assertAlmostEqual(samples, 1000 * seconds, delta=150 * seconds + 5, msg=str(play))
+        assert_ticks(self, samples, int(1000 * seconds), play)
 
     def test_one_of_three_phases(self) -> None:
         self.assert_region(play_region("second_phase", calls="none"), "second_phase", 1, SECONDS)
@@ -225,7 +226,8 @@ class RegionTest(GdbCase):
             [str(SECONDS), "3", "none"],
         )
         took = _seconds(play.status()["pass_max"])
-        self.assertLess(took, SECONDS + 1.0, play)
+        # The phases before and after the pass run, too.
+        self.assertLess(took, play.status().number("running"), play)
         self.assertGreaterEqual(took, SECONDS * 0.9, play)
 
     def test_each_run_has_its_own_passes(self) -> None:

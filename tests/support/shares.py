@@ -42,3 +42,11 @@ def assert_seventy(
     not count: on a busy machine, the kernel and the loader have more of the ticks than usual."""
     seventy, thirty = report.row("seventy").self_ticks, report.row("thirty").self_ticks
     assert_share(case, seventy, seventy + thirty, 0.7, error, message)
+
+
+def assert_ticks(case: unittest.TestCase, ticks: int, asked: int, message: object = None) -> None:
+    """Asserts that so many ticks of a thread's CPU time fit a program that was asked to use that
+    much of it. A hypervisor may take ticks away, but adds none; a program uses a little more than it
+    is asked to, for its start and end."""
+    case.assertGreater(ticks, 0.4 * asked, message)
+    case.assertLess(ticks, 1.1 * asked + 30, message)
