@@ -142,7 +142,7 @@ uint64_t PcHistogram::ticks() const {
 
 void PcHistogramBuilder::fault(ErrorCode code, std::string message) {
   if (faults_.empty())
-    faults_.push_back({code, std::move(message), {}, {}, {}});
+    faults_.emplace_back(code, std::move(message));
 }
 
 void PcHistogramBuilder::add(uint64_t &counter, uint64_t ticks) {

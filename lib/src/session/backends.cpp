@@ -34,9 +34,7 @@ std::string_view why_unfit(Backend backend, const StartOptions &options, TargetK
   return {};
 }
 
-Error unsupported(std::string_view why) {
-  return {ErrorCode::unsupported, std::string(why), {}, {}, {}};
-}
+Error unsupported(std::string_view why) { return {ErrorCode::unsupported, std::string(why)}; }
 
 constexpr std::string_view only_when_asked =
     "is loaded into an existing process only if `--backend agent` is given";

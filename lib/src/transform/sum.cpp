@@ -303,10 +303,7 @@ void Sum::group_blocks() {
 
 Error Sum::overflow(size_t event) const {
   return {ErrorCode::overflow,
-          fmt::format("the sum of the costs of event {} exceeds 64 bits", events_[event]),
-          {},
-          {},
-          {}};
+          fmt::format("the sum of the costs of event {} exceeds 64 bits", events_[event])};
 }
 
 template <class Row>
