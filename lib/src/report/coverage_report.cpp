@@ -12,6 +12,7 @@
 #include "report/render.h"
 #include "support/alternatives.h"
 #include "support/path.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -107,7 +108,7 @@ std::vector<const FileCoverage *> in_order(const Coverage &coverage, FileOrder o
   std::vector<std::pair<double, const FileCoverage *>> ranked;
   for (const FileCoverage &file : coverage.files)
     ranked.emplace_back(rank(file, order, word), &file);
-  std::ranges::stable_sort(ranked, {}, [](const auto &each) { return each.first; });
+  sort_stably(ranked, {}, [](const auto &each) { return each.first; });
   std::vector<const FileCoverage *> out;
   out.reserve(ranked.size());
   for (const auto &each : ranked)

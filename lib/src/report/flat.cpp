@@ -11,6 +11,7 @@
 
 #include "report/groups.h"
 #include "report/rows.h"
+#include "support/sort.h"
 #include "transform/stack_walk.h"
 
 namespace tally {
@@ -224,7 +225,7 @@ void finish_rows(FlatTable &table, SortBy sort) {
     row.self.resize(table.events.size(), 0);
     row.inclusive.resize(table.events.size(), 0);
   }
-  std::ranges::sort(table.rows, [&](const FlatRow &a, const FlatRow &b) {
+  sort_stably(table.rows, [&](const FlatRow &a, const FlatRow &b) {
     const auto &first_a = sort == SortBy::self ? a.self : a.inclusive;
     const auto &first_b = sort == SortBy::self ? b.self : b.inclusive;
     const auto &then_a = sort == SortBy::self ? a.inclusive : a.self;

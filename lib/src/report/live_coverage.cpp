@@ -11,6 +11,7 @@
 #include "report/render.h"
 #include "support/checked.h"
 #include "support/path.h"
+#include "support/sort.h"
 #include "support/source_text.h"
 #include "support/text.h"
 
@@ -31,7 +32,7 @@ struct LineRow {
 };
 
 template <class Row, class CountOf> void sort_by_count(std::vector<Row> &rows, CountOf count_of) {
-  std::ranges::stable_sort(rows, [&](const Row &a, const Row &b) {
+  sort_stably(rows, [&](const Row &a, const Row &b) {
     return saturated_sum(count_of(a).count, count_of(a).uncertain) >
            saturated_sum(count_of(b).count, count_of(b).uncertain);
   });

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "support/sort.h"
+
 namespace tally {
 
 std::string_view without_level(std::string_view function) {
@@ -86,8 +88,8 @@ tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::stri
                                   std::string_view kind) {
   std::erase_if(names, [&](std::string_view name) { return name.find(wanted) == name.npos; });
   // Names that begin with `wanted` come first.
-  std::ranges::sort(
-      names, {}, [&](std::string_view name) { return std::pair(!name.starts_with(wanted), name); });
+  sort_stably(names, {},
+              [&](std::string_view name) { return std::pair(!name.starts_with(wanted), name); });
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::string hint =
       names.empty() ? "" : fmt::format("; names that contain it: {}", some_of(names));

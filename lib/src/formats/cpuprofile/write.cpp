@@ -15,6 +15,7 @@
 #include "formats/sample_times.h"
 #include "support/checked.h"
 #include "support/json_text.h"
+#include "support/sort.h"
 #include "support/text_sink.h"
 #include "transform/frame_tree.h"
 
@@ -131,7 +132,7 @@ std::vector<Stretch> stretches_of(const StackProfile &profile, const FrameTree &
     now = end;
   };
   std::vector<TimedValue> untimed = chosen.times.untimed;
-  std::ranges::sort(untimed, {}, [&](const TimedValue &sample) {
+  sort_stably(untimed, {}, [&](const TimedValue &sample) {
     return std::pair(tree.leaf(profile.sample(sample.row).stack), sample.row);
   });
   for (const TimedValue &sample : untimed)
@@ -226,7 +227,7 @@ private:
         used[tree_[node].parent] = true;
     }
     std::ranges::reverse(order_);
-    std::ranges::stable_sort(order_, {}, [&](uint32_t node) { return tree_[node].depth; });
+    sort_stably(order_, {}, [&](uint32_t node) { return tree_[node].depth; });
     ids_.assign(tree_.size(), 0);
     uint64_t next = hits_.contains(none<uint32_t>) ? 3 : 2;
     for (const uint32_t node : order_)

@@ -10,6 +10,7 @@
 #include "formats/flamegraph/layout.h"
 #include "support/own_name.h"
 #include "support/path.h"
+#include "support/sort.h"
 #include "support/text_sink.h"
 #include "support/xml_text.h"
 #include "transform/difference.h"
@@ -205,8 +206,7 @@ void Picture::choose_colours() {
     objects.push_back(object);
     ++of_one_name[base_name(object)];
   }
-  std::ranges::stable_sort(objects, std::greater(),
-                           [&](std::string_view object) { return self[object]; });
+  sort_stably(objects, std::greater(), [&](std::string_view object) { return self[object]; });
   int64_t others = 0;
   for (size_t i = 0; i < objects.size(); ++i) {
     const std::string_view object = objects[i], name = base_name(object);
