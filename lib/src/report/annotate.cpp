@@ -6,7 +6,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/file_io.h>
 
@@ -83,7 +82,7 @@ Result<Wanted> find_wanted(const CostProfile &profile, std::string_view what) {
     return wanted;
   if (files.size() > 1)
     return fail(ErrorCode::not_found,
-                fmt::format("is the name of {} files: {}", files.size(), fmt::join(files, ", ")),
+                fmt::format("is the name of {} files: {}", files.size(), joined_text(files, ", ")),
                 std::string(path));
   return no_function(what, std::move(names), "function or file");
 }

@@ -210,7 +210,7 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   // The name gets the width that the titles and numbers leave. The widest numbers are in the row of
   // the totals.
   const size_t others =
-      fmt::formatted_size("  100.0%  {}/{}  lines not run", totals.lines_executed, totals.lines) +
+      fmt::format("  100.0%  {}/{}  lines not run", totals.lines_executed, totals.lines).size() +
       columns;
   constexpr size_t least_name = 16;
   const size_t name_width =

@@ -7,11 +7,11 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "report/groups.h"
 #include "report/rows.h"
 #include "support/sort.h"
+#include "support/text.h"
 #include "transform/stack_walk.h"
 
 namespace tally {
@@ -201,7 +201,8 @@ Result<By> by_of(std::string_view word) {
   const auto at = std::ranges::find(words, word);
   if (at == words.end())
     return fail(ErrorCode::invalid_argument,
-                fmt::format("expected one of {}, found '{}'", fmt::join(words, ", "), word), "by");
+                fmt::format("expected one of {}, found '{}'", joined_text(words, ", "), word),
+                "by");
   return static_cast<By>(at - words.begin());
 }
 

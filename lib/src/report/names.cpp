@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "support/sort.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -71,7 +71,7 @@ bool FunctionMatcher::matches(std::string_view function) const {
 
 std::string some_of(std::span<const std::string_view> names) {
   constexpr size_t most = 5;
-  return fmt::format("{}{}", fmt::join(names.first(std::min(names.size(), most)), ", "),
+  return fmt::format("{}{}", joined_text(names.first(std::min(names.size(), most)), ", "),
                      names.size() > most ? ", …" : "");
 }
 

@@ -63,7 +63,7 @@ private:
 
   static std::string id_text(const JsonValue &value) {
     if (const auto number = value.integer())
-      return fmt::to_string(*number);
+      return fmt::format("{}", *number);
     return std::string(value.text().value_or(""));
   }
   static ThreadKey key_of(const JsonValue &event) {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "formats/cpuprofile/cpuprofile.h"
 #include "formats/cpuprofile/file_url.h"
@@ -16,6 +15,7 @@
 #include "support/checked.h"
 #include "support/json_text.h"
 #include "support/sort.h"
+#include "support/text.h"
 #include "support/text_sink.h"
 #include "transform/frame_tree.h"
 
@@ -333,7 +333,7 @@ void add_losses(const StackProfile &profile, const FrameTree &tree, const Chosen
                                chosen.other_threads, chosen.other_threads + 1,
                                thread_title(profile, chosen.times.thread)));
   if (!chosen.lost_values.empty())
-    lost.push_back(fmt::format("{} (a file has one value)", fmt::join(chosen.lost_values, ", ")));
+    lost.push_back(fmt::format("{} (a file has one value)", joined_text(chosen.lost_values, ", ")));
   if (!chosen.is_time)
     lost.push_back(fmt::format("the unit of {} (one is written as a microsecond)",
                                profile.strings[profile.value_types()[0].type]));

@@ -3,7 +3,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "formats/flamegraph/assets.h"
 #include "formats/flamegraph/flamegraph.h"
@@ -11,6 +10,7 @@
 #include "support/own_name.h"
 #include "support/path.h"
 #include "support/sort.h"
+#include "support/text.h"
 #include "support/text_sink.h"
 #include "support/xml_text.h"
 #include "transform/difference.h"
@@ -356,7 +356,7 @@ void Picture::write() {
   else if (profile_.period_ns > 0)
     lines[1] += fmt::format(", {} each", duration(profile_.period_ns));
   if (const auto missing = notes(); !missing.empty())
-    lines.push_back(fmt::format("Not drawn: {}", fmt::join(missing, ", ")));
+    lines.push_back(fmt::format("Not drawn: {}", joined_text(missing, ", ")));
   head_ = 14 + static_cast<double>(lines.size()) * row_height;
   const double legend_top = head_ + (layout_.depth + 1) * row_height + 12;
   const double height =

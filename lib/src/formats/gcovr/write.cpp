@@ -2,7 +2,6 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "formats/gcovr/gcovr.h"
 #include "model/coverage_findings.h"
@@ -11,6 +10,7 @@
 #include "support/json_text.h"
 #include "support/path.h"
 #include "support/sort.h"
+#include "support/text.h"
 #include "support/text_sink.h"
 #include "transform/coverage_sum.h"
 
@@ -292,7 +292,7 @@ Result<Version> version_to_write(std::string_view name) {
     known.push_back(version.name);
   return fail(ErrorCode::invalid_argument,
               fmt::format("unknown version '{}' of gcovr's JSON (there are: {})", name,
-                          fmt::join(known, ", ")));
+                          joined_text(known, ", ")));
 }
 
 } // namespace
