@@ -28,6 +28,13 @@ void sort_by_time(std::vector<SampleTime> &times) {
 
 } // namespace
 
+StackProfile::StackProfile() = default;
+StackProfile::StackProfile(const StackProfile &) = default;
+StackProfile &StackProfile::operator=(const StackProfile &) = default;
+StackProfile::StackProfile(StackProfile &&) noexcept = default;
+StackProfile &StackProfile::operator=(StackProfile &&) noexcept = default;
+StackProfile::~StackProfile() = default;
+
 struct StackProfileBuilder::Tables {
   IdTable functions, locations, stacks, samples, threads;
 };
