@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/coverage_output.h>
 #include <tally/file_io.h>
@@ -64,7 +63,7 @@ void summarize(const CollectedCoverage &collected, bool all) {
     parts.push_back(fmt::format("{} left out: outside {}, or excluded",
                                 number_of(collected.sources_left_out, "source"), collected.root));
   if (!parts.empty())
-    say(fmt::format("tally: {}", fmt::join(parts, "; ")));
+    say(fmt::format("tally: {}", joined_text(parts, "; ")));
 }
 
 std::string why_no_line(const CollectedCoverage &collected, bool has_filters) {
@@ -120,7 +119,8 @@ Result<std::string> file_named(const CollectedCoverage &collected, const std::st
     return fail(ErrorCode::invalid_input, fmt::format("there are no counts of {}", name),
                 "--which-tests");
   return fail(ErrorCode::invalid_input,
-              fmt::format("is ambiguous: it may be {}", fmt::join(found, " or ")), "--which-tests");
+              fmt::format("is ambiguous: it may be {}", joined_text(found, " or ")),
+              "--which-tests");
 }
 
 struct SourceLocation {
@@ -384,7 +384,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   const CoverageTotals totals = totals_of(collected.coverage);
   if (totals.lines == 0 && !nothing_changed)
     return fail(ErrorCode::no_data, why_no_line(collected, given.has("filter")),
-                fmt::format("{}", fmt::join(how.paths, " ")));
+                joined_text(how.paths, " "));
   CoverageReportOptions settings;
   settings.root = collected.root;
   settings.write.time = stated_time();
@@ -409,7 +409,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   summarize(collected, verbose);
   if (collected.reports == 0 && collected.counted == 0)
     return fail(ErrorCode::no_data, "nothing was counted: was no program run?",
-                fmt::format("{}", fmt::join(how.paths, " ")));
+                joined_text(how.paths, " "));
   if (nothing_changed)
     return {}; // the thresholds do not apply
   if (given.has("fail-under-branch") && totals.branches == 0)

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/coverage_report.h>
 #include <tally/file_io.h>
@@ -75,7 +74,7 @@ void show_partial(const BaselineComparison &found, size_t all) {
     names.push_back(printable(path));
   say(fmt::format("tally: this run is partial: {} of {} of the baseline {} no counts now: {}{}",
                   files.size(), counted(all, "files"), files.size() == 1 ? "has" : "have",
-                  fmt::join(names, ", "),
+                  joined_text(names, ", "),
                   files.size() > most ? fmt::format(", … {} more", files.size() - most) : ""));
 }
 
@@ -97,7 +96,7 @@ std::string change_text(const BaselineComparison &found) {
         std::pair(found.added, "new"), std::pair(found.removed, "removed")})
     if (number > 0)
       parts.push_back(fmt::format("{} {}", number, what));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined_text(parts, ", ");
 }
 
 Result<void> update(const std::string &path, const Baseline &before,

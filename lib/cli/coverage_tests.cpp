@@ -19,6 +19,7 @@
 
 #include "coverage_collect/test_counters.h"
 #include "profiles.h"
+#include "support/sort.h"
 #include "support/text.h"
 
 namespace tally::cli {
@@ -189,7 +190,7 @@ Result<void> print_redundant_tests(const CollectedCoverage &collected) {
   // Leave out the smallest ones first, because most of them can then go.
   std::vector<size_t> order(all.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return all[i].second.size(); });
+  sort_stably(order, {}, [&](size_t i) { return all[i].second.size(); });
   std::set<std::string_view> together;
   for (const size_t i : order)
     if (is_redundant(all[i])) {

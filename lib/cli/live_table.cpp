@@ -13,6 +13,7 @@
 #include <tally/symbolization.h>
 
 #include "profiles.h"
+#include "support/sort.h"
 
 namespace tally::cli {
 
@@ -78,7 +79,7 @@ std::string LiveTable::text(uint64_t took_ns) {
       now.emplace_back(more, name);
   }
   before_ = std::move(counts);
-  std::ranges::sort(now, std::greater());
+  sort_stably(now, std::greater());
   out += in_all == 0 ? "now: nothing runs\n" : "now: ";
   for (size_t i = 0; i < std::min(now.size(), functions_of_now); ++i)
     if (i == 0 || 200 * now[i].first >= in_all) // at least 0.5 %

@@ -16,7 +16,6 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/formats.h>
 #include <tally/version.h>
@@ -25,6 +24,7 @@
 #include "session/coverage_table.h"
 #include "session/profile_table.h"
 #include "support/roff_text.h"
+#include "support/text.h"
 #include "table.h"
 
 namespace tally::cli {
@@ -159,8 +159,7 @@ std::string format_entry(const Format &format) {
                                  : reads         ? "read"
                                                  : "written");
   if (!format.file_names.empty())
-    text += fmt::format("\n.br\nFile names: {}",
-                        roff_text(fmt::format("{}", fmt::join(format.file_names, ", "))));
+    text += fmt::format("\n.br\nFile names: {}", roff_text(joined_text(format.file_names, ", ")));
   return entry(bold(format.name), text);
 }
 

@@ -72,6 +72,14 @@ struct CostBlock {
 
 class TALLY_API CostProfile {
 public:
+  // Compiled once, as everything that returns a Result<CostProfile> needs all of them.
+  CostProfile();
+  CostProfile(const CostProfile &);
+  CostProfile &operator=(const CostProfile &);
+  CostProfile(CostProfile &&) noexcept;
+  CostProfile &operator=(CostProfile &&) noexcept;
+  ~CostProfile();
+
   StringPool strings;
   StringId creator{};            // the tool that wrote the profile
   bool has_addresses = false;    // positions have addresses (Callgrind's "instr")
@@ -145,6 +153,13 @@ private:
 // Fills a CostProfile.
 class TALLY_API CostProfileBuilder {
 public:
+  CostProfileBuilder();
+  CostProfileBuilder(const CostProfileBuilder &) = delete;
+  CostProfileBuilder &operator=(const CostProfileBuilder &) = delete;
+  CostProfileBuilder(CostProfileBuilder &&) noexcept;
+  CostProfileBuilder &operator=(CostProfileBuilder &&) noexcept;
+  ~CostProfileBuilder();
+
   StringId intern(std::string_view text) { return profile_.strings.intern(text); }
   // Adds a counted event, which is the next column of all costs.
   void add_event(std::string_view name, std::string_view long_name = {},

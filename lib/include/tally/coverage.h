@@ -99,7 +99,14 @@ struct RegionTotals {
   friend bool operator==(const RegionTotals &, const RegionTotals &) = default;
 };
 
-struct FileCoverage {
+struct TALLY_API FileCoverage {
+  FileCoverage();
+  FileCoverage(const FileCoverage &);
+  FileCoverage &operator=(const FileCoverage &);
+  FileCoverage(FileCoverage &&) noexcept;
+  FileCoverage &operator=(FileCoverage &&) noexcept;
+  ~FileCoverage();
+
   std::string path;                          // absolute, unless a report has another path
   std::vector<LineCoverage> lines;           // sorted by line, unique
   std::vector<FunctionCoverage> functions;   // sorted by start line, then name; unique

@@ -48,7 +48,16 @@ struct Position {
 // Returns "source:line:column", "source:0xOFFSET" or "source", depending on the position's kind.
 TALLY_API std::string describe_position(std::string_view source, const Position &where);
 
-struct Error {
+// Its special members are compiled once: every function that can fail moves and destroys errors.
+struct TALLY_API Error {
+  Error();
+  Error(ErrorCode code, std::string message, std::string source = {}, Position where = {});
+  Error(const Error &);
+  Error &operator=(const Error &);
+  Error(Error &&) noexcept;
+  Error &operator=(Error &&) noexcept;
+  ~Error();
+
   ErrorCode code = ErrorCode::internal;
   std::string message; // one line, no trailing full stop or newline
   std::string source;  // the file, option or command at fault; may be empty
@@ -56,17 +65,15 @@ struct Error {
   std::vector<std::string> context; // the operations that failed ("reading x"), innermost first
 
   // Returns "source:position: message (while …)", one line.
-  TALLY_API std::string text() const;
+  std::string text() const;
 };
 
 template <class T> using Result = tl::expected<T, Error>;
 
-inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string source = {},
-                                  Position where = {}) {
-  return tl::unexpected<Error>(Error{code, std::move(message), std::move(source), where, {}});
-}
-
-inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+TALLY_API tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string source = {},
+                                     Position where = {});
+TALLY_API tl::unexpected<Error> fail(const Error &error);
+TALLY_API tl::unexpected<Error> fail(Error &&error);
 
 // Returns an Error with the message "message: strerror (ENAME)" and the code for the errno value:
 // permission, not_found or limit, otherwise io.

@@ -115,6 +115,14 @@ struct Pass {
 // table is a data member.
 class TALLY_API StackProfile {
 public:
+  // Compiled once, as everything that returns a Result<StackProfile> needs all of them.
+  StackProfile();
+  StackProfile(const StackProfile &);
+  StackProfile &operator=(const StackProfile &);
+  StackProfile(StackProfile &&) noexcept;
+  StackProfile &operator=(StackProfile &&) noexcept;
+  ~StackProfile();
+
   StringPool strings;
 
   std::span<const ValueType> value_types() const { return value_types_; }

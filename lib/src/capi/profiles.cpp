@@ -1,6 +1,5 @@
 // The C interface of profiles: reads, reports and converts files.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/file_io.h>
 
@@ -8,6 +7,7 @@
 #include "session/profile_files.h"
 #include "support/duration.h"
 #include "support/number.h"
+#include "support/text.h"
 
 using namespace tally;
 using namespace tally::capi;
@@ -217,7 +217,7 @@ tally_error *tally_formats(tally_table **table) {
               format.writes_profiles() || format.write_coverage || format.writes_counters() ? 1
                                                                                             : 0);
           holds.emplace_back(what_is_held(format));
-          patterns.push_back(fmt::format("{}", fmt::join(format.file_names, " ")));
+          patterns.push_back(joined_text(format.file_names, " "));
         }
         auto out = std::make_unique<tally_table>();
         out->add("name", std::move(names));

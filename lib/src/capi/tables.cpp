@@ -6,7 +6,7 @@
 
 namespace tally::capi {
 
-tally_error out_of_memory{{ErrorCode::limit, "out of memory", {}, {}, {}}, "out of memory"};
+tally_error out_of_memory{{ErrorCode::limit, "out of memory"}, "out of memory"};
 
 tally_error *to_c(Error error) noexcept {
   try {
@@ -19,7 +19,7 @@ tally_error *to_c(Error error) noexcept {
 
 tally_error *defect(const char *what) noexcept {
   try {
-    return to_c({ErrorCode::internal, what, {}, {}, {}});
+    return to_c({ErrorCode::internal, what});
   } catch (...) {
     return &out_of_memory;
   }

@@ -18,7 +18,7 @@ constexpr int seccomp_filter = 2;
 constexpr uint64_t cap_sys_admin = uint64_t{1} << 21;
 constexpr uint64_t cap_perfmon = uint64_t{1} << 38;
 
-Error error(ErrorCode code, std::string message) { return {code, std::move(message), {}, {}, {}}; }
+Error error(ErrorCode code, std::string message) { return {code, std::move(message)}; }
 
 std::string paranoid_text(const RefusalFacts &f) {
   return f.paranoid ? fmt::format("kernel.perf_event_paranoid is {}", *f.paranoid)

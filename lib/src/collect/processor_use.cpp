@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "support/clock.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -38,7 +39,7 @@ std::vector<int> ProcessorUse::processors(std::span<const pid_t> tids) const {
     if (processor && is_runnable(*stat))
       out.push_back(*processor);
   }
-  std::ranges::sort(out);
+  sort_stably(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }

@@ -5,12 +5,12 @@
 #include <charconv>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <linux/perf_event.h>
 
 #include <tally/sampler.h>
 
 #include "collect/sampled_events.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -112,7 +112,7 @@ Result<SampledEvent> event_by_name(std::string_view name) {
   if (const auto config = raw_config(name))
     return SampledEvent{std::string(name), PERF_TYPE_RAW, *config, of_many, false};
   return fail(ErrorCode::invalid_argument, fmt::format("expected one of {} or rHEX, found '{}'",
-                                                       fmt::join(event_names(), ", "), name));
+                                                       joined_text(event_names(), ", "), name));
 }
 
 bool has_clock(std::span<const SampledEvent> events) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "support/sort.h"
+
 namespace tally {
 
 void WaitClock::begin(pid_t tid, Why why, uint64_t at_ns, bool counts) {
@@ -127,7 +129,7 @@ std::vector<pid_t> WaitClock::open() const {
   for (const auto &[tid, thread] : threads_)
     if (thread.is_out && (thread.why == Why::waits || thread.why == Why::queued))
       out.push_back(tid);
-  std::ranges::sort(out);
+  sort_stably(out);
   return out;
 }
 

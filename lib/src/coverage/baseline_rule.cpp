@@ -5,6 +5,7 @@
 #include <map>
 
 #include "support/path.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -141,7 +142,7 @@ void Comparer::compare_file(const FileCoverage &file, const std::string &path) {
 }
 
 void Comparer::find_absent() {
-  std::ranges::sort(counted_);
+  sort_stably(counted_);
   std::vector<std::string> gone;
   for (const auto &[path, record] : before_) {
     out_.selected += selects(path);
@@ -157,7 +158,7 @@ void Comparer::find_absent() {
       gone.push_back(path);
     }
   }
-  std::ranges::sort(out_.without_counts);
+  sort_stably(out_.without_counts);
   if (out_.without_counts.empty() && !options_.is_partial) {
     out_.removed = gone.size();
     return;

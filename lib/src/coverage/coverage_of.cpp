@@ -9,6 +9,7 @@
 #include "coverage/source_function.h"
 #include "model/coverage_findings.h"
 #include "support/checked.h"
+#include "support/sort.h"
 #include "transform/coverage_functions.h"
 
 namespace tally {
@@ -30,7 +31,7 @@ public:
     rows.reserve(file.lines.size());
     for (const GcovLine &line : file.lines)
       rows.push_back(&line);
-    std::ranges::stable_sort(rows, {}, &GcovLine::line);
+    sort_stably(rows, {}, &GcovLine::line);
     for (size_t i = 0; i < rows.size();) {
       const size_t first = i;
       while (i < rows.size() && rows[i]->line == rows[first]->line)

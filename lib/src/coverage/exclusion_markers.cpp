@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "support/sort.h"
+
 namespace tally {
 
 namespace {
@@ -44,7 +46,7 @@ public:
     }
     for (const Scope &scope : scopes)
       unite(out_.*scope.ranges);
-    std::ranges::sort(out_.functions);
+    sort_stably(out_.functions);
     return std::move(out_);
   }
 
@@ -101,7 +103,7 @@ private:
     (out_.*scopes[scope].ranges).push_back({first, last});
   }
   static void unite(std::vector<LineRange> &ranges) {
-    std::ranges::sort(ranges, {}, &LineRange::first);
+    sort_stably(ranges, {}, &LineRange::first);
     size_t kept = 0;
     for (const LineRange range : ranges) {
       if (kept > 0 && range.first <= ranges[kept - 1].last)
@@ -151,7 +153,7 @@ void exclude(FileCoverage &file, ExcludedLines excluded) {
     }
     excluded.lines.push_back({function.start_line, std::max(function.start_line, end)});
   }
-  std::ranges::sort(excluded.lines, {}, &LineRange::first);
+  sort_stably(excluded.lines, {}, &LineRange::first);
   // Ranges may be nested. holds() looks only at the last range that begins at or before a line, so
   // each range is extended to the latest end of the ranges before it.
   for (size_t i = 1; i < excluded.lines.size(); ++i)

@@ -9,6 +9,7 @@
 #include "coverage/flow_solver.h"
 #include "model/coverage_findings.h"
 #include "support/checked.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -104,7 +105,7 @@ private:
       }
     // The entries of a line that ran are last, so the last entry says whether any of its blocks
     // ran.
-    std::ranges::sort(own_);
+    sort_stably(own_);
     for (size_t i = 0; i < own_.size(); ++i)
       if (i + 1 == own_.size() || own_[i + 1].first != own_[i].first)
         count_line(out.totals, own_[i].second);
@@ -147,7 +148,7 @@ private:
   // Sorts the source's lines by number, and its branches in the order in which their lines were
   // added.
   static void finish(Gcov3Source &source, std::vector<Branch> &branches) {
-    std::ranges::stable_sort(branches, {}, &Branch::line);
+    sort_stably(branches, {}, &Branch::line);
     for (uint32_t at = 0; const Branch &branch : branches) {
       Gcov3Line &line = source.lines[branch.line];
       if (line.last_branch == 0)
@@ -156,7 +157,7 @@ private:
       source.branches.push_back(branch.branch);
       count_branch(source.totals, branch.branch);
     }
-    std::ranges::sort(source.lines, {}, &Gcov3Line::number);
+    sort_stably(source.lines, {}, &Gcov3Line::number);
     for (const Gcov3Line &line : source.lines)
       count_line(source.totals, line.count != 0);
   }

@@ -8,6 +8,8 @@
 
 #include <tally/coverage_graph.h>
 
+#include "support/sort.h"
+
 namespace tally {
 
 // A condition belongs to the line to which its block was assigned last.
@@ -19,7 +21,7 @@ public:
       conditions_.push_back({graph.conditions[i].block, i});
     if (conditions_.empty()) // as in nearly all functions
       return;
-    std::ranges::stable_sort(conditions_, {}, &Condition::block);
+    sort_stably(conditions_, {}, &Condition::block);
     line_of_.assign(function.block_count, no_line);
   }
   bool empty() const { return conditions_.empty(); }

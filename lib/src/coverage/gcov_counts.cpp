@@ -15,6 +15,7 @@
 #include "coverage/open_frames.h"
 #include "coverage/uncertain_counts.h"
 #include "support/checked.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -46,7 +47,7 @@ public:
       : graph_(graph), counters_(counters), options_(options), findings_(source, diagnostics),
         files_(graph, options, out_.files), frames_(options.frames.begin(), options.frames.end()),
         now_(options.most_steps) {
-    std::ranges::stable_sort(frames_, {}, &OpenFrame::function);
+    sort_stably(frames_, {}, &OpenFrame::function);
   }
 
   GcovCounts run() {
@@ -251,7 +252,7 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
       if (touch.block != no_block)
         now_.conditions.put_on_line(touch.block, touch.key);
   if (!std::ranges::is_sorted(now_.touches, {}, &Touch::key))
-    std::ranges::stable_sort(now_.touches, {}, &Touch::key);
+    sort_stably(now_.touches, {}, &Touch::key);
   now_.cycles.begin(now_.arcs.counted());
   for (size_t i = 0; i < now_.touches.size();) {
     Row row;
@@ -514,7 +515,7 @@ void Counting::add_lines(uint32_t number) {
     return std::pair(f.start_line, f.start_column) < std::pair(g.start_line, g.start_column);
   };
   std::vector<GcovFunction> functions = file.functions;
-  std::ranges::stable_sort(functions, {}, start_of);
+  sort_stably(functions, {}, start_of);
   for (auto first = functions.begin(); first != functions.end();) {
     const auto last = std::upper_bound(
         first, functions.end(), start_of(*first),

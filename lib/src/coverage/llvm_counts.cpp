@@ -10,6 +10,7 @@
 #include "coverage/llvm_counters.h"
 #include "coverage/llvm_evaluation.h"
 #include "support/hash.h"
+#include "support/sort.h"
 
 namespace tally::llvm {
 
@@ -156,7 +157,7 @@ private:
         pools.push_back(pool);
     if (pools.empty() && which_ == CountedObjects::of_profiles)
       return;
-    std::ranges::sort(pools);
+    sort_stably(pools);
     struct Chosen {
       size_t index = 0;          // of `order`
       bool may_be_dummy = false; // if not looked at yet, or if it is

@@ -13,6 +13,7 @@
 #include "coverage/llvm_mcdc.h"
 #include "coverage/llvm_segments.h"
 #include "support/checked.h"
+#include "support/sort.h"
 
 namespace tally::llvm {
 
@@ -274,7 +275,7 @@ private:
   }
 
   static void unite_equal_branches(std::vector<BranchesAt> &branches) {
-    std::ranges::sort(branches, {}, &BranchesAt::key);
+    sort_stably(branches, {}, &BranchesAt::key);
     size_t kept = 0;
     for (BranchesAt &each : branches) {
       if (kept > 0 && branches[kept - 1].key() == each.key())
@@ -306,7 +307,7 @@ private:
   // Functions with the same name and place, of which one is in an anonymous namespace or static,
   // become one.
   static void add_functions(std::vector<FunctionCoverage> functions, FileCoverage &covered) {
-    std::ranges::stable_sort(functions, {}, [](const FunctionCoverage &each) {
+    sort_stably(functions, {}, [](const FunctionCoverage &each) {
       return std::pair(each.start_line, std::string_view(each.name));
     });
     for (FunctionCoverage &each : functions) {

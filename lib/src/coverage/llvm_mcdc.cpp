@@ -7,6 +7,8 @@
 #include <set>
 #include <tuple>
 
+#include "support/sort.h"
+
 namespace tally::llvm {
 
 namespace {
@@ -78,7 +80,7 @@ public:
           queue.push_back(static_cast<size_t>(id));
       }
     }
-    std::ranges::sort(leaves);
+    sort_stably(leaves);
     size_t count = 0;
     for (const auto &[width, order, id, value] : leaves) {
       nodes_[id].first[value] = count;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "support/checked.h"
+#include "support/sort.h"
 
 namespace tally::llvm {
 
@@ -16,7 +17,7 @@ using Kind = MappingRegion::Kind;
 constexpr size_t most_active = size_t{1} << 14; // regions, one within the other
 
 void unite_equal_places(std::vector<Stretch> &stretches) {
-  std::ranges::sort(stretches, {}, [](const Stretch &each) {
+  sort_stably(stretches, {}, [](const Stretch &each) {
     // The outer one of two with the same start comes first.
     return std::tuple(each.start, ~each.end.line, ~each.end.column, each.kind);
   });

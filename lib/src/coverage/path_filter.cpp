@@ -42,11 +42,9 @@ private:
     const std::scoped_lock lock(mutex);
     if (!failure)
       failure =
-          Error{ErrorCode::limit,
+          Error(ErrorCode::limit,
                 fmt::format("cannot search for a pattern in this path: {}", found.error().message),
-                std::string(path),
-                {},
-                {}};
+                std::string(path));
     return false;
   }
 };

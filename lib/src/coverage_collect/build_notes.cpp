@@ -4,24 +4,19 @@
 #include <filesystem>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <tally/file_io.h>
 
 #include "coverage_collect/counted_object.h"
 #include "coverage_collect/real_paths.h"
+#include "support/json_tree.h"
 
 namespace tally {
 
 namespace {
 
-using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-std::string text_of(const Json &entry, const char *key) {
-  const auto at = entry.find(key);
-  return at != entry.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
+std::string text_of(const JsonValue &value) { return std::string(value.text().value_or("")); }
 
 // Splits a command into words as a shell does, without expansions.
 std::vector<std::string> words_of(const std::string &command) {
@@ -50,16 +45,16 @@ std::vector<std::string> words_of(const std::string &command) {
   return out;
 }
 
-std::vector<std::string> words_of(const Json &entry) {
-  std::vector<std::string> words = words_of(text_of(entry, "command"));
-  if (const auto at = entry.find("arguments"); at != entry.end() && at->is_array())
-    for (const Json &word : *at)
-      words.push_back(word.is_string() ? word.get<std::string>() : std::string());
+std::vector<std::string> words_of(const JsonValue &entry) {
+  std::vector<std::string> words = words_of(text_of(entry["command"]));
+  if (const JsonValue arguments = entry["arguments"]; arguments.is_list())
+    for (JsonValue word = arguments.first(); !word.is_absent(); word = word.next())
+      words.push_back(text_of(word));
   return words;
 }
 
-std::string output_of(const Json &entry, const std::vector<std::string> &words) {
-  if (std::string output = text_of(entry, "output"); !output.empty())
+std::string output_of(const JsonValue &entry, const std::vector<std::string> &words) {
+  if (std::string output = text_of(entry["output"]); !output.empty())
     return output;
   for (size_t i = 0; i < words.size(); ++i)
     if (words[i].starts_with("-o") && (words[i].size() > 2 || i + 1 < words.size()))
@@ -112,26 +107,18 @@ Result<BuildNotes> notes_of_build(const std::string &folder) {
   const std::string path = (fs::path(folder) / "compile_commands.json").string();
   TALLY_TRY(source, ByteSource::open(path));
   TALLY_TRY(bytes, source->rest());
-  Json all;
-  try {
-    all = Json::parse(bytes.begin(), bytes.end());
-  } catch (const Json::parse_error &fault) {
-    return fail(ErrorCode::invalid_input, "is not JSON", path,
-                Position::at_offset(fault.byte > 0 ? fault.byte - 1 : 0));
-  } catch (const Json::exception &) {
-    return fail(ErrorCode::invalid_input, "contains a number that is out of range", path);
-  }
-  if (!all.is_array())
+  TALLY_TRY(all, JsonTree::parse(bytes, path));
+  if (!all.root().is_list())
     return fail(ErrorCode::invalid_input, "is not a compilation database: it is not an array",
                 path);
   BuildNotes out;
   bool any_words = false, any_counters = false, any_profiles = false;
   RealPaths real_paths;
-  for (const Json &entry : all) {
+  for (JsonValue entry = all.root().first(); !entry.is_absent(); entry = entry.next()) {
     if (!entry.is_object())
       return fail(ErrorCode::invalid_input,
                   "is not a compilation database: an entry is not an object", path);
-    const fs::path directory = text_of(entry, "directory");
+    const fs::path directory = text_of(entry["directory"]);
     const std::vector<std::string> words = words_of(entry);
     add_maps(words, directory, out.maps);
     any_words |= !words.empty();

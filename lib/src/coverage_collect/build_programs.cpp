@@ -2,15 +2,15 @@
 
 #include <filesystem>
 
-#include <nlohmann/json.hpp>
-
 #include <tally/file_io.h>
+
+#include "support/json_tree.h"
 
 namespace tally {
 
 namespace {
 
-bool is_linked_type(const nlohmann::json &type) {
+bool is_linked_type(std::optional<std::string_view> type) {
   return type == "executable" || type == "shared library" || type == "shared module";
 }
 
@@ -24,20 +24,19 @@ Result<std::vector<std::string>> programs_of_build(const std::string &folder) {
   if (!source)
     return out;
   TALLY_TRY(bytes, source->rest());
-  const auto all = nlohmann::json::parse(bytes, nullptr, false);
-  if (!all.is_array())
+  const auto all = JsonTree::parse(bytes, path);
+  if (!all || !all->root().is_list())
     return fail(ErrorCode::invalid_input, "expected an array of Meson's targets", path);
-  for (const auto &target : all) {
-    const bool is_target = target.is_object() && target.contains("type") &&
-                           target.contains("filename") && target["filename"].is_array();
-    if (!is_target)
+  for (JsonValue target = all->root().first(); !target.is_absent(); target = target.next()) {
+    const JsonValue names = target["filename"];
+    if (target["type"].is_absent() || !names.is_list())
       return fail(ErrorCode::invalid_input, "expected the type and the filename of a target", path);
-    if (!is_linked_type(target["type"]))
+    if (!is_linked_type(target["type"].text()))
       continue;
-    for (const auto &name : target["filename"]) {
+    for (JsonValue name = names.first(); !name.is_absent(); name = name.next()) {
       std::error_code ignored;
-      if (name.is_string() && fs::is_regular_file(name.get<std::string>(), ignored))
-        out.push_back(name.get<std::string>());
+      if (name.text() && fs::is_regular_file(*name.text(), ignored))
+        out.emplace_back(*name.text());
     }
   }
   return out;

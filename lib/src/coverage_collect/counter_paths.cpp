@@ -6,6 +6,8 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "support/sort.h"
+
 namespace tally {
 
 namespace {
@@ -55,7 +57,7 @@ files_below(const std::string &folder, const std::function<bool(std::string_view
         files.push_back(std::move(inner));
     }
   }
-  std::ranges::sort(files);
+  sort_stably(files);
   return files;
 }
 

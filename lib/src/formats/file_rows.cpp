@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/sort.h"
 #include "transform/coverage_functions.h"
 #include "transform/coverage_sum.h"
 
@@ -38,7 +39,7 @@ void FileRows::put(FileCoverage &to, const Line &row) const {
 // Returns the lines sorted and without duplicates. Since version 0.14, a file may have a line once
 // for each function to which the line belongs. The lines of a file may have any order.
 Result<FileCoverage> FileRows::lines() {
-  std::ranges::stable_sort(lines_, {}, &Line::line);
+  sort_stably(lines_, {}, &Line::line);
   FileCoverage file;
   std::vector<FileCoverage> again; // the repeated lines, each as a separate file
   for (size_t i = 0; i < lines_.size(); ++i)

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
@@ -34,6 +33,7 @@
 #endif
 #include "formats/speedscope/speedscope.h"
 #include "support/path.h"
+#include "support/text.h"
 #include "support/utf16.h"
 
 namespace tally {
@@ -192,7 +192,7 @@ Result<const Format *> format_by_name(std::string_view name) {
     known.push_back(format.name);
   }
   return fail(ErrorCode::invalid_argument,
-              fmt::format("unknown format '{}' (there are: {})", name, fmt::join(known, ", ")));
+              fmt::format("unknown format '{}' (there are: {})", name, joined_text(known, ", ")));
 }
 
 const Format &sum_format_of(const Format &format) {
@@ -214,8 +214,8 @@ Result<const Format *> profile_format_by_name(std::string_view name) {
       ErrorCode::invalid_argument,
       known ? fmt::format("the format {} does not hold profiles, or cannot be written (there "
                           "are: {})",
-                          name, fmt::join(written, ", "))
-            : fmt::format("unknown format '{}' (there are: {})", name, fmt::join(written, ", ")));
+                          name, joined_text(written, ", "))
+            : fmt::format("unknown format '{}' (there are: {})", name, joined_text(written, ", ")));
 }
 
 const Format *format_by_file_name(std::string_view path) {

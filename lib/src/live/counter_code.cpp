@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "support/sort.h"
+
 namespace tally::live {
 
 namespace {
@@ -26,7 +28,7 @@ std::optional<std::vector<uint64_t>> operands_near(uint64_t pc, const AddressRan
   }
   std::vector<uint64_t> out;
   add_operands(begin, bytes, out);
-  std::ranges::sort(out);
+  sort_stably(out);
   return out;
 }
 

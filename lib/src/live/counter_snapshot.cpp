@@ -4,6 +4,7 @@
 #include <array>
 
 #include "support/byte_cursor.h"
+#include "support/sort.h"
 
 namespace tally::live {
 
@@ -141,7 +142,7 @@ std::optional<CounterSnapshot> CounterSnapshot::zeros(const CounterLayout &layou
     for (const AddressRange &range : {module.counters, module.bitmaps})
       if (range.high > range.low)
         ranges.push_back(range);
-  std::ranges::sort(ranges, {}, &AddressRange::low);
+  sort_stably(ranges, {}, &AddressRange::low);
   std::vector<AddressRange> merged;
   uint64_t total = 0;
   for (const AddressRange &range : ranges)

@@ -8,6 +8,7 @@
 
 #include "support/demangle.h"
 #include "support/path.h"
+#include "support/sort.h"
 #include "symbolize/module_file.h"
 
 namespace tally::live {
@@ -79,7 +80,7 @@ public:
         add_object(layout_.objects[i], notes_[i]->graph);
     if (!found_place_)
       return std::nullopt;
-    std::ranges::sort(out_.addresses);
+    sort_stably(out_.addresses);
     out_.addresses.erase(std::unique(out_.addresses.begin(), out_.addresses.end()),
                          out_.addresses.end());
     return std::move(out_);

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/file_io.h>
 
 #include "support/demangle.h"
 #include "support/path.h"
+#include "support/text.h"
 
 namespace tally::live {
 
@@ -306,7 +306,7 @@ std::string why_uncertain(const Coverage &coverage, std::span<const ObjectFiles>
   constexpr size_t most = 3;
   const size_t all = places.size();
   places.resize(std::min(all, most));
-  return fmt::format("{} uncertain, because a thread is in {}{}", what, fmt::join(places, ", "),
+  return fmt::format("{} uncertain, because a thread is in {}{}", what, joined_text(places, ", "),
                      all > most ? fmt::format(" and {} more", all - most) : "");
 }
 

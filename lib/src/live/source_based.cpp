@@ -9,6 +9,7 @@
 #include "formats/llvm/profile_version.h"
 #include "live/counter_code.h"
 #include "live/module_reader.h"
+#include "support/sort.h"
 #include "symbolize/producer.h"
 
 namespace tally::live {
@@ -254,7 +255,7 @@ CounterFinder::CounterFinder(const SourceBasedModule &counted)
       llvm::counter_offsets(counted.data, counted.records, sections_of(counted, {}, {}));
   for (size_t k = 0; k < begins.size(); ++k)
     in_order_.emplace_back(counted.counters.low + begins[k], k);
-  std::ranges::sort(in_order_);
+  sort_stably(in_order_);
 }
 
 std::optional<std::pair<size_t, uint32_t>> CounterFinder::at(uint64_t address) const {
@@ -308,7 +309,7 @@ SourceBasedProgram::Code SourceBasedProgram::code_at(size_t index, uint64_t pc, 
       if (!out.next)
         out.next = finder.at(operand);
   }
-  std::ranges::sort(out.records);
+  sort_stably(out.records);
   out.records.erase(std::unique(out.records.begin(), out.records.end()), out.records.end());
   out.is_known = !code.empty();
   return out;

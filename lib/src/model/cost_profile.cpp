@@ -15,9 +15,21 @@ namespace {
 std::string_view known(std::string_view name) { return name == "???" ? std::string_view() : name; }
 } // namespace
 
+CostProfile::CostProfile() = default;
+CostProfile::CostProfile(const CostProfile &) = default;
+CostProfile &CostProfile::operator=(const CostProfile &) = default;
+CostProfile::CostProfile(CostProfile &&) noexcept = default;
+CostProfile &CostProfile::operator=(CostProfile &&) noexcept = default;
+CostProfile::~CostProfile() = default;
+
 size_t CostProfile::memory_bytes() const {
   return rows_.self.memory_bytes() + rows_.calls.memory_bytes() + rows_.jumps.memory_bytes();
 }
+
+CostProfileBuilder::CostProfileBuilder() = default;
+CostProfileBuilder::CostProfileBuilder(CostProfileBuilder &&) noexcept = default;
+CostProfileBuilder &CostProfileBuilder::operator=(CostProfileBuilder &&) noexcept = default;
+CostProfileBuilder::~CostProfileBuilder() = default;
 
 size_t CostProfileBuilder::FunctionHash::operator()(const CostFunction &f) const {
   return combine(combine(index_of(f.name), index_of(f.file)), index_of(f.object));

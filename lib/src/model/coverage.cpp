@@ -9,6 +9,13 @@
 
 namespace tally {
 
+FileCoverage::FileCoverage() = default;
+FileCoverage::FileCoverage(const FileCoverage &) = default;
+FileCoverage &FileCoverage::operator=(const FileCoverage &) = default;
+FileCoverage::FileCoverage(FileCoverage &&) noexcept = default;
+FileCoverage &FileCoverage::operator=(FileCoverage &&) noexcept = default;
+FileCoverage::~FileCoverage() = default;
+
 CoverageTotals &CoverageTotals::operator+=(const CoverageTotals &more) {
   lines += more.lines;
   lines_executed += more.lines_executed;

@@ -8,6 +8,7 @@
 #include "model/pc_words.h"
 #include "mon/profil_index.h"
 #include "support/checked.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -142,7 +143,7 @@ uint64_t PcHistogram::ticks() const {
 
 void PcHistogramBuilder::fault(ErrorCode code, std::string message) {
   if (faults_.empty())
-    faults_.push_back({code, std::move(message), {}, {}, {}});
+    faults_.emplace_back(code, std::move(message));
 }
 
 void PcHistogramBuilder::add(uint64_t &counter, uint64_t ticks) {
@@ -304,8 +305,7 @@ Result<PcAttribution> attribute(const PcHistogram &histogram, std::span<const Pc
   for (const auto &[id, sum] : sums)
     remainders.emplace_back(sum.part, &*share++);
   remainders.emplace_back(nobody.part, &out.unattributed);
-  std::ranges::stable_sort(remainders, std::ranges::greater{},
-                           &std::pair<uint64_t, PcShare *>::first);
+  sort_stably(remainders, std::ranges::greater{}, &std::pair<uint64_t, PcShare *>::first);
   for (size_t i = 0; i < remainders.size() && missing > 0; ++i, --missing)
     ++remainders[i].second->ticks;
   return out;

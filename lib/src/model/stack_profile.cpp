@@ -7,6 +7,7 @@
 #include "support/checked.h"
 #include "support/hash.h"
 #include "support/id_table.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -26,6 +27,13 @@ void sort_by_time(std::vector<SampleTime> &times) {
 }
 
 } // namespace
+
+StackProfile::StackProfile() = default;
+StackProfile::StackProfile(const StackProfile &) = default;
+StackProfile &StackProfile::operator=(const StackProfile &) = default;
+StackProfile::StackProfile(StackProfile &&) noexcept = default;
+StackProfile &StackProfile::operator=(StackProfile &&) noexcept = default;
+StackProfile::~StackProfile() = default;
 
 struct StackProfileBuilder::Tables {
   IdTable functions, locations, stacks, samples, threads;
@@ -207,7 +215,7 @@ void StackProfileBuilder::sort_parts() {
   std::vector<PartId> order;
   for (uint32_t i = 0; i < p.parts_.size(); ++i)
     order.push_back(static_cast<PartId>(i));
-  std::ranges::stable_sort(order, {}, [&](PartId id) { return p.parts_[id].end_ns; });
+  sort_stably(order, {}, [&](PartId id) { return p.parts_[id].end_ns; });
   Column<PartId, Part> sorted;
   std::vector<PartId> now(order.size());
   for (const PartId id : order) {

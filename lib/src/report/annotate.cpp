@@ -6,7 +6,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/file_io.h>
 
@@ -16,6 +15,7 @@
 #include "support/checked.h"
 #include "support/line_blocks.h"
 #include "support/overflow.h"
+#include "support/sort.h"
 #include "support/text.h"
 #include "transform/call_graph.h"
 #include "transform/event_units.h"
@@ -82,7 +82,7 @@ Result<Wanted> find_wanted(const CostProfile &profile, std::string_view what) {
     return wanted;
   if (files.size() > 1)
     return fail(ErrorCode::not_found,
-                fmt::format("is the name of {} files: {}", files.size(), fmt::join(files, ", ")),
+                fmt::format("is the name of {} files: {}", files.size(), joined_text(files, ", ")),
                 std::string(path));
   return no_function(what, std::move(names), "function or file");
 }
@@ -227,7 +227,7 @@ Result<AnnotatedFile> annotated_file(const CostProfile &profile, FileId id, Line
   for (auto &[number, line] : lines) {
     for (size_t e = 0; e < file.self.size(); ++e)
       file.self[e] += line.self[e]; // cannot overflow: at most the total
-    std::ranges::stable_sort(line.calls, [](const AnnotatedCall &a, const AnnotatedCall &b) {
+    sort_stably(line.calls, [](const AnnotatedCall &a, const AnnotatedCall &b) {
       return a.inclusive[0] > b.inclusive[0];
     });
   }
@@ -284,7 +284,7 @@ Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
     out.files.push_back(std::move(annotated));
   }
   // The files that define the functions precede those of inlined code.
-  std::ranges::stable_sort(out.files, [&](const AnnotatedFile &a, const AnnotatedFile &b) {
+  sort_stably(out.files, [&](const AnnotatedFile &a, const AnnotatedFile &b) {
     const bool a_own = own_files.contains(a.file), b_own = own_files.contains(b.file);
     return a_own != b_own ? a_own : a.self[0] > b.self[0];
   });

@@ -15,6 +15,7 @@
 #include "report/significance.h"
 #include "support/checked.h"
 #include "support/pattern.h"
+#include "support/sort.h"
 #include "support/text.h"
 #include "transform/event_units.h"
 
@@ -217,7 +218,7 @@ public:
     observe_runs();
     for (const Observed *each : chosen_)
       add(*each);
-    std::ranges::stable_sort(gate_.rows, [](const GateRow &a, const GateRow &b) {
+    sort_stably(gate_.rows, [](const GateRow &a, const GateRow &b) {
       return std::tuple(!a.is_total(), a.before > 0, -a.growth()) <
              std::tuple(!b.is_total(), b.before > 0, -b.growth());
     });

@@ -10,6 +10,7 @@
 
 #include "report/coverage_text.h"
 #include "support/path.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -41,8 +42,8 @@ std::string to_github(const Coverage &coverage, std::string_view root, size_t mo
     for (const MissingRange &range : ranges_not_run(file))
       ranges.push_back({&file, range});
   // Ranges of equal size stay in the order of path and line.
-  std::ranges::stable_sort(ranges, std::ranges::greater(),
-                           [](const FileRange &found) { return found.range.lines; });
+  sort_stably(ranges, std::ranges::greater(),
+              [](const FileRange &found) { return found.range.lines; });
   const size_t shown = most == 0 ? ranges.size() : std::min(most, ranges.size());
 
   std::string totals;

@@ -7,6 +7,7 @@
 #include "report/coverage_text.h"
 #include "report/markdown.h"
 #include "support/path.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -40,9 +41,8 @@ std::string to_markdown(const Coverage &coverage, std::string_view root) {
   std::vector<Row> rows;
   for (const FileCoverage &file : coverage.files)
     rows.push_back({&file, totals_of(file)});
-  std::ranges::stable_sort(rows, std::ranges::greater(), [](const Row &row) {
-    return row.totals.lines - row.totals.lines_executed;
-  });
+  sort_stably(rows, std::ranges::greater(),
+              [](const Row &row) { return row.totals.lines - row.totals.lines_executed; });
 
   // A long table is folded, because it would hide the rest of the build's summary.
   constexpr size_t most_open = 30;

@@ -6,13 +6,13 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/file_io.h>
 
 #include "report/coverage_badge.h"
 #include "report/coverage_html.h"
 #include "support/path.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -109,7 +109,7 @@ std::string coverage_report_names() {
   for (const Format &format : formats())
     if (holds_coverage(format))
       names.push_back(format.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return joined_text(names, ", ");
 }
 
 Result<CoverageReport> coverage_report_of(const std::string &word) {

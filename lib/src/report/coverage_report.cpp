@@ -12,6 +12,7 @@
 #include "report/render.h"
 #include "support/alternatives.h"
 #include "support/path.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -107,7 +108,7 @@ std::vector<const FileCoverage *> in_order(const Coverage &coverage, FileOrder o
   std::vector<std::pair<double, const FileCoverage *>> ranked;
   for (const FileCoverage &file : coverage.files)
     ranked.emplace_back(rank(file, order, word), &file);
-  std::ranges::stable_sort(ranked, {}, [](const auto &each) { return each.first; });
+  sort_stably(ranked, {}, [](const auto &each) { return each.first; });
   std::vector<const FileCoverage *> out;
   out.reserve(ranked.size());
   for (const auto &each : ranked)
@@ -209,7 +210,7 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   // The name gets the width that the titles and numbers leave. The widest numbers are in the row of
   // the totals.
   const size_t others =
-      fmt::formatted_size("  100.0%  {}/{}  lines not run", totals.lines_executed, totals.lines) +
+      fmt::format("  100.0%  {}/{}  lines not run", totals.lines_executed, totals.lines).size() +
       columns;
   constexpr size_t least_name = 16;
   const size_t name_width =

@@ -9,6 +9,7 @@
 #include "report/groups.h"
 #include "report/render.h"
 #include "report/row_match.h"
+#include "support/sort.h"
 #include "support/text.h"
 
 namespace tally {
@@ -58,8 +59,7 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after, SortBy co
     return std::pair(std::abs(row.after_percent - row.before_percent),
                      std::max(row.before, row.after) - std::min(row.before, row.after));
   };
-  std::ranges::stable_sort(diff.rows,
-                           [&](const DiffRow &a, const DiffRow &b) { return size(a) > size(b); });
+  sort_stably(diff.rows, [&](const DiffRow &a, const DiffRow &b) { return size(a) > size(b); });
   return diff;
 }
 

@@ -8,6 +8,7 @@
 #include "report/names.h"
 #include "support/checked.h"
 #include "support/overflow.h"
+#include "support/sort.h"
 #include "transform/stack_walk.h"
 
 namespace tally {
@@ -70,7 +71,7 @@ public:
         row.own = row.function.empty() || matcher.matches(row.function);
       out.objects.push_back(std::move(object));
     }
-    std::ranges::stable_sort(out.objects, std::greater<>(), &Disassembly::Object::self);
+    sort_stably(out.objects, std::greater<>(), &Disassembly::Object::self);
     return out;
   }
 

@@ -7,10 +7,11 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "report/groups.h"
 #include "report/rows.h"
+#include "support/sort.h"
+#include "support/text.h"
 #include "transform/stack_walk.h"
 
 namespace tally {
@@ -200,7 +201,8 @@ Result<By> by_of(std::string_view word) {
   const auto at = std::ranges::find(words, word);
   if (at == words.end())
     return fail(ErrorCode::invalid_argument,
-                fmt::format("expected one of {}, found '{}'", fmt::join(words, ", "), word), "by");
+                fmt::format("expected one of {}, found '{}'", joined_text(words, ", "), word),
+                "by");
   return static_cast<By>(at - words.begin());
 }
 
@@ -224,7 +226,7 @@ void finish_rows(FlatTable &table, SortBy sort) {
     row.self.resize(table.events.size(), 0);
     row.inclusive.resize(table.events.size(), 0);
   }
-  std::ranges::sort(table.rows, [&](const FlatRow &a, const FlatRow &b) {
+  sort_stably(table.rows, [&](const FlatRow &a, const FlatRow &b) {
     const auto &first_a = sort == SortBy::self ? a.self : a.inclusive;
     const auto &first_b = sort == SortBy::self ? b.self : b.inclusive;
     const auto &then_a = sort == SortBy::self ? a.inclusive : a.self;

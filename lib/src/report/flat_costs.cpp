@@ -8,6 +8,7 @@
 #include "support/checked.h"
 #include "support/hash.h"
 #include "support/overflow.h"
+#include "support/sort.h"
 #include "transform/call_graph.h"
 #include "transform/event_units.h"
 
@@ -41,7 +42,7 @@ void add_function_rows(const CostProfile &profile, const CallGraph &graph, FlatT
     for (uint32_t node : cycle.nodes)
       row.functions.emplace_back(
           profile.strings[profile.functions()[static_cast<CostFunctionId>(node)].name]);
-    std::ranges::sort(row.functions);
+    sort_stably(row.functions);
     table.cycles.push_back(std::move(row));
   }
 }
@@ -57,7 +58,7 @@ void sort_cycles(FlatTable &table, SortBy sort) {
     return std::pair(by_self ? cycle.self[0] : cycle.inclusive[0],
                      by_self ? cycle.inclusive[0] : cycle.self[0]);
   };
-  std::ranges::sort(order, [&](uint32_t a, uint32_t b) {
+  sort_stably(order, [&](uint32_t a, uint32_t b) {
     const auto left = key(a), right = key(b);
     return std::tie(right, table.cycles[a].functions) < std::tie(left, table.cycles[b].functions);
   });

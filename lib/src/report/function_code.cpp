@@ -7,6 +7,7 @@
 #include "report/code_addresses.h"
 #include "report/disassembly.h"
 #include "report/names.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -23,7 +24,7 @@ bool holds(const std::vector<InstructionRange> &ranges, uint64_t address) {
 
 void unite(std::vector<InstructionRange> &ranges, std::span<const InstructionRange> more) {
   ranges.insert(ranges.end(), more.begin(), more.end());
-  std::ranges::sort(ranges, {}, &InstructionRange::start);
+  sort_stably(ranges, {}, &InstructionRange::start);
   std::vector<InstructionRange> out;
   for (const InstructionRange &range : ranges)
     if (!out.empty() && range.start <= out.back().end)

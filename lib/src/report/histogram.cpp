@@ -13,6 +13,7 @@
 #include "report/pc_range.h"
 #include "report/render.h"
 #include "support/path.h"
+#include "support/sort.h"
 #include "support/text.h"
 
 namespace tally {
@@ -105,7 +106,7 @@ Result<Range> function_range(const PcView &view, std::string_view name) {
     return fail(ErrorCode::not_found, "no names of functions are known: give a range, LOW-HIGH",
                 std::string(name));
   std::erase_if(names, [&](std::string_view each) { return each.find(name) == each.npos; });
-  std::ranges::sort(names);
+  sort_stably(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return fail(ErrorCode::not_found,
               names.empty()

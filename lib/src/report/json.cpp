@@ -1,10 +1,8 @@
-// Formats every table of a profile as JSON. The functions are in one file, because
-// nlohmann/json.hpp takes seconds to compile.
+// Formats every table of a profile as JSON.
 #include <algorithm>
 #include <span>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <tally/annotate.h>
 #include <tally/histogram_text.h>
@@ -16,22 +14,16 @@
 #include "report/heat_map.h"
 #include "report/rows.h"
 #include "report/timeline.h"
+#include "support/json_out.h"
 
 namespace tally {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = JsonOut;
 
-// Bytes that are not UTF-8 become U+FFFD.
-std::string text_of(const Json &json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string dump(const Json &json) {
-  // Write a single line, as programs expect. A line for each row would give better diffs.
-  return text_of(json) + "\n";
-}
+// Writes a single line, as programs expect. A line for each row would give better diffs.
+std::string dump(const Json &json) { return json.text() + '\n'; }
 
 constexpr std::string_view row_names[] = {"functions", "lines",      "objects",     "threads",
                                           "parts",     "namespaces", "directories", "processes"};
@@ -43,7 +35,7 @@ size_t shown(size_t rows, uint32_t limit) {
 } // namespace
 
 std::string to_json(const FlatTable &table, uint32_t limit) {
-  Json rows = Json::array();
+  Json rows = Json::list();
   for (size_t i = 0; i < shown(table.rows.size(), limit); ++i) {
     const FlatRow &row = table.rows[i];
     Json out;
@@ -74,21 +66,21 @@ std::string to_json(const FlatTable &table, uint32_t limit) {
       out = {{"directory", row.name}};
       break;
     }
-    out["self"] = row.self;
-    out["inclusive"] = row.inclusive;
+    out.add("self", row.self);
+    out.add("inclusive", row.inclusive);
     if (table.by == By::function)
-      out["calls"] = row.calls;
-    rows.push_back(std::move(out));
+      out.add("calls", row.calls);
+    rows.push_back(out);
   }
   Json all{{"events", table.events}, {"totals", table.totals}};
-  all[std::string(row_names[static_cast<size_t>(table.by)])] = std::move(rows);
+  all.add(row_names[static_cast<size_t>(table.by)], rows);
   return dump(all);
 }
 
 namespace {
 
 Json json_of(const DiffTable &table, uint32_t limit) {
-  Json rows = Json::array();
+  Json rows = Json::list();
   for (size_t i = 0; i < shown(table.rows.size(), limit); ++i) {
     const DiffRow &row = table.rows[i];
     Json out{{"name", row.name},
@@ -97,12 +89,12 @@ Json json_of(const DiffTable &table, uint32_t limit) {
              {"before", row.before},
              {"after", row.after}};
     if (table.by == By::line)
-      out["line"] = row.line;
-    rows.push_back(std::move(out));
+      out.add("line", row.line);
+    rows.push_back(out);
   }
-  return Json{{"events", {table.event}},
+  return Json{{"events", std::span(&table.event, 1)},
               {"totals", {{"before", table.before_total}, {"after", table.after_total}}},
-              {std::string(row_names[static_cast<size_t>(table.by)]), std::move(rows)}};
+              {row_names[static_cast<size_t>(table.by)], rows}};
 }
 
 constexpr std::string_view verdict_names[] = {"passed", "failed", "undecided"};
@@ -116,7 +108,7 @@ std::string_view name_of(GateVerdict verdict) {
 std::string to_json(const DiffTable &table, uint32_t limit) { return dump(json_of(table, limit)); }
 
 std::string to_json(const DiffTable &table, const CostGate &gate, uint32_t limit) {
-  Json judged = Json::array();
+  Json judged = Json::list();
   for (const GateRow &row : gate.rows)
     judged.push_back({{"name", row.name},
                       {"file", row.file},
@@ -127,25 +119,25 @@ std::string to_json(const DiffTable &table, const CostGate &gate, uint32_t limit
                       {"chance", row.chance ? Json(*row.chance) : Json()},
                       {"verdict", name_of(row.verdict)}});
   Json out = json_of(table, limit);
-  out["gate"] = {{"limit", gate.percent},
-                 {"verdict", name_of(gate.verdict)},
-                 {"event", gate.event},
-                 {"exact", gate.is_exact},
-                 {"runs", {{"before", gate.runs_before}, {"after", gate.runs_after}}},
-                 {"judged", std::move(judged)},
-                 {"not_judged",
-                  {{"too_few_samples", gate.too_small},
-                   {"only_before", gate.only_before},
-                   {"only_after", gate.only_after}}},
-                 {"missing", gate.missing}};
+  out.add("gate", {{"limit", gate.percent},
+                   {"verdict", name_of(gate.verdict)},
+                   {"event", gate.event},
+                   {"exact", gate.is_exact},
+                   {"runs", {{"before", gate.runs_before}, {"after", gate.runs_after}}},
+                   {"judged", judged},
+                   {"not_judged",
+                    {{"too_few_samples", gate.too_small},
+                     {"only_before", gate.only_before},
+                     {"only_after", gate.only_after}}},
+                   {"missing", gate.missing}});
   return dump(out);
 }
 
-// Writes the nodes one by one instead of as one Json object, because dump() recurses, and the tree
-// may be too deep for that.
+// Writes the nodes one by one instead of as one Json object, because the tree may be deep, and each
+// level would copy the text of all levels below it.
 std::string to_json(const CallTree &tree) {
   const auto open_object = [](const Json &fields) { // omits the closing brace
-    std::string text = text_of(fields);
+    std::string text = fields.text();
     text.pop_back();
     return text;
   };
@@ -177,11 +169,11 @@ std::string to_json(const CallTree &tree) {
 }
 
 std::string to_json(const Annotation &annotation, uint32_t limit) {
-  Json files = Json::array();
+  Json files = Json::list();
   for (const AnnotatedFile &file : annotation.files) {
-    Json lines = Json::array();
+    Json lines = Json::list();
     for (const AnnotatedLine &line : std::span(file.lines).first(shown(file.lines.size(), limit))) {
-      Json calls = Json::array();
+      Json calls = Json::list();
       for (const AnnotatedCall &call : line.calls)
         calls.push_back({{"name", call.name},
                          {"file", call.file},
@@ -193,20 +185,17 @@ std::string to_json(const Annotation &annotation, uint32_t limit) {
                        {"text", line.text},
                        {"self", line.self},
                        {"inclusive", line.inclusive},
-                       {"calls", std::move(calls)}});
+                       {"calls", calls}});
     }
-    files.push_back({{"file", file.file},
-                     {"source", file.source},
-                     {"self", file.self},
-                     {"lines", std::move(lines)}});
+    files.push_back(
+        {{"file", file.file}, {"source", file.source}, {"self", file.self}, {"lines", lines}});
   }
-  const Json all{
-      {"events", annotation.events}, {"totals", annotation.totals}, {"files", std::move(files)}};
+  const Json all{{"events", annotation.events}, {"totals", annotation.totals}, {"files", files}};
   return dump(all);
 }
 
 std::string to_json(const HistogramTable &table, uint32_t limit) {
-  Json bins = Json::array();
+  Json bins = Json::list();
   for (const HistogramTable::Row &row : table.rows) {
     if (row.exact == 0)
       continue;
@@ -222,14 +211,14 @@ std::string to_json(const HistogramTable &table, uint32_t limit) {
                  {"event", table.event},
                  {"total", table.total},
                  {"outside", table.outside},
-                 {"bins", std::move(bins)}};
+                 {"bins", bins}};
   return dump(all);
 }
 
 std::string to_json(const Disassembly &disassembly, uint32_t limit) {
-  Json objects = Json::array();
+  Json objects = Json::list();
   for (const Disassembly::Object &object : disassembly.objects) {
-    Json rows = Json::array();
+    Json rows = Json::list();
     for (const InstructionRow &row : std::span(object.rows).first(shown(object.rows.size(), limit)))
       rows.push_back({{"address", row.address},
                       {"text", row.text},
@@ -242,15 +231,14 @@ std::string to_json(const Disassembly &disassembly, uint32_t limit) {
                        {"self", object.self},
                        {"own", object.own},
                        {"unplaced", object.unplaced},
-                       {"instructions", std::move(rows)}});
+                       {"instructions", rows}});
   }
-  const Json all{
-      {"event", disassembly.event}, {"total", disassembly.total}, {"objects", std::move(objects)}};
+  const Json all{{"event", disassembly.event}, {"total", disassembly.total}, {"objects", objects}};
   return dump(all);
 }
 
 std::string to_json(const Timeline &timeline) {
-  Json threads = Json::array();
+  Json threads = Json::list();
   for (const Timeline::Thread &thread : timeline.threads) {
     Json row{{"pid", thread.pid},
              {"tid", thread.tid},
@@ -258,12 +246,12 @@ std::string to_json(const Timeline &timeline) {
              {"begin_ns", thread.begin_ns},
              {"running", thread.running}};
     if (timeline.has_waits) {
-      row["waiting"] = thread.waiting;
-      row["queued"] = thread.queued;
+      row.add("waiting", thread.waiting);
+      row.add("queued", thread.queued);
     }
-    threads.push_back(std::move(row));
+    threads.push_back(row);
   }
-  Json parts = Json::array();
+  Json parts = Json::list();
   for (const Timeline::Part &part : timeline.parts)
     parts.push_back({{"part", part.number},
                      {"trigger", part.trigger},
@@ -273,14 +261,14 @@ std::string to_json(const Timeline &timeline) {
       {"axis",
        {{"from_ns", timeline.from_ns}, {"to_ns", timeline.to_ns}, {"cells", timeline.cells()}}},
       {"unit", timeline.has_durations ? "nanoseconds" : "samples"},
-      {"threads", std::move(threads)},
-      {"parts", std::move(parts)},
+      {"threads", threads},
+      {"parts", parts},
       {"left_out", timeline.left_out}};
   return dump(all);
 }
 
 std::string to_json(const HeatMap &map) {
-  Json columns = Json::array();
+  Json columns = Json::list();
   for (const HeatMap::Column &column : map.columns)
     columns.push_back(column);
   return dump(Json{{"axis",
@@ -290,7 +278,7 @@ std::string to_json(const HeatMap &map) {
                      {"row_ns", HeatMap::row_ns}}},
                    {"event", map.event},
                    {"unit", map.has_durations ? "nanoseconds" : "count"},
-                   {"columns", std::move(columns)}});
+                   {"columns", columns}});
 }
 
 } // namespace tally

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "report/names.h"
 #include "report/render.h"
 #include "support/checked.h"
+#include "support/json_out.h"
 #include "support/path.h"
+#include "support/sort.h"
 #include "support/source_text.h"
 #include "support/text.h"
 
@@ -18,7 +19,7 @@ namespace tally {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = JsonOut;
 
 struct FunctionRow {
   const FileCoverage *file;
@@ -31,7 +32,7 @@ struct LineRow {
 };
 
 template <class Row, class CountOf> void sort_by_count(std::vector<Row> &rows, CountOf count_of) {
-  std::ranges::stable_sort(rows, [&](const Row &a, const Row &b) {
+  sort_stably(rows, [&](const Row &a, const Row &b) {
     return saturated_sum(count_of(a).count, count_of(a).uncertain) >
            saturated_sum(count_of(b).count, count_of(b).uncertain);
   });
@@ -103,15 +104,16 @@ Json json_of(int64_t count, int64_t uncertain) {
   return {{"count", count}, {"at_least", uncertain != 0}, {"exact", uncertain == 0}};
 }
 
-Json json_of(const CoverageTotals &totals) {
-  return {{"lines", totals.lines},         {"lines_run", totals.lines_executed},
-          {"functions", totals.functions}, {"functions_run", totals.functions_executed},
-          {"branches", totals.branches},   {"branches_taken", totals.branches_taken}};
+void add_totals(Json &row, const CoverageTotals &totals) {
+  row.add("lines", totals.lines);
+  row.add("lines_run", totals.lines_executed);
+  row.add("functions", totals.functions);
+  row.add("functions_run", totals.functions_executed);
+  row.add("branches", totals.branches);
+  row.add("branches_taken", totals.branches_taken);
 }
 
-std::string dumped(const Json &json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string dumped(const Json &json) { return json.text() + '\n'; }
 
 size_t limited(size_t rows, uint32_t limit) {
   return limit == 0 ? rows : std::min<size_t>(rows, limit);
@@ -156,7 +158,7 @@ std::string lines_to_text(const Coverage &coverage, std::string_view root,
 }
 
 std::string functions_to_json(const Coverage &coverage, uint32_t limit) {
-  Json rows = Json::array();
+  Json rows = Json::list();
   const auto functions = functions_that_ran(coverage);
   for (size_t i = 0; i < limited(functions.size(), limit); ++i) {
     const FunctionRow &row = functions[i];
@@ -167,26 +169,27 @@ std::string functions_to_json(const Coverage &coverage, uint32_t limit) {
                     {"lines", row.lines},
                     {"lines_run", row.lines_run}});
   }
-  return dumped({{"functions", std::move(rows)}});
+  return dumped({{"functions", rows}});
 }
 
 std::string lines_to_json(const Coverage &coverage, uint32_t limit) {
-  Json rows = Json::array();
+  Json rows = Json::list();
   const auto lines = lines_that_ran(coverage);
   for (size_t i = 0; i < limited(lines.size(), limit); ++i)
     rows.push_back({{"file", lines[i].file->path},
                     {"line", lines[i].line->line},
                     {"count", json_of(lines[i].line->count, lines[i].line->uncertain)}});
-  return dumped({{"lines", std::move(rows)}});
+  return dumped({{"lines", rows}});
 }
 
 std::string files_to_json(const Coverage &coverage, uint32_t limit) {
-  Json rows = Json::array();
+  Json rows = Json::list();
   for (size_t i = 0; i < limited(coverage.files.size(), limit); ++i) {
-    Json &row = rows.emplace_back(Json{{"file", coverage.files[i].path}});
-    row.update(json_of(totals_of(coverage.files[i])));
+    Json row{{"file", coverage.files[i].path}};
+    add_totals(row, totals_of(coverage.files[i]));
+    rows.push_back(row);
   }
-  return dumped({{"files", std::move(rows)}});
+  return dumped({{"files", rows}});
 }
 
 std::string objects_to_text(std::span<const ObjectCoverage> objects, std::string_view root,
@@ -209,12 +212,13 @@ std::string objects_to_text(std::span<const ObjectCoverage> objects, std::string
 }
 
 std::string objects_to_json(std::span<const ObjectCoverage> objects, uint32_t limit) {
-  Json rows = Json::array();
+  Json rows = Json::list();
   for (const ObjectCoverage &object : objects.first(limited(objects.size(), limit))) {
-    Json &row = rows.emplace_back(Json{{"notes", object.notes}, {"module", object.module}});
-    row.update(json_of(object.totals));
+    Json row{{"notes", object.notes}, {"module", object.module}};
+    add_totals(row, object.totals);
+    rows.push_back(row);
   }
-  return dumped({{"objects", std::move(rows)}});
+  return dumped({{"objects", rows}});
 }
 
 Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view what) {
@@ -306,13 +310,13 @@ std::string source_to_text(const CoveredSource &source, const StoppedLines &stop
 }
 
 std::string source_to_json(const CoveredSource &source, const StoppedLines &stopped) {
-  Json rows = Json::array();
+  Json rows = Json::list();
   for (const LineCoverage &line : source.file->lines)
     if (line.line >= source.first && line.line <= source.last)
       rows.push_back({{"line", line.line},
                       {"count", json_of(line.count, line.uncertain)},
                       {"stopped", stopped.contains({source.file->path, line.line})}});
-  return dumped({{"file", source.file->path}, {"lines", std::move(rows)}});
+  return dumped({{"file", source.file->path}, {"lines", rows}});
 }
 
 } // namespace tally

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include "support/sort.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -69,7 +71,7 @@ bool FunctionMatcher::matches(std::string_view function) const {
 
 std::string some_of(std::span<const std::string_view> names) {
   constexpr size_t most = 5;
-  return fmt::format("{}{}", fmt::join(names.first(std::min(names.size(), most)), ", "),
+  return fmt::format("{}{}", joined_text(names.first(std::min(names.size(), most)), ", "),
                      names.size() > most ? ", …" : "");
 }
 
@@ -86,8 +88,8 @@ tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::stri
                                   std::string_view kind) {
   std::erase_if(names, [&](std::string_view name) { return name.find(wanted) == name.npos; });
   // Names that begin with `wanted` come first.
-  std::ranges::sort(
-      names, {}, [&](std::string_view name) { return std::pair(!name.starts_with(wanted), name); });
+  sort_stably(names, {},
+              [&](std::string_view name) { return std::pair(!name.starts_with(wanted), name); });
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::string hint =
       names.empty() ? "" : fmt::format("; names that contain it: {}", some_of(names));

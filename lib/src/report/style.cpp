@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include "support/text.h"
 
 namespace tally {
 
@@ -44,9 +45,10 @@ Result<void> Style::set(std::string_view role, std::string_view sgr) {
     std::vector<std::string_view> names;
     for (const NamedRole &each : named_roles)
       names.push_back(each.name);
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("there is no style '{}' (there are: {})", role, fmt::join(names, ", ")),
-                "style");
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("there is no style '{}' (there are: {})", role, joined_text(names, ", ")),
+        "style");
   }
   if (!sgr.empty() && !is_sgr(sgr))
     return fail(ErrorCode::invalid_argument,

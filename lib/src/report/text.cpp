@@ -3,7 +3,6 @@
 #include <span>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/report.h>
 
@@ -215,7 +214,7 @@ std::string cycles_text(const FlatTable &table, const TextOptions &options) {
                   fmt::format("{}", cycle.self[0]),
                   fmt::format("{:.2f}%", percent(cycle.inclusive[0], table.totals[0])),
                   fmt::format("{}", cycle.inclusive[0]),
-                  fmt::format("{}: {}{}", cycle.functions.size(), fmt::join(named, ", "),
+                  fmt::format("{}: {}{}", cycle.functions.size(), joined_text(named, ", "),
                               named.size() < cycle.functions.size() ? ", …" : "")});
   }
   return "\n" + text.render(options.limit, options.width, options.style);

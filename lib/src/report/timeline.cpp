@@ -10,6 +10,7 @@
 
 #include "report/render.h"
 #include "support/checked.h"
+#include "support/sort.h"
 #include "support/text.h"
 
 namespace tally {
@@ -121,13 +122,12 @@ void Builder::add_threads(uint32_t limit) {
       note(all[thread_of(time)], time);
   std::erase_if(all, [](const Activity &each) { return each.ran == 0 && each.waited == 0; });
   const size_t shown = limit == 0 ? all.size() : std::min<size_t>(limit, all.size());
-  std::ranges::stable_sort(all, [](const Activity &a, const Activity &b) {
+  sort_stably(all, [](const Activity &a, const Activity &b) {
     return std::pair(a.ran, a.waited) > std::pair(b.ran, b.waited);
   });
   out_.left_out = all.size() - shown;
   all.resize(shown);
-  std::ranges::sort(all, {},
-                    [](const Activity &each) { return std::pair(each.begin_ns, each.thread); });
+  sort_stably(all, {}, [](const Activity &each) { return std::pair(each.begin_ns, each.thread); });
   row_of_.assign(profile_.threads().size() + 1, SIZE_MAX);
   for (const Activity &each : all) {
     row_of_[each.thread] = out_.threads.size();

@@ -9,6 +9,7 @@
 #include <tally/tree.h>
 
 #include "report/names.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -94,7 +95,7 @@ private:
     std::make_heap(waiting_.begin(), waiting_.end());
   }
   std::vector<size_t> ordered(std::vector<size_t> nodes) const {
-    std::ranges::stable_sort(nodes, [&](size_t a, size_t b) {
+    sort_stably(nodes, [&](size_t a, size_t b) {
       const TreeNode &left = entries_[a].node, &right = entries_[b].node;
       return std::tie(right.inclusive.front(), left.name, left.file, left.object) <
              std::tie(left.inclusive.front(), right.name, right.file, right.object);

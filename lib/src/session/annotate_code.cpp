@@ -6,6 +6,7 @@
 #include "report/disassembly.h"
 #include "report/function_alias.h"
 #include "session/profile_commands.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -39,7 +40,7 @@ void take_instructions(FunctionCode &code, std::string_view answer) {
     }
   }
   for (FunctionCode::Object &object : code.objects)
-    std::ranges::stable_sort(object.instructions, {}, &Instruction::address);
+    sort_stably(object.instructions, {}, &Instruction::address);
 }
 
 } // namespace

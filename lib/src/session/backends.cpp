@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "collect/perf_sampler.h"
 #include "collect/sampled_events.h"
 #include "session/refusals.h"
 #include "session/sampling_remarks.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -34,9 +34,7 @@ std::string_view why_unfit(Backend backend, const StartOptions &options, TargetK
   return {};
 }
 
-Error unsupported(std::string_view why) {
-  return {ErrorCode::unsupported, std::string(why), {}, {}, {}};
-}
+Error unsupported(std::string_view why) { return {ErrorCode::unsupported, std::string(why)}; }
 
 constexpr std::string_view only_when_asked =
     "is loaded into an existing process only if `--backend agent` is given";
@@ -57,7 +55,7 @@ std::string event_words(const StartOptions &options) {
     words.push_back(event.is_clock()    ? fmt::format("{} Hz of CPU time", options.frequency_hz)
                     : event.period == 1 ? fmt::format("{} (each one)", event.name)
                                         : fmt::format("{} (one in {})", event.name, event.period));
-  return fmt::format("{}", fmt::join(words, ", "));
+  return joined_text(words, ", ");
 }
 
 std::string_view name_of(Backend backend) {
@@ -85,9 +83,7 @@ SamplerOptions Backends::sampler_options() const {
   return out;
 }
 
-std::string Backends::passed_over_words() const {
-  return fmt::format("{}", fmt::join(passed_over_, "; "));
-}
+std::string Backends::passed_over_words() const { return joined_text(passed_over_, "; "); }
 
 std::string Backends::sampling_words() const {
   std::string why;

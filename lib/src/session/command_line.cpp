@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/formats.h>
 #include <tally/sampler.h>
@@ -19,6 +18,7 @@
 #include "support/duration.h"
 #include "support/number.h"
 #include "support/pattern.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -42,7 +42,7 @@ tl::unexpected<Error> unfit(std::string message) {
 }
 
 std::string not_among(const std::vector<std::string_view> &allowed, std::string_view value) {
-  return fmt::format("expected one of {}, found '{}'", fmt::join(allowed, ", "), value);
+  return fmt::format("expected one of {}, found '{}'", joined_text(allowed, ", "), value);
 }
 
 // Returns the alternatives of "a|b|c"; empty if there is no '|'.

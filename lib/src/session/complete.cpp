@@ -10,6 +10,7 @@
 #include <tally/sampler.h>
 
 #include "session/command_line.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -204,7 +205,7 @@ std::vector<std::string> complete_words(const CommandTable &table, std::string_v
   const std::string &last = typed.last();
   std::vector<std::string> out;
   const auto finish = [&] {
-    std::ranges::sort(out);
+    sort_stably(out);
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
   };

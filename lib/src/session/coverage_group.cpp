@@ -13,13 +13,13 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "collect/proc_info.h"
 #include "live/raw_profile.h"
 #include "session/command_help.h"
 #include "session/coverage_table.h"
 #include "support/path.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -139,7 +139,7 @@ std::string unloaded_text(const live::LiveProgram &program) {
              ? std::string()
              : fmt::format("({} was unloaded: what it counted until then is in the .gcda files "
                            "that it wrote)\n",
-                           fmt::join(program.unloaded(), ", "));
+                           joined_text(program.unloaded(), ", "));
 }
 
 // Compilers may state the path of a source in several ways. If none of the files has the path of

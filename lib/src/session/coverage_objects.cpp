@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "session/coverage_commands.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -50,8 +51,8 @@ Result<std::vector<ObjectCoverage>> coverage_by_object(const LiveCoverage &shown
     if (totals.lines > 0 && !nothing_since)
       out.push_back({object.notes, object.live->module, totals});
   }
-  std::ranges::stable_sort(
-      out, {}, [](const ObjectCoverage &each) { return std::tie(each.module, each.notes); });
+  sort_stably(out, {},
+              [](const ObjectCoverage &each) { return std::tie(each.module, each.notes); });
   return out;
 }
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "session/profile_files.h"
+#include "support/text.h"
 #include "transform/difference.h"
 #include "transform/stack_copier.h"
 #include "transform/stack_filter.h"
@@ -34,7 +34,7 @@ tl::unexpected<Error> holds_no_difference(const std::string &path) {
   return fail(ErrorCode::invalid_argument,
               fmt::format("a difference is written as a flame graph or as folded stacks: name a "
                           "FILE.svg or a FILE.folded; also a {}",
-                          fmt::join(others, " or ")),
+                          joined_text(others, " or ")),
               path);
 }
 

@@ -80,11 +80,8 @@ bool is_of_this_kernel(const StackProfile &profile, const Mapping &mapping,
 }
 
 Error no_kernel_addresses(std::string_view why) {
-  return {ErrorCode::unsupported,
-          fmt::format("the kernel's functions cannot be named: {}", why),
-          "--kernel",
-          {},
-          {}};
+  return {ErrorCode::unsupported, fmt::format("the kernel's functions cannot be named: {}", why),
+          "--kernel"};
 }
 
 } // namespace

@@ -4,13 +4,13 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <tally/formats.h>
 
 #include "report/timeline.h"
 #include "session/command_help.h"
 #include "session/common_options.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -109,7 +109,7 @@ std::string written_formats() {
   for (const Format &format : formats())
     if (format.writes_profiles())
       out += fmt::format("  {:<14}{}\n{:<16}{}\n", format.name, format.summary, "",
-                         fmt::join(format.file_names, ", "));
+                         joined_text(format.file_names, ", "));
   return out;
 }
 

@@ -2,11 +2,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
 #include "session/refusals.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -120,12 +120,12 @@ void add_region(const Region &region, std::vector<StatusRow> &rows) {
 std::string region_footer(const Region &region) {
   const PassTimes &passes = region.passes();
   if (passes.count() == 0)
-    return fmt::format("(region {}: no pass has ended)", fmt::join(region.locations(), " to "));
+    return fmt::format("(region {}: no pass has ended)", joined_text(region.locations(), " to "));
   const StopTimes &stops = region.stops();
   const std::string each =
       stops.mean_ns() == 0 ? "" : fmt::format(" of {}, left out", span_of_time(stops.mean_ns()));
   return fmt::format("(region {}: {} {}, min {}, median {}, max {}; {} stops{})",
-                     fmt::join(region.locations(), " to "), passes.count(),
+                     joined_text(region.locations(), " to "), passes.count(),
                      passes.count() == 1 ? "pass" : "passes", span_of_time(passes.least_ns()),
                      span_of_time(passes.median_ns()), span_of_time(passes.most_ns()),
                      stops.count(), each);

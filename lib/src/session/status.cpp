@@ -3,7 +3,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "support/json_out.h"
 
 namespace tally {
 
@@ -42,14 +43,13 @@ StatusRow StatusRow::with_note(std::string_view text_of_note) && {
 }
 
 std::string to_json(const std::vector<StatusRow> &rows) {
-  using Json = nlohmann::ordered_json;
-  Json out = Json::object();
+  JsonOut out = JsonOut::object();
   for (const StatusRow &row : rows) {
-    std::visit([&](const auto &value) { out[row.key] = value; }, row.value);
+    std::visit([&](const auto &value) { out.add(row.key, value); }, row.value);
     if (!row.note.empty())
-      out[row.name + "_note"] = row.note;
+      out.add(row.name + "_note", row.note);
   }
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.text() + '\n';
 }
 
 } // namespace tally

@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "collect/sampled_events.h"
 #include "report/value_text.h"
 #include "session/profile_commands.h"
 #include "support/clock.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -88,11 +88,11 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   if (sampling.is_active())
     line("pid", static_cast<uint64_t>(sampling.pid()));
   if (const auto &others = sampling.others(); !others.empty()) {
-    std::vector<int32_t> pids;
+    std::vector<std::string> pids;
     pids.reserve(others.size());
     for (const SampledProcess &other : others)
-      pids.push_back(other.pid);
-    line("other_pids", fmt::format("{}", fmt::join(pids, ", ")));
+      pids.push_back(std::to_string(other.pid));
+    line("other_pids", joined_text(pids, ", "));
   }
   if (!collected && !group.backends.is_armed()) { // what `start` would use
     for (std::string_view name : {"backend", "clock", "stacks"})

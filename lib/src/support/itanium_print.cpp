@@ -193,14 +193,14 @@ void Printer::left(NodeId id) {
     break;
   case Kind::number:
     put(node.text);
-    fmt::format_to(std::back_inserter(out_), "{}", node.number);
+    put(fmt::format("{}", node.number));
     put(node.more);
     break;
   case Kind::parameter: {
     const Meaning to = resolve(id, now_);
     exceeded_ |= to.id == 0; // there is no such argument
     if (at(to.id).kind == Kind::parameter)
-      fmt::format_to(std::back_inserter(out_), "auto:{}", at(to.id).number + 1);
+      put(fmt::format("auto:{}", at(to.id).number + 1));
     else
       in(to.context, [&] { left(to.id); });
     break;
@@ -311,7 +311,7 @@ void Printer::left_of_name(const Node &node) {
       const Scope scope{0, now_.scope};
       in({&scope}, [&] { list(tree_.list(node)); });
     }
-    fmt::format_to(std::back_inserter(out_), ")#{}}}", node.number);
+    put(fmt::format(")#{}}}", node.number));
     break;
   case Kind::encoding: {
     const NodeId arguments = arguments_of(tree_, node.a);

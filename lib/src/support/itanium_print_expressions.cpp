@@ -172,7 +172,7 @@ void Printer::expression(const Node &node) {
     const Node &of = at(node.a);
     const auto size = of.kind == Kind::pack ? tree_.list(of).size() : pack_size(node.a);
     if (size) {
-      fmt::format_to(std::back_inserter(out_), "{}", *size);
+      put(fmt::format("{}", *size));
     } else {
       put("sizeof...(");
       both(node.a);

@@ -14,6 +14,8 @@ std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string json_text(double number) { return nlohmann::json(number).dump(); }
+
 bool is_replaced(std::string_view text, std::string_view json) {
   constexpr std::string_view replacement = "\xEF\xBF\xBD";
   return json.find(replacement) != json.npos && text.find(replacement) == text.npos;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/byte_cursor.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -115,7 +116,7 @@ std::vector<uint64_t> md5_low(std::span<const std::string_view> texts) {
   std::vector<uint64_t> out(texts.size());
   std::vector<size_t> order(texts.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::sort(order, {}, [&](size_t i) { return blocks_of(texts[i]); });
+  sort_stably(order, {}, [&](size_t i) { return blocks_of(texts[i]); });
   std::array<std::string, lanes> messages;
   std::array<uint64_t, lanes> digests{};
   for (size_t first = 0; first < order.size();) {

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,6 +22,15 @@ std::string describe_position(std::string_view source, const Position &where) {
   return std::string(source);
 }
 
+Error::Error() = default;
+Error::Error(ErrorCode kind, std::string what, std::string at_fault, Position place)
+    : code(kind), message(std::move(what)), source(std::move(at_fault)), where(place) {}
+Error::Error(const Error &) = default;
+Error &Error::operator=(const Error &) = default;
+Error::Error(Error &&) noexcept = default;
+Error &Error::operator=(Error &&) noexcept = default;
+Error::~Error() = default;
+
 std::string Error::text() const {
   std::string out = describe_position(source, where);
   if (!out.empty())
@@ -30,6 +40,14 @@ std::string Error::text() const {
     out += fmt::format(" (while {})", doing);
   return printable(std::move(out));
 }
+
+tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string source,
+                           Position where) {
+  return tl::unexpected<Error>(Error(code, std::move(message), std::move(source), where));
+}
+
+tl::unexpected<Error> fail(const Error &error) { return tl::unexpected<Error>(error); }
+tl::unexpected<Error> fail(Error &&error) { return tl::unexpected<Error>(std::move(error)); }
 
 tl::unexpected<Error> fail_errno(int errno_value, std::string message, std::string source) {
   ErrorCode code = ErrorCode::io;

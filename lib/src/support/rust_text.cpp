@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/sort.h"
+
 namespace tally {
 
 namespace {
@@ -31,7 +33,7 @@ std::optional<size_t> legacy_end(std::string_view name) {
       !std::ranges::all_of(last.substr(1), is_hex_digit))
     return std::nullopt;
   std::string digits(last.substr(1));
-  std::ranges::sort(digits);
+  sort_stably(digits);
   if (std::unique(digits.begin(), digits.end()) - digits.begin() < 5)
     return std::nullopt;
   return at + 1;

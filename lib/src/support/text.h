@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tally {
 
@@ -19,6 +20,19 @@ inline std::string printable(std::string text) {
 // Returns whether `c` is an ASCII letter, digit or '_', independent of the locale.
 constexpr bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// Returns the texts with `between` between each two of them. fmt::join() is not used, because all
+// of fmt's formatting would be compiled into each unit that uses it.
+template <class Texts> std::string joined_text(const Texts &texts, std::string_view between) {
+  std::string out;
+  bool first = true;
+  for (const std::string_view text : texts) {
+    if (!std::exchange(first, false))
+      out += between;
+    out += text;
+  }
+  return out;
 }
 
 // The plurals that counted() knows.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "support/byte_cursor.h"
+#include "support/sort.h"
 #include "support/unique_fd.h"
 
 namespace tally::symbolize {
@@ -47,7 +48,7 @@ Result<CoreFile> CoreFile::open(const std::string &path) {
       if (note.n_type == NT_FILE)
         core.read_mappings({static_cast<const char *>(notes->d_buf) + content, note.n_descsz});
   }
-  std::ranges::sort(core.pieces_, {}, &Piece::start);
+  sort_stably(core.pieces_, {}, &Piece::start);
   return core;
 }
 

@@ -495,8 +495,7 @@ std::optional<uint32_t> file_crc32(const std::string &path) {
 std::string to_hex(const void *bytes, size_t size) {
   std::string text;
   for (size_t i = 0; i < size; ++i)
-    fmt::format_to(std::back_inserter(text), "{:02x}",
-                   static_cast<const unsigned char *>(bytes)[i]);
+    text += fmt::format("{:02x}", static_cast<const unsigned char *>(bytes)[i]);
   return text;
 }
 

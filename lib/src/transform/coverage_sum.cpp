@@ -10,6 +10,7 @@
 #include "model/coverage_findings.h"
 #include "support/checked.h"
 #include "support/demangle.h"
+#include "support/sort.h"
 #include "transform/coverage_functions.h"
 
 namespace tally {
@@ -301,7 +302,7 @@ std::vector<FileCoverage> CoverageSum::sorted(Files &&files) {
   out.reserve(files.size());
   for (auto &[path, file] : files)
     out.push_back(std::move(file));
-  std::ranges::sort(out, {}, &FileCoverage::path);
+  sort_stably(out, {}, &FileCoverage::path);
   return out;
 }
 

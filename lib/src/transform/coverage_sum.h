@@ -8,6 +8,8 @@
 #include <tally/coverage.h>
 #include <tally/merge.h>
 
+#include "support/sort.h"
+
 namespace tally {
 
 // Returns the sum of at least one file, all with the same path. It adds halves recursively: adding
@@ -26,8 +28,8 @@ inline Result<FileCoverage> sum_of(std::span<const FileCoverage *const> files,
 inline Result<std::vector<FileCoverage>> sums_by_path(std::vector<const FileCoverage *> files,
                                                       Diagnostics &diagnostics) {
   std::vector<FileCoverage> sums;
-  std::ranges::stable_sort(
-      files, {}, [](const FileCoverage *file) -> const std::string & { return file->path; });
+  sort_stably(files, {},
+              [](const FileCoverage *file) -> const std::string & { return file->path; });
   for (auto first = files.begin(); first != files.end();) {
     const auto last = std::find_if(
         first, files.end(), [&](const FileCoverage *file) { return file->path != (*first)->path; });

@@ -7,9 +7,9 @@
 #include <charconv>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "support/checked.h"
+#include "support/text.h"
 #include "transform/cost_copy.h"
 
 namespace tally {
@@ -111,8 +111,8 @@ Result<std::vector<uint64_t>> event_weights(const CostProfile &profile, std::str
       if (known.back() == event)
         return weights_of(formula, names, event);
     }
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("there is no event '{}' (there are: {})", event, fmt::join(known, ", ")));
+  return fail(ErrorCode::invalid_argument, fmt::format("there is no event '{}' (there are: {})",
+                                                       event, joined_text(known, ", ")));
 }
 
 Result<CostProfile> one_event(const CostProfile &profile, std::string_view event) {
@@ -210,7 +210,7 @@ Result<StackProfile> one_event(StackProfile profile, std::string_view event) {
   if (at == names.end())
     return fail(ErrorCode::invalid_argument,
                 fmt::format("there is no event '{}' (there {}: {})", event,
-                            names.size() == 1 ? "is" : "are", fmt::join(names, ", ")));
+                            names.size() == 1 ? "is" : "are", joined_text(names, ", ")));
   StackProfileBuilder builder(std::move(profile));
   builder.keep_value(static_cast<size_t>(at - names.begin()));
   return builder.finish();

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "support/sort.h"
 #include "transform/stack_copier.h"
 
 namespace tally {
@@ -80,7 +81,7 @@ Result<StackProfile> under_owners(const StackProfile &profile, SampleOwner owner
   // Sorted by owner, because StackCopier handles one root at a time.
   std::vector<size_t> rows(profile.sample_count());
   std::iota(rows.begin(), rows.end(), size_t{0});
-  std::ranges::stable_sort(rows, {}, owner_of);
+  sort_stably(rows, {}, owner_of);
 
   StackProfileBuilder out = builder_like(profile);
   StackCopier copy(profile, out);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "support/path.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -65,7 +66,7 @@ std::vector<std::pair<LineKey, uint64_t>> apportion(uint64_t ticks, const LineWe
     out.emplace_back(key, whole);
     left -= whole;
   }
-  std::ranges::stable_sort(remainders, std::ranges::greater{}, &std::pair<double, size_t>::first);
+  sort_stably(remainders, std::ranges::greater{}, &std::pair<double, size_t>::first);
   for (size_t i = 0; left > 0 && !out.empty(); i = (i + 1) % out.size(), --left) {
     // Doubles are imprecise, so that more ticks may be left than there are lines. The line with the
     // largest remainder gets the others.

@@ -4,9 +4,9 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "support/checked.h"
+#include "support/text.h"
 #include "transform/cost_copy.h"
 #include "transform/stack_copier.h"
 #include "transform/stack_filter.h"
@@ -57,7 +57,7 @@ tl::unexpected<Error> not_among(std::string option, std::string_view kind, std::
   return fail(ErrorCode::invalid_argument,
               fmt::format("there is no {} '{}' (there {}: {}{})", kind, wanted,
                           known.size() == 1 ? "is" : "are",
-                          fmt::join(std::span(known).first(shown), ", "),
+                          joined_text(std::span(known).first(shown), ", "),
                           shown < known.size() ? ", …" : ""),
               std::move(option));
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "support/checked.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -84,7 +85,7 @@ Result<void> Sum::unite_events() {
         events_.push_back(name);
   }
   if (!same)
-    std::ranges::sort(events_, {}, [](std::string_view name) {
+    sort_stably(events_, {}, [](std::string_view name) {
       const auto at = std::ranges::find(valgrind_events, name);
       return std::pair(at - valgrind_events.begin(), name);
     });
@@ -129,7 +130,7 @@ void Sum::describe_events() {
         known = {name, first(known[1], long_name), first(known[2], formula)};
       }
   if (inputs_.size() > 1)
-    std::ranges::sort(derived);
+    sort_stably(derived);
   for (const auto &[name, long_name, formula] : derived)
     out_.describe_event(name, long_name, formula);
 }
@@ -190,7 +191,7 @@ Result<void> Sum::add_parts() {
   all->time_range = {};
   all->summary = any_summary ? summary : std::vector<uint64_t>();
   if (!same_descriptions) {
-    std::ranges::sort(all->descriptions, {}, [&](const auto &each) {
+    sort_stably(all->descriptions, {}, [&](const auto &each) {
       return std::pair(out_.so_far().strings[each.first], out_.so_far().strings[each.second]);
     });
     const auto end = std::unique(all->descriptions.begin(), all->descriptions.end());
@@ -221,7 +222,7 @@ bool Sum::keep_common(CostPart &all, CostPart part) {
     all.trigger = {};
   if (part.descriptions == all.descriptions)
     return true;
-  std::ranges::sort(part.descriptions);
+  sort_stably(part.descriptions);
   std::erase_if(all.descriptions, [&](const auto &each) {
     return !std::ranges::binary_search(part.descriptions, each);
   });
@@ -270,11 +271,10 @@ void Sum::number_names() {
     maps_[i].files.assign(need_file.size(), none<FileId>);
     maps_[i].functions.assign(need_function.size(), none<CostFunctionId>);
   }
-  std::ranges::sort(files);
+  sort_stably(files);
   for (const auto &[name, from] : files)
     maps_[from.first].files[index_of(from.second)] = out_.add_file(name);
-  std::ranges::sort(functions, {},
-                    [](const Function &f) { return std::tie(f.object, f.file, f.name); });
+  sort_stably(functions, {}, [](const Function &f) { return std::tie(f.object, f.file, f.name); });
   for (const Function &f : functions)
     maps_[f.input].functions[index_of(f.id)] =
         out_.add_function(f.name, out_.add_file(f.file), out_.add_object(f.object));
@@ -293,7 +293,7 @@ void Sum::group_blocks() {
       const bool other = out_.so_far().functions()[function].file != file;
       all.push_back({keep_parts_ ? block.part : CostPartId{0}, function, other, file, {{i, id}}});
     }
-  std::ranges::stable_sort(all, {}, &Group::key);
+  sort_stably(all, {}, &Group::key);
   for (Group &group : all)
     if (!groups_.empty() && groups_.back().key() == group.key())
       groups_.back().sources.push_back(group.sources.front());
@@ -303,10 +303,7 @@ void Sum::group_blocks() {
 
 Error Sum::overflow(size_t event) const {
   return {ErrorCode::overflow,
-          fmt::format("the sum of the costs of event {} exceeds 64 bits", events_[event]),
-          {},
-          {},
-          {}};
+          fmt::format("the sum of the costs of event {} exceeds 64 bits", events_[event])};
 }
 
 template <class Row>

@@ -10,6 +10,7 @@
 #include "model/jit_code.h"
 #include "model/kernel_code.h"
 #include "support/path.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -103,9 +104,8 @@ std::vector<ModuleId> Symbolization::modules_by_samples() const {
   sorted.reserve(needs.size());
   for (const auto &[module, need] : needs)
     sorted.push_back(need);
-  std::ranges::stable_sort(sorted, std::greater(), [](const Need &need) {
-    return std::pair(need.samples, need.addresses);
-  });
+  sort_stably(sorted, std::greater(),
+              [](const Need &need) { return std::pair(need.samples, need.addresses); });
   std::vector<ModuleId> modules;
   modules.reserve(sorted.size());
   for (const Need &need : sorted)

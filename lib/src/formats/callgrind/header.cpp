@@ -5,6 +5,7 @@
 
 #include "formats/callgrind/reader.h"
 #include "support/checked.h"
+#include "support/sort.h"
 
 namespace tally::callgrind {
 
@@ -186,7 +187,7 @@ bool Reader::positions(const char *p) {
   }
   // KCachegrind and callgrind_annotate only check which words are there, and read the numbers in
   // this fixed order.
-  std::ranges::sort(positions_.kinds);
+  sort_stably(positions_.kinds);
   return true;
 }
 

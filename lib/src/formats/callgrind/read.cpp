@@ -36,7 +36,7 @@ Reader::Reader(std::string_view source, Diagnostics &diagnostics)
     : diagnostics_(diagnostics), source_(source), unknown_(builder_.intern("???")) {}
 
 bool Reader::refuse(const char *p, std::string message, ErrorCode code) {
-  error_ = Error{code, std::move(message), source_, where(p), {}};
+  error_ = Error(code, std::move(message), source_, where(p));
   return false;
 }
 
@@ -63,9 +63,7 @@ Error Reader::pending_error() const {
   return {ErrorCode::invalid_input,
           call ? "a call needs a line with its position and cost"
                : "a jump needs a line with its position",
-          source_,
-          incomplete_.where,
-          {}};
+          source_, incomplete_.where};
 }
 
 void Reader::find(Severity severity, const char *p, std::string message, std::string_view key) {

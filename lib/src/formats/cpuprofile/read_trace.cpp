@@ -16,6 +16,7 @@
 #include "formats/cpuprofile/trace_events.h"
 #include "formats/finished.h"
 #include "support/json_text.h"
+#include "support/sort.h"
 
 namespace tally::cpuprofile {
 
@@ -62,7 +63,7 @@ private:
 
   static std::string id_text(const JsonValue &value) {
     if (const auto number = value.integer())
-      return fmt::to_string(*number);
+      return fmt::format("{}", *number);
     return std::string(value.text().value_or(""));
   }
   static ThreadKey key_of(const JsonValue &event) {
@@ -216,7 +217,7 @@ private:
   }
 
   Result<int64_t> add_profile(TracedProfile &profile, const SampleTrack &track) {
-    std::ranges::stable_sort(profile.chunks, {}, &Chunk::at_ns);
+    sort_stably(profile.chunks, {}, &Chunk::at_ns);
     Nodes nodes(builder_, false);
     for (const Chunk &chunk : profile.chunks) {
       const JsonValue list = chunk.data["cpuProfile"]["nodes"];

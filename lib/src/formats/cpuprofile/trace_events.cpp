@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "formats/stack_depth.h"
+#include "support/sort.h"
 
 namespace tally::cpuprofile {
 
@@ -55,7 +56,7 @@ Result<void> ThreadEvents::open(const TraceEvent &event) {
 
 // Gives the events that begin the time until the ones that end them, and drops the latter.
 void ThreadEvents::complete(std::vector<TraceEvent> &events) {
-  std::ranges::stable_sort(events, {}, &TraceEvent::at_ns);
+  sort_stably(events, {}, &TraceEvent::at_ns);
   std::vector<size_t> begun; // indexes of events
   int64_t end_ns = 0;
   for (size_t i = 0; i < events.size(); ++i) {
@@ -87,7 +88,7 @@ Result<void> ThreadEvents::add(std::vector<TraceEvent> &events, ThreadId thread,
   values_.assign(builder_.so_far().value_types().size(), 0);
   complete(events);
   // If events begin together, the longer one contains the shorter one.
-  std::ranges::stable_sort(events, [](const TraceEvent &a, const TraceEvent &b) {
+  sort_stably(events, [](const TraceEvent &a, const TraceEvent &b) {
     return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.duration_ns > b.duration_ns;
   });
   for (const TraceEvent &event : events) {

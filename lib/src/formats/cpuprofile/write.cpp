@@ -8,13 +8,14 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "formats/cpuprofile/cpuprofile.h"
 #include "formats/cpuprofile/file_url.h"
 #include "formats/sample_times.h"
 #include "support/checked.h"
 #include "support/json_text.h"
+#include "support/sort.h"
+#include "support/text.h"
 #include "support/text_sink.h"
 #include "transform/frame_tree.h"
 
@@ -131,7 +132,7 @@ std::vector<Stretch> stretches_of(const StackProfile &profile, const FrameTree &
     now = end;
   };
   std::vector<TimedValue> untimed = chosen.times.untimed;
-  std::ranges::sort(untimed, {}, [&](const TimedValue &sample) {
+  sort_stably(untimed, {}, [&](const TimedValue &sample) {
     return std::pair(tree.leaf(profile.sample(sample.row).stack), sample.row);
   });
   for (const TimedValue &sample : untimed)
@@ -226,7 +227,7 @@ private:
         used[tree_[node].parent] = true;
     }
     std::ranges::reverse(order_);
-    std::ranges::stable_sort(order_, {}, [&](uint32_t node) { return tree_[node].depth; });
+    sort_stably(order_, {}, [&](uint32_t node) { return tree_[node].depth; });
     ids_.assign(tree_.size(), 0);
     uint64_t next = hits_.contains(none<uint32_t>) ? 3 : 2;
     for (const uint32_t node : order_)
@@ -332,7 +333,7 @@ void add_losses(const StackProfile &profile, const FrameTree &tree, const Chosen
                                chosen.other_threads, chosen.other_threads + 1,
                                thread_title(profile, chosen.times.thread)));
   if (!chosen.lost_values.empty())
-    lost.push_back(fmt::format("{} (a file has one value)", fmt::join(chosen.lost_values, ", ")));
+    lost.push_back(fmt::format("{} (a file has one value)", joined_text(chosen.lost_values, ", ")));
   if (!chosen.is_time)
     lost.push_back(fmt::format("the unit of {} (one is written as a microsecond)",
                                profile.strings[profile.value_types()[0].type]));

@@ -12,6 +12,7 @@
 #include "support/checked.h"
 #include "support/own_name.h"
 #include "support/path.h"
+#include "support/sort.h"
 #include "support/text.h"
 #include "support/xml_text.h"
 #include "transform/call_graph.h"
@@ -103,8 +104,7 @@ private:
     const size_t all = nodes_.size();
     std::erase_if(nodes_,
                   [&](uint32_t node) { return share(graph_.inclusive(node)[0]) < least_node; });
-    std::ranges::stable_sort(nodes_, std::greater<>(),
-                             [&](uint32_t node) { return graph_.inclusive(node)[0]; });
+    sort_stably(nodes_, std::greater<>(), [&](uint32_t node) { return graph_.inclusive(node)[0]; });
     nodes_.resize(std::min(nodes_.size(), most_nodes));
     hidden_ = all - nodes_.size();
     shown_.assign(graph_.size(), false);

@@ -14,6 +14,7 @@
 #include "formats/firefox/read_code.h"
 #include "formats/firefox/read_values.h"
 #include "formats/stack_depth.h"
+#include "support/sort.h"
 
 namespace tally::firefox {
 
@@ -184,7 +185,7 @@ private:
       mapping.build_id = builder_.intern(build_id_of(lib["codeId"].text().value_or("")));
       process.libraries.push_back({mapping});
     }
-    std::ranges::stable_sort(process.libraries, {}, start_of);
+    sort_stably(process.libraries, {}, start_of);
     return {};
   }
 

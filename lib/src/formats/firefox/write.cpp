@@ -16,6 +16,7 @@
 #include "model/pc_words.h"
 #include "support/json_text.h"
 #include "support/path.h"
+#include "support/sort.h"
 #include "support/text_sink.h"
 #include "transform/frame_tree.h"
 
@@ -141,7 +142,7 @@ private:
       if (const std::string_view object = tree_.frames()[tree_[node].frame].object; !object.empty())
         objects_.push_back(object);
     }
-    std::ranges::sort(objects_);
+    sort_stably(objects_);
     objects_.erase(std::unique(objects_.begin(), objects_.end()), objects_.end());
   }
   uint32_t number_of_object(std::string_view object) const {
@@ -348,7 +349,7 @@ private:
     to_.put("\",");
     length(track.samples.size());
     to_.put(",\n");
-    std::ranges::stable_sort(marks, {}, &Marker::begin_ns);
+    sort_stably(marks, {}, &Marker::begin_ns);
     return marks;
   }
 

@@ -3,13 +3,14 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "formats/flamegraph/assets.h"
 #include "formats/flamegraph/flamegraph.h"
 #include "formats/flamegraph/layout.h"
 #include "support/own_name.h"
 #include "support/path.h"
+#include "support/sort.h"
+#include "support/text.h"
 #include "support/text_sink.h"
 #include "support/xml_text.h"
 #include "transform/difference.h"
@@ -205,8 +206,7 @@ void Picture::choose_colours() {
     objects.push_back(object);
     ++of_one_name[base_name(object)];
   }
-  std::ranges::stable_sort(objects, std::greater(),
-                           [&](std::string_view object) { return self[object]; });
+  sort_stably(objects, std::greater(), [&](std::string_view object) { return self[object]; });
   int64_t others = 0;
   for (size_t i = 0; i < objects.size(); ++i) {
     const std::string_view object = objects[i], name = base_name(object);
@@ -356,7 +356,7 @@ void Picture::write() {
   else if (profile_.period_ns > 0)
     lines[1] += fmt::format(", {} each", duration(profile_.period_ns));
   if (const auto missing = notes(); !missing.empty())
-    lines.push_back(fmt::format("Not drawn: {}", fmt::join(missing, ", ")));
+    lines.push_back(fmt::format("Not drawn: {}", joined_text(missing, ", ")));
   head_ = 14 + static_cast<double>(lines.size()) * row_height;
   const double legend_top = head_ + (layout_.depth + 1) * row_height + 12;
   const double height =

@@ -202,7 +202,7 @@ bool Handler::number(int64_t value) {
     return mark(field_->key);
   }
   if (field_ && field_->in == context() && field_->type == Type::version) {
-    values_.texts[field_->key] = fmt::to_string(value);
+    values_.texts[field_->key] = fmt::format("{}", value);
     return mark(field_->key);
   }
   return allowed() && (!field_ || expected(*field_));

@@ -2,7 +2,6 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "formats/gcovr/gcovr.h"
 #include "model/coverage_findings.h"
@@ -10,6 +9,8 @@
 #include "support/demangle.h"
 #include "support/json_text.h"
 #include "support/path.h"
+#include "support/sort.h"
+#include "support/text.h"
 #include "support/text_sink.h"
 #include "transform/coverage_sum.h"
 
@@ -229,7 +230,7 @@ Result<void> Writer::functions(const FileCoverage &file) {
         {json_text(known), known, function.start_line, function.end_line, counted(function.count)});
     lost_.text |= is_changed(function.name, all.back().name);
   }
-  std::ranges::sort(all, {}, [](const Function &f) { return std::tie(f.name, f.start_line); });
+  sort_stably(all, {}, [](const Function &f) { return std::tie(f.name, f.start_line); });
   std::vector<Function> out;
   for (Function &function : all) {
     if (out.empty() || out.back().name != function.name) {
@@ -291,7 +292,7 @@ Result<Version> version_to_write(std::string_view name) {
     known.push_back(version.name);
   return fail(ErrorCode::invalid_argument,
               fmt::format("unknown version '{}' of gcovr's JSON (there are: {})", name,
-                          fmt::join(known, ", ")));
+                          joined_text(known, ", ")));
 }
 
 } // namespace
@@ -307,7 +308,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
     sources.push_back({json_text(path.empty() ? "[unknown]" : path), &file});
     lost.text |= is_changed(path, sources.back().path);
   }
-  std::ranges::stable_sort(sources, {}, &Source::path);
+  sort_stably(sources, {}, &Source::path);
   TALLY_CHECK(Writer(out.bytes, version, lost).write(sources));
   out.lost = lost.phrases();
   return out;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "support/sort.h"
+
 namespace tally::gperftools {
 
 CodeMap::CodeMap(std::string_view maps, Diagnostics &diagnostics, const std::string &source) {
   // In ascending order each range is added at the end, so that the time is not quadratic.
   std::vector<CodeRange> ranges = parse_maps(maps);
-  std::ranges::stable_sort(ranges, {}, &CodeRange::start);
+  sort_stably(ranges, {}, &CodeRange::start);
   for (CodeRange &range : ranges) {
     // The device is 0 where gperftools does not know it. What identifies a file is its path.
     range.device = range.inode = 0;

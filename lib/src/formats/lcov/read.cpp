@@ -13,6 +13,7 @@
 #include "formats/lcov/test_name.h"
 #include "model/coverage_findings.h"
 #include "support/line_blocks.h"
+#include "support/sort.h"
 #include "transform/coverage_sum.h"
 
 namespace tally::lcov {
@@ -334,7 +335,7 @@ void Reader::check_totals() {
   std::vector<std::pair<uint32_t, bool>> start_lines;
   for (const FunctionRow &row : section_.records.functions)
     start_lines.emplace_back(row.start_line, row.count == 0);
-  std::ranges::sort(start_lines); // in each line, functions that ran come first
+  sort_stably(start_lines); // in each line, functions that ran come first
   start_lines.erase(std::unique(start_lines.begin(), start_lines.end(),
                                 [](const auto &a, const auto &b) { return a.first == b.first; }),
                     start_lines.end());
@@ -383,7 +384,7 @@ Result<void> Reader::end_section() {
 Result<void> Reader::add_up_tests() {
   const auto path = [](const OfFile &file) { return file.path; };
   if (!std::ranges::is_sorted(files_, {}, path))
-    std::ranges::stable_sort(files_, {}, path);
+    sort_stably(files_, {}, path);
   std::vector<Records *> tests; // of one file
   for (size_t i = 0; i < files_.size(); ++i) {
     TALLY_CHECK(files_[i].records.add_up(strings_, findings()));
@@ -414,7 +415,7 @@ Result<Coverage> Reader::finish() {
   Coverage all;
   for (auto &[name, test] : tests) {
     test.name = name;
-    std::ranges::sort(test.files, {}, &FileCoverage::path);
+    sort_stably(test.files, {}, &FileCoverage::path);
     all.tests.push_back(std::move(test));
   }
   if (tests_.empty()) {

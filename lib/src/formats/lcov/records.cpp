@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "support/checked.h"
+#include "support/sort.h"
 
 namespace tally::lcov {
 
@@ -16,7 +17,7 @@ namespace {
 template <class Row, class Less, class Unite>
 const Row *unite_rows(std::vector<Row> &rows, Less less, Unite unite) {
   if (!std::ranges::is_sorted(rows, less)) // nearly all files are sorted
-    std::ranges::sort(rows, less);
+    sort_stably(rows, less);
   size_t kept = 0;
   for (size_t i = 1; i < rows.size(); ++i) {
     if (less(rows[kept], rows[i]))
@@ -268,8 +269,8 @@ FileCoverage coverage_of(const Records &records, std::string_view path, const St
     if (row.start_line != 0)
       file.functions.push_back(
           {std::string(strings[row.name]), row.start_line, row.end_line, row.count});
-  std::ranges::sort(file.functions, {},
-                    [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); });
+  sort_stably(file.functions, {},
+              [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); });
   return file;
 }
 

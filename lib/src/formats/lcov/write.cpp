@@ -8,6 +8,7 @@
 #include "formats/lcov/test_name.h"
 #include "model/coverage_findings.h"
 #include "support/checked.h"
+#include "support/sort.h"
 #include "support/text_sink.h"
 #include "transform/coverage_sum.h"
 
@@ -118,7 +119,7 @@ Result<std::vector<Writer::Function>> Writer::functions_of(const FileCoverage &f
     lost_.names |= all.back().name != function.name;
   }
   const auto by_name = [](const Function &f) { return std::tie(f.name, f.line); };
-  std::ranges::sort(all, {}, by_name);
+  sort_stably(all, {}, by_name);
   std::vector<Function> out;
   for (Function &function : all) {
     if (out.empty() || out.back().name != function.name) {
@@ -129,7 +130,7 @@ Result<std::vector<Writer::Function>> Writer::functions_of(const FileCoverage &f
     if (!checked_add(out.back().count, function.count))
       return counts_overflow(file.path, function.line);
   }
-  std::ranges::sort(out, {}, [](const Function &f) { return std::tie(f.line, f.name); });
+  sort_stably(out, {}, [](const Function &f) { return std::tie(f.line, f.name); });
   return out;
 }
 
@@ -274,9 +275,9 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
     add("", coverage.files);
   for (const TestCoverage &test : coverage.tests)
     add(test.name, test.files);
-  std::ranges::sort(tests);
+  sort_stably(tests);
   tests.erase(std::unique(tests.begin(), tests.end()), tests.end());
-  std::ranges::stable_sort(sections, {}, &Section::key);
+  sort_stably(sections, {}, &Section::key);
 
   {
     Writer writer(out.bytes, has_conditions, lost);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "formats/llvm/profile_version.h"
+#include "support/sort.h"
 
 namespace tally::llvm {
 
@@ -44,7 +45,7 @@ public:
   }
 
   std::vector<uint64_t> words() {
-    std::ranges::sort(counts_, std::greater<>());
+    sort_stably(counts_, std::greater<>());
     const uint64_t largest = counts_.empty() ? 0 : counts_.front();
     std::vector<uint64_t> out{
         6,       shares.size(),     functions_, counts_.size(), largest_of_function_,
@@ -120,7 +121,7 @@ private:
     records.reserve(image_.records.size());
     for (const CounterRecord &record : image_.records)
       records.push_back(&record);
-    std::ranges::sort(records, [](const CounterRecord *a, const CounterRecord *b) {
+    sort_stably(records, [](const CounterRecord *a, const CounterRecord *b) {
       return std::pair(a->name_hash, a->function_hash) < std::pair(b->name_hash, b->function_hash);
     });
     std::vector<NamedRecords> out;
@@ -151,7 +152,7 @@ private:
     for (const NamedRecords &function : functions)
       order.push_back(&function);
     const auto bucket_of = [&](const NamedRecords *each) { return each->hash & (buckets - 1); };
-    std::ranges::stable_sort(order, {}, bucket_of);
+    sort_stably(order, {}, bucket_of);
     std::vector<uint64_t> offsets(buckets);
     for (auto first = order.begin(); first != order.end();) {
       const uint64_t bucket = bucket_of(*first);

@@ -15,6 +15,7 @@
 #include "formats/perf_data/record_order.h"
 #include "formats/perf_data/recording.h"
 #include "support/byte_cursor.h"
+#include "support/sort.h"
 
 namespace tally::perf_data {
 
@@ -266,7 +267,7 @@ private:
       if (wanted && section.size > 0 && section.size <= most_feature_bytes && !cursor.failed())
         out.emplace_back(number, section);
     }
-    std::ranges::sort(out, {}, [](const auto &each) { return each.second.offset; });
+    sort_stably(out, {}, [](const auto &each) { return each.second.offset; });
     return out;
   }
 

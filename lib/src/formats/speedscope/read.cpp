@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "formats/finished.h"
 #include "formats/json_number.h"
@@ -14,6 +13,7 @@
 #include "formats/stack_depth.h"
 #include "support/json_text.h"
 #include "support/json_tree.h"
+#include "support/text.h"
 
 namespace tally::speedscope {
 
@@ -160,7 +160,7 @@ private:
       for (const WeightUnit &each : weight_units)
         names.push_back(each.name);
       return (unit.is_absent() ? track.json : unit)
-          .error(fmt::format("expected one of these as the unit: {}", fmt::join(names, ", ")));
+          .error(fmt::format("expected one of these as the unit: {}", joined_text(names, ", ")));
     }
     if (own_values_.empty()) {
       track.value = known->unit_ns > 0       ? Value{"time", "nanoseconds", known->unit_ns}
