@@ -49,6 +49,7 @@ fi
 if ! [ -f "$build/build.ninja" ]; then
   say 'configuring'
   # -O0 does not compile faster than -O1.
+  # shellcheck disable=SC2086 # a list of words
   logged tally_configure "$build" -Dtests=disabled -Dlldb=disabled -Doptimization=1 $tally_quick
 fi
 say 'building the library and the agent'

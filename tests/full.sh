@@ -114,7 +114,7 @@ tsan() {
 cli_asan() {
   [ -f build-own/build.ninja ] || tally_configure_sanitized build-own address,undefined
   # shellcheck disable=SC2046 # a list of names
-  tests_of build-own cli $(meson test -C build-own --list --suite use | sed -n 's/.* \(cli-\)/\1/p')
+  tests_of build-own cli $(meson test -C build-own --list | sed -n 's/.* \(cli-\)/\1/p')
 }
 
 on_all_sources() { # tidy or alone
