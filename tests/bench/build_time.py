@@ -74,9 +74,13 @@ def by_clang(command: list[str], output: Path) -> list[str]:
     return ["clang++", *kept[1:], "-w", "-ftime-trace", "-ftime-trace-granularity=5000"]
 
 
-def print_heaviest(title: str, seconds: collections.Counter) -> None:
+def heaviest(seconds: dict[str, float]) -> list[tuple[str, float]]:
+    return sorted(seconds.items(), key=lambda each: -each[1])
+
+
+def print_heaviest(title: str, seconds: dict[str, float]) -> None:
     print(f"\n{title}")
-    for name, time in seconds.most_common(SHOWN):
+    for name, time in heaviest(seconds)[:SHOWN]:
         print(f"{time:8.1f}  {name}")
 
 
@@ -88,9 +92,9 @@ def main() -> int:
     folder = options.folder.resolve()
     configured(folder)
     scratch = folder / "scratch.o"
-    folders: collections.Counter = collections.Counter()
-    headers: collections.Counter = collections.Counter()
-    templates: collections.Counter = collections.Counter()
+    folders: dict[str, float] = collections.defaultdict(float)
+    headers: dict[str, float] = collections.defaultdict(float)
+    templates: dict[str, float] = collections.defaultdict(float)
     for name, command in compilations(folder).items():
         layer = re.sub(r"lib/(libtally-(\w+)\.a|src/(agent)/.*)\.p/.*", r"\2\3", name)
         print(f"compiling {name}", file=sys.stderr)
@@ -107,7 +111,7 @@ def main() -> int:
             elif kind in ("InstantiateFunction", "InstantiateClass"):
                 templates[re.sub("<.*", "", detail)] += seconds
     print(f"{sum(folders.values()):8.1f}  seconds of processor time by the compiler, of these:")
-    for layer, seconds in folders.most_common():
+    for layer, seconds in heaviest(folders):
         print(f"{seconds:8.1f}  {layer}")
     if not options.skip_trace:
         print_heaviest("headers, in seconds:", headers)
