@@ -58,12 +58,13 @@ tally_fresh_root() {
   done
 }
 
-# tally_in_root COMMAND...: runs COMMAND in the root, with /dev, /sys and a /proc of its own. The
+# tally_in_root COMMAND...: runs COMMAND in the root, with /dev, /sys and a /proc of its own. The root is
+# a mount of its own, without which nothing in it may change how mounts propagate. The
 # mounts are in a mount namespace of their own, so that none remains, however the script ends. The
 # shell remains as process 1, because it reaps orphans.
 tally_in_root() {
   unshare --mount --pid --fork --kill-child sh -c '
-    mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" ||
+    mount --bind "$0" "$0" && cd "$0" && mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" ||
       exit 1
     chroot "$0" "$@"
     exit $?' "$folder/root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"

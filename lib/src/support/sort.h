@@ -55,8 +55,9 @@ void sort_stably(Range &&range, Less less = {}, Key key = {}) {
                                                             *static_cast<const T *>(b));
   };
   T *const first = std::ranges::data(range);
+  constexpr size_t size = sizeof(T); // NOLINT(bugprone-sizeof-expression): T may be a pointer
   std::vector<size_t> order =
-      sorted_order(first, std::ranges::size(range), sizeof(T), before, &is_before);
+      sorted_order(first, std::ranges::size(range), size, before, &is_before);
   move_to_order(first, std::span(order));
 }
 
