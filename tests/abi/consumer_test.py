@@ -210,7 +210,7 @@ class SubprojectTest(ConsumerCase):
                 "--fatal-meson-warnings",
                 "--force-fallback-for=tally",
                 "-Dunity=subprojects",
-                "-Dunity_size=1000",
+                "-Dunity_size=40",
                 "-Dbuildtype=plain",
                 "-Dtally:tests=disabled",
             ]
