@@ -121,16 +121,18 @@ class TimelineTest(GdbCase):
         self.assertNotIn("first", self.cpu_of(play, slices[-1]))
 
     def test_the_end_of_a_part_is_exact(self) -> None:
-        """`second` begins where the part ends; 10 ms before and after, the functions differ."""
+        """`second` begins where the part ends; 10 ms before and after, the functions differ. On a busy
+        machine GDB learns of the stop later than that, and meanwhile `second` waits, without CPU time.
+        """
         before, after = (
             f"python gdb.execute('{REPORT} --{option} %dus' % (end {shift} 10000))"
             for option, shift in (("to", "-"), ("from", "+"))
         )
         play = self.play(END, before, after)
-        self.assertNotIn("second", self.cpu_of(play, before))
-        self.assertIn("first", self.cpu_of(play, before))
-        self.assertNotIn("first", self.cpu_of(play, after))
-        self.assertIn("second", self.cpu_of(play, after))
+        self.assertEqual(self.cpu_of(play, before).get("second", 0), 0)
+        self.assertGreater(self.cpu_of(play, before)["first"], 0)
+        self.assertEqual(self.cpu_of(play, after).get("first", 0), 0)
+        self.assertGreater(self.cpu_of(play, after)["second"], 0)
 
     def test_refusals(self) -> None:
         commands = [
