@@ -25,7 +25,7 @@ std::vector<Row> random_rows(std::minstd_rand &random, size_t count, int numbers
 
 TEST(SortStably, EqualsTheStandardsStableSort) {
   std::minstd_rand random(1);
-  for (const size_t count : {0, 1, 2, 3, 7, 8, 9, 31, 64, 100, 1000})
+  for (const size_t count : {0UL, 1UL, 2UL, 3UL, 7UL, 8UL, 9UL, 31UL, 64UL, 100UL, 1000UL})
     for (const int numbers : {1, 2, 10, 1'000'000}) {
       const std::vector<Row> rows = random_rows(random, count, numbers);
       std::vector<Row> sorted = rows, expected = rows;
