@@ -13,7 +13,7 @@
 #   musl                      libtally-mon and the agent by musl-gcc
 #   gdb-RELEASE               GDB's tests by the GDB of a release of Debian (as root; uses build/)
 #   lldb-VERSION              LLDB's tests by another LLDB
-#   python-VERSION            the Meson module's tests, by an interpreter on PATH or of pyenv
+#   python-VERSION            the Meson module's tests that need no Meson, by an interpreter on PATH or of pyenv
 #   fresh                     try.sh and run.sh in a fresh Debian (as root; support/fresh.sh)
 #   cross                     the suite own for AArch64 in qemu-user (support/cross.sh)
 #   debs                      Debian packages, made, installed and purged (as root)
@@ -67,7 +67,7 @@ run_part() {
   echo "== $part"
   at=- on=-
   [ ! -f "$folder/state/$part" ] || read -r at on _ <"$folder/state/$part"
-  "$@" >"$log" 2>&1
+  ("$@") >"$log" 2>&1 # a shell of its own, whose variables end with it
   ended=$?
   result=$(tail -n 1 "$log")
   case $ended in
@@ -75,8 +75,8 @@ run_part() {
     77) ;;
     *) result="failed: $log: $result" status=1 ;;
   esac
-  echo "$at $on $result" >"$folder/state/$part"
-  echo "   $result"
+  printf '%s\n' "$at $on $result" >"$folder/state/$part"
+  printf '   %s\n' "$result"
 }
 
 # tests_of DIRECTORY LOG [argument of meson test]...: runs tests, then prints their summary.
@@ -87,11 +87,20 @@ tests_of() {
 
 # built: brings the build directory build/ up to date, which the parts of the product use.
 built() {
-  if ! [ -f build/build.ninja ]; then
-    # shellcheck disable=SC2086 # a list of words
-    tally_configure build -Dtests=enabled -Doptimization=1 $tally_quick || return
+  tally_configure_product build && ninja -C build
+}
+
+# names_of PREFIX: prints the tests of the suite use whose names begin so, an extended regular
+# expression. Without any, meson test would run all tests.
+names_of() {
+  meson test -C build --list --suite use | sed 's/.* //' | grep -E "^($1)" || echo no-such-test
+}
+
+# needs_root: ends a part that makes a root, where it cannot.
+needs_root() {
+  if [ "$(id -u)" -ne 0 ] || ! tally_install_missing mmdebstrap; then
+    not_here 'needs root and mmdebstrap'
   fi
-  ninja -C build
 }
 
 suite() {
@@ -113,8 +122,9 @@ tsan() {
 
 cli_asan() {
   [ -f build-own/build.ninja ] || tally_configure_sanitized build-own address,undefined
+  tally_configure_product build || return
   # shellcheck disable=SC2046 # a list of names
-  tests_of build-own cli $(meson test -C build-own --list | sed -n 's/.* \(cli-\)/\1/p')
+  tests_of build-own cli $(names_of cli-)
 }
 
 on_all_sources() { # tidy or alone
@@ -161,10 +171,11 @@ musl() {
 }
 
 gdb() { # PART
-  tally_install_missing mmdebstrap && [ "$(id -u)" -eq 0 ] || not_here 'needs root and mmdebstrap' ||
-    return
-  built && python3 tests/support/other_gdb.py build "${1#gdb-}" "$folder/roots" && return
-  [ $? -ne 2 ] || not_here 'no such root'
+  needs_root && built || return
+  python3 tests/support/other_gdb.py build "${1#gdb-}" "$folder/roots"
+  gdb_status=$?
+  [ "$gdb_status" -ne 2 ] || not_here 'no such root' || return
+  return "$gdb_status"
 }
 
 lldb() { # PART
@@ -176,7 +187,7 @@ lldb() { # PART
   [ -n "$path" ] || not_here "no lldb-$number" || return
   # shellcheck disable=SC2046 # a list of names
   built && TALLY_TEST_LLDBS=$path tests_of build "$1" \
-    $(meson test -C build --list --suite use | sed -n 's/.* \(\(conformance-\)\{0,1\}lldb\)/\1/p')
+    $(names_of '(conformance-|support-)?lldb') lldb-rates
 }
 
 python() { # PART
@@ -194,8 +205,12 @@ python() { # PART
 }
 
 debs() {
-  [ "$(id -u)" -eq 0 ] || not_here 'needs root' || return
+  needs_root || return
   sh tests/support/make_debs.sh "$folder/debs" && sh tests/support/try_debs.sh "$folder/debs"
+}
+
+fresh() {
+  needs_root && sh tests/support/fresh.sh
 }
 
 fuzz() {
@@ -219,7 +234,7 @@ for name in "$@"; do
     gdb-*) run_part "$name" gdb "$name" ;;
     lldb-*) run_part "$name" lldb "$name" ;;
     python-*) run_part "$name" python "$name" ;;
-    fresh) run_part "$name" sh tests/support/fresh.sh ;;
+    fresh) run_part "$name" fresh ;;
     cross) run_part "$name" sh tests/support/cross.sh aarch64 ;;
     storm | conditions) run_part "$name" faults "$name" ;;
     build-time) run_part "$name" python3 tests/bench/build_time.py ;;

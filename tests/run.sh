@@ -24,11 +24,8 @@ say() {
 say 'packages'
 # shellcheck disable=SC2086 # lists of words
 tally_install_missing $tally_build_packages $tally_test_packages || exit
-if ! [ -f "$build/build.ninja" ]; then
-  say 'configuring'
-  # shellcheck disable=SC2086 # a list of words
-  tally_configure "$build" -Dtests=enabled -Dwerror=true -Doptimization=1 $tally_quick || exit
-fi
+say 'configuring'
+tally_configure_product "$build" || exit
 
 logs=
 number=0

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Iterator
 
@@ -139,6 +140,8 @@ class RemoteTest(LldbCase):
         with tempfile.TemporaryDirectory(prefix="lldb-server-") as folder:
             pipe = os.path.join(folder, "port")
             os.mkfifo(pipe)
+            port = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            self.addCleanup(os.close, port)
             stub = subprocess.Popen(
                 [path, "gdbserver", "--named-pipe", pipe, "localhost:0", "--", *argv],
                 stdout=subprocess.DEVNULL,
@@ -146,7 +149,13 @@ class RemoteTest(LldbCase):
             )
             try:
                 # The server says its port once it listens.
-                yield int(Path(pipe).read_text(encoding="ascii").rstrip("\0"))
+                said = b""
+                while not said:
+                    self.assertIsNone(stub.poll(), "lldb-server ended")
+                    time.sleep(0.02)
+                    with contextlib.suppress(BlockingIOError):  # the server has opened the pipe
+                        said = os.read(port, 100)
+                yield int(said.rstrip(b"\0"))
             finally:
                 stub.kill()
                 stub.wait()

@@ -53,8 +53,10 @@ class InterruptTest(LldbCase):
                 lldb.send("breakpoint set -n checkpoint")
                 lldb.expect("Breakpoint 1")
                 lldb.expect_prompt()
-                go, samples = "run", 0
+                go, samples, runs = "run", 0, 0
                 while samples < 2 * samples_for(0.7, error):
+                    runs += 1
+                    self.assertLess(runs, 200, lldb.transcript)
                     lldb.send(go)
                     lldb.expect("stop reason = breakpoint")
                     lldb.expect_prompt()

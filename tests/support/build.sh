@@ -35,6 +35,13 @@ tally_configure() {
 # and without debug information. A list of words.
 tally_quick='-Dunity=on -Dunity_size=40 -Ddebug=false'
 
+# tally_configure_product DIRECTORY: configures what users install, with the tests, unless it is there.
+tally_configure_product() {
+  # shellcheck disable=SC2086 # a list of words
+  [ -f "$1/build.ninja" ] ||
+    tally_configure "$1" -Dtests=enabled -Dwerror=true -Doptimization=1 $tally_quick
+}
+
 # tally_configure_sanitized DIRECTORY SANITIZERS [option of meson setup]...: configures a build of the
 # library's own tests. GDB itself is not instrumented and cannot load such a library. The compiler is
 # Clang, which takes a quarter of GCC's time for instrumented code, and has other warnings.
@@ -53,7 +60,7 @@ export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
 # tally_test DIRECTORY LOG [argument of meson test]...: builds what the chosen tests need, and runs
-# them. The results are in DIRECTORY/meson-logs/LOG.json, from which an older run's are removed first.
+# them. The results are in DIRECTORY/meson-logs/LOG.json. Removes those of an older run first.
 # TALLY_TEST_UNDER is a command to run the tests by (setarch -R).
 tally_test() {
   tally_folder=$1 tally_log=$2

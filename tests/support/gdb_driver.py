@@ -108,8 +108,8 @@ def _skip_without_calls(printed: str) -> None:
 
 
 def need_calls() -> None:
-    """Skips the calling unittest case if GDB cannot call functions: it waits without an end if a
-    breakpoint's condition fails to."""
+    """Skips the calling unittest case if GDB cannot call functions: it hangs if the
+    condition of a breakpoint fails to."""
     commands = ["break main", "run", "print (int) getpid()"]
     run_gdb(commands, programs.program("spin7030"), ["0"], plugin=False)
 

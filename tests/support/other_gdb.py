@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the tests of GDB (gdb-*, conformance-gdb) by the GDB of another release of Debian, in a root of its own.
+"""Runs the tests of GDB by the GDB of another release of Debian, in a root of its own.
 
     other_gdb.py [--tests NAME,...] BUILD RELEASE FOLDER
 
@@ -92,7 +92,7 @@ def main() -> int:
     passed = failed = skipped = 0
     for test in json.loads(listed.stdout):
         wanted = options.tests.split(",") if options.tests else [test["name"]]
-        if not re.match("(conformance-)?gdb", test["name"]) or test["name"] not in wanted:
+        if not re.match("(conformance-|support-)?gdb", test["name"]) or test["name"] not in wanted:
             continue
         variables = {
             **test["env"],

@@ -125,8 +125,9 @@ def bound_by_permissions() -> list[str]:
 
 
 def large(case: Any) -> Any:
-    """Marks a case, or all of a class, that needs one of the large packages of packages.sh. Only the
-    suite full runs such cases, and no others: it sets TALLY_LARGE."""
+    """Marks a case, or all of a class, that needs one of the large packages of packages.sh. With
+    TALLY_LARGE in the environment, run_unittests() runs only these cases, otherwise only the others.
+    """
     case.large = True
     return case
 

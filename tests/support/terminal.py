@@ -20,7 +20,7 @@ import tty
 from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Sequence
 
-DEFAULT_TIMEOUT_S = 120.0
+DEFAULT_TIMEOUT_S = 600.0
 # Escape sequences that line editing libraries send even to a dumb terminal.
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
