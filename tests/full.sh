@@ -121,8 +121,7 @@ tsan() {
 }
 
 cli_asan() {
-  [ -f build-own/build.ninja ] || tally_configure_sanitized build-own address,undefined
-  tally_configure_product build || return
+  tally_configure_sanitized build-own address,undefined && tally_configure_product build || return
   # shellcheck disable=SC2046 # a list of names
   tests_of build-own cli $(names_of cli-)
 }

@@ -37,8 +37,8 @@ for suite in "$@"; do
     check) tally_test "$build" check --suite check --no-rebuild ;;
     own)
       folder=$build-own
-      [ -f "$folder/build.ninja" ] || tally_configure_sanitized "$folder" address,undefined
-      tally_test "$folder" own --suite own
+      tally_configure_sanitized "$folder" address,undefined &&
+        tally_test "$folder" own --suite own
       ;;
     # Most of these tests' time is waiting.
     use) tally_test "$build" use --suite use --num-processes $(($(nproc) * 2)) ;;

@@ -42,18 +42,17 @@ tally_configure_product() {
     tally_configure "$1" -Dtests=enabled -Dwerror=true -Doptimization=1 $tally_quick
 }
 
-# tally_configure_sanitized DIRECTORY SANITIZERS [option of meson setup]...: configures a build of the
-# library's own tests. GDB itself is not instrumented and cannot load such a library. The compiler is
+# tally_configure_sanitized DIRECTORY SANITIZERS: configures a build of the library's own tests, unless it
+# is there. GDB itself is not instrumented and cannot load such a library. The compiler is
 # Clang, which takes a quarter of GCC's time for instrumented code, and has other warnings.
 # -fno-sanitize=function, because some tests call copies of a function, which lack the data that
 # Clang puts before each function to check calls through pointers.
 tally_configure_sanitized() {
-  tally_folder=$1 tally_sanitizers=$2
-  shift 2
   # shellcheck disable=SC2086 # a list of words
-  CC=clang CXX=clang++ CC_LD=gold CXX_LD=gold tally_configure "$tally_folder" -Dtests=enabled \
-    -Dlldb=disabled -Dwerror=true -Db_lundef=false -Doptimization=0 $tally_quick \
-    -Dcpp_args=-fno-sanitize=function "-Db_sanitize=$tally_sanitizers" "$@"
+  [ -f "$1/build.ninja" ] ||
+    CC=clang CXX=clang++ CC_LD=gold CXX_LD=gold tally_configure "$1" -Dtests=enabled \
+      -Dlldb=disabled -Dwerror=true -Db_lundef=false -Doptimization=0 $tally_quick \
+      -Dcpp_args=-fno-sanitize=function "-Db_sanitize=$2"
 }
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
