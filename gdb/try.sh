@@ -48,9 +48,7 @@ else
 fi
 if ! [ -f "$build/build.ninja" ]; then
   say 'configuring'
-  # -O0 does not compile faster than -O1.
-  # shellcheck disable=SC2086 # a list of words
-  logged tally_configure "$build" -Dtests=disabled -Dlldb=disabled -Doptimization=1 $tally_quick
+  logged tally_configure_try "$build"
 fi
 say 'building the library and the agent'
 logged ninja -C "$build" gdb-plugin

@@ -30,19 +30,19 @@ class Counts(unittest.TestCase):
 
     def test_ticker(self) -> None:
         for frequency in (1000, 4000):
-            run = record("spin7030", "1.5", frequency=frequency)
+            run = record("spin7030", "0.5", frequency=frequency)
             self.check(run, frequency, "ticker")
             self.assertGreater(run.of("main", "spin_slices", "seventy"), 0)
             self.assertGreater(run.of("thirty"), 0)
 
     def test_ring(self) -> None:
         need_perf()
-        run = record("spin7030", "1.5", frequency=4000, perf=True)
+        run = record("spin7030", "0.5", frequency=4000, perf=True)
         self.check(run, 4000, "ring")
         self.assertGreater(run.of("seventy"), run.of("thirty"))
 
     def test_timer_clock(self) -> None:
-        run = record("spin7030", "3", frequency=100)
+        run = record("spin7030", "1", frequency=100)
         self.check(run, 100, "timer")
 
     def test_threads(self) -> None:
@@ -54,7 +54,7 @@ class Counts(unittest.TestCase):
         self.assertEqual(cut, [], run.stacks)
 
     def test_threads_that_come_and_go(self) -> None:
-        run = record("threads_late", "both", frequency=2000)
+        run = record("threads_late", "both", "0.2", frequency=2000)
         self.check(run, 2000)
         self.assertGreater(run.of("late_thread") + run.of("short_thread"), 0)
 
@@ -212,7 +212,7 @@ class Noticed(unittest.TestCase):
 
     def test_a_program_that_resets_all_signals(self) -> None:
         for frequency in (4000, 100):
-            for _ in range(20):
+            for _ in range(10):
                 run = record("inside", "resets", "0.05", frequency=frequency)
                 self.assertIn("exited, status 0", run.messages)
                 self.assertIn("has changed the handler of the agent's signal", run.messages)
@@ -276,13 +276,13 @@ class Noticed(unittest.TestCase):
 class Exec(unittest.TestCase):
     def test_a_pending_signal_does_not_kill_at_an_exec(self) -> None:
         """A signal that is pending survives an exec, but its handler does not."""
-        for _ in range(200):
+        for _ in range(100):
             run = record("inside", "chain", "0.01", "1", frequency=4000)
             self.assertEqual(run.out, "end of the chain\n", run.messages)
 
     def test_no_timer_of_another_thread_kills(self) -> None:
         """Timers count the CPU time of their threads, and may expire while another thread execs."""
-        for _ in range(20):
+        for _ in range(10):
             run = record(
                 "inside",
                 "searches",

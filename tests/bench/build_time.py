@@ -36,10 +36,7 @@ def processor_time(command: list[str], folder: Path) -> float:
 
 def configured(folder: Path) -> None:
     if not (folder / "build.ninja").exists():
-        script = (
-            'tally_source=$1; . "$1/tests/support/build.sh"; tally_configure "$2" '
-            "-Dtests=disabled -Dlldb=disabled -Doptimization=1 $tally_quick"
-        )
+        script = 'tally_source=$1; . "$1/tests/support/build.sh"; tally_configure_try "$2"'
         subprocess.run(
             ["sh", "-c", script, "sh", str(ROOT), str(folder)],
             check=True,

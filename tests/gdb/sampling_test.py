@@ -157,7 +157,7 @@ class KindsTest(GdbCase):
         symbols."""
         for name in ("spin7030_nopie", "spin7030_static", "spin7030_nodebug"):
             with self.subTest(name):
-                play = play_gdb(["profile start", "run", "profile report"], program(name), ["1"])
+                play = play_gdb(["profile start", "run", "profile report"], program(name), ["0.3"])
                 self.assertEqual(play.stderr, "", play)
                 self.assertEqual(
                     [row.name for row in play.report().rows[:2]], ["seventy", "thirty"], play
@@ -182,25 +182,26 @@ class ThreadsTest(GdbCase):
                 "profile report --by thread --limit 0",
             ],
             program("threads_late"),
-            ["both", "1"],
+            ["both", "0.5"],
         )
         self.assertEqual(play.stderr, "", play)
         report = play.report("--limit 0")
         # The clock ticks once in each millisecond of a thread's CPU time. A thread's own clock is
-        # read before it ends, which may take a tick more.
+        # read before it ends, which may take a tick more. On a busy machine, Linux 6.18 was seen to
+        # deliver 2.7 % more; threads that count twice have 100 % more.
         for function, cpu, count in (
             ("late_thread", play.program_value("late_cpu"), 4),
             ("short_thread", play.program_value("short_cpu"), 100),
         ):
             ticks = report.row(function).inclusive_ticks
             self.assertGreater(ticks, 0.4 * 1000 * cpu, f"{function}\n{play}")
-            self.assertLessEqual(ticks, 1000 * cpu + 2 * count, f"{function}\n{play}")
+            self.assertLessEqual(ticks, 1.1 * 1000 * cpu + 2 * count, f"{function}\n{play}")
         # There are a hundred threads of five ticks each. If the hypervisor takes ticks away, some
         # of them get none.
         threads = play.report("--by thread --limit 0").rows
         self.assertEqual(len(threads), play.status().count("threads"))
         self.assertGreaterEqual(len(threads), 1 + 4 + 50, play)
-        self.assertEqual(len([row for row in threads if row.self_ticks >= 300]), 4, play)
+        self.assertEqual(len([row for row in threads if row.self_ticks >= 250]), 4, play)
 
     def test_existing_threads(self) -> None:
         """Sampling begins at a stop of a process with five threads: all of them are sampled."""

@@ -36,7 +36,7 @@ class SeveralTargetsTest(LldbCase):
                         "profile status",
                     ],
                     program("spin7030"),
-                    ["4", "1"],
+                    ["1.5", "1"],
                     lldb=lldb,
                 )
                 self.assertIn("exited with status = 7", result.stdout, result)
@@ -161,7 +161,7 @@ class LaunchTest(LldbCase):
     def test_options_of_the_program_are_its_own(self) -> None:
         def measure(lldb: str) -> None:
             result = run_lldb(
-                ["profile start --backend interrupt", "run 3 -s", "profile status"],
+                ["profile start --backend interrupt", "run 1 -s", "profile status"],
                 program("spin7030"),
                 lldb=lldb,
             )

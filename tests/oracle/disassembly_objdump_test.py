@@ -56,7 +56,7 @@ class ObjdumpTest(unittest.TestCase):
         """All samples are at the function's instructions, and these are among objdump's."""
         for name in ("inlines", "spin7030", "spin7030_nodebug"):
             path = program(name)
-            profile = self.recorded(path, "1")
+            profile = self.recorded(path, "0.3")
             addresses = objdump_addresses(path)
             checked = 0
             for row in self.rows(profile):

@@ -208,7 +208,7 @@ class PerfScript(unittest.TestCase):
 
     def test_small_program(self) -> None:
         for graph in ("dwarf", "fp"):
-            self.record(program("spin7030"), "3", graph=graph)
+            self.record(program("spin7030"), "1", graph=graph)
             self.compare(f"spin7030 {graph}", raw_returns=graph == "fp")
 
     def test_threads(self) -> None:

@@ -1,4 +1,4 @@
-/* spin7030 [SECONDS=3 [CHECKPOINTS=0 [STATUS=0]]]
+/* spin7030 [SECONDS=1 [CHECKPOINTS=0 [STATUS=0]]]
  *
  * A program whose true profile is known: `seventy` and `thirty` take 70 % and 30 % of SECONDS of
  * CPU time, because they run the same loop, seven and three times as long. They alternate every
@@ -31,7 +31,7 @@ static void spin_slices(int slices) {
 }
 
 int main(int argc, char **argv) {
-  const double seconds = argc > 1 ? atof(argv[1]) : 3;
+  const double seconds = argc > 1 ? atof(argv[1]) : 1;
   const int checkpoints = argc > 2 ? atoi(argv[2]) : 0;
   const int status = argc > 3 ? atoi(argv[3]) : 0;
 
