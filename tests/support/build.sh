@@ -36,13 +36,12 @@ tally_configure() {
 tally_quick='-Dunity=on -Dunity_size=40 -Ddebug=false'
 
 # tally_configure_try DIRECTORY: configures what GDB loads, as quickly as it can be compiled, unless it
-# is there. With GCC, -O0 does not compile faster. Warnings take a tenth of the time, and the two steps of
-# the optimization that are left out take a seventh.
+# is there. With GCC, -O0 does not compile faster. Warnings take a tenth of the time.
 tally_configure_try() {
   # shellcheck disable=SC2086 # a list of words
   [ -f "$1/build.ninja" ] ||
     tally_configure "$1" -Dtests=disabled -Dlldb=disabled -Doptimization=1 -Dwarning_level=0 \
-      -Dcpp_args='-fno-tree-pta -fno-tree-dominator-opts' $tally_quick
+      $tally_quick
 }
 
 # tally_configure_product DIRECTORY: configures what users install, with the tests, unless it is there.
