@@ -1,10 +1,12 @@
 // Makes the changes in LLDB that sampling needs, and undoes them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <lldb/API/LLDB.h>
@@ -19,8 +21,10 @@ namespace tally_lldb {
 
 class Actions {
 public:
-  explicit Actions(Session &session)
-      : session_(session), interrupter_(session, signals_), region_(session) {}
+  // `find_sampled` is the region's.
+  Actions(Session &session, std::function<bool(int pid)> find_sampled)
+      : session_(session), interrupter_(session, signals_),
+        region_(session, std::move(find_sampled)) {}
 
   // Performs a request; see Performer::act(). Call this on the debugger's thread.
   std::optional<std::string> act(lldb::SBDebugger &debugger, int request, const Words &words,

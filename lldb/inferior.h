@@ -29,7 +29,8 @@ private:
 
 class Inferior {
 public:
-  explicit Inferior(Session &session) : session_(session), actions_(session) {}
+  explicit Inferior(Session &session)
+      : session_(session), actions_(session, [this](int pid) { return watch_.catch_up(pid); }) {}
   void connect(lldb::SBDebugger &debugger); // hooks into the commands that change the process
   void close();                             // joins the threads
 

@@ -31,6 +31,7 @@ using std::chrono::milliseconds;
 // A new process is stopped for more than ten milliseconds while LLDB reads where it is loaded.
 constexpr milliseconds between_looks_for_child{1};
 constexpr milliseconds between_looks_at_process{5};
+constexpr milliseconds longest_catch_up{1000};
 // A run that begins and ends between two looks is assumed to last as long as their interval.
 constexpr uint64_t shortest_seen_ns = std::chrono::nanoseconds(between_looks_at_process).count();
 constexpr uint64_t longest_launch_ns = 20'000'000'000; // a launch that takes longer has failed
@@ -197,6 +198,7 @@ void ProcessWatch::expect_run(int pid, std::function<bool(int)> found) {
 void ProcessWatch::begin_to_expect(std::function<bool(int)> found) {
   ++expected_.changes;
   expected_.found = std::move(found);
+  expected_.has_run = expected_.other = 0;
   expected_.since_ns = now_ns();
   const std::vector<int> now = children_of("self");
   expected_.servers_before = {now.begin(), now.end()};
@@ -209,6 +211,19 @@ void ProcessWatch::forget() {
   expected_.found = nullptr;
   ++expected_.changes;
   changed_.wait(lock, [this] { return !calling_; });
+}
+
+bool ProcessWatch::catch_up(int pid) {
+  std::unique_lock lock(mutex_);
+  const auto is_found = [this] { return !expected_.found && !calling_; };
+  if (is_found() || expected_.other == pid)
+    return false;
+  expected_.has_run = pid;
+  changed_.notify_all();
+  const bool found = changed_.wait_for(lock, longest_catch_up, is_found);
+  if (!found)
+    expected_.other = pid;
+  return found;
 }
 
 void ProcessWatch::follow(int pid) {
@@ -302,6 +317,8 @@ void ProcessWatch::run() {
 int ProcessWatch::expected_process() const {
   if (expected_.pid == 0)
     return new_child();
+  if (expected_.pid == expected_.has_run)
+    return expected_.pid;
   const char state = state_of(expected_.pid);
   return std::strchr("RSD", state) && state != '\0' ? expected_.pid : 0;
 }

@@ -51,7 +51,11 @@ public:
   // for the next resume of a stopped process.
   void expect_any(std::function<bool(int pid)> found);
   void expect_run(int pid, std::function<bool(int pid)> found);
-  void forget();         // ends the wait; no call of `found` is running when it returns
+  void forget(); // ends the wait; no call of `found` is running when it returns
+  // Waits, for at most a second, until the thread has found the expected process. Call this where
+  // `pid` has run before the thread has seen it, as on a busy machine. Returns whether the thread
+  // has found a process.
+  bool catch_up(int pid);
   bool follows(int pid); // returns whether `pid` is followed and a pidfd will report its end
   void follow(int pid);  // begins to update seen(); 0 follows no process
   void end();            // joins the thread
@@ -73,6 +77,8 @@ private:
     std::string program;
     int pid = 0; // 0 means a new process
     bool for_ever = false;
+    int has_run = 0; // a process that has run since the wait began; 0 if none is known
+    int other = 0;   // a process that catch_up() has found not to be the expected one
     uint64_t since_ns = 0;
     std::set<int> servers_before; // children whose processes are not the expected one
   };

@@ -458,6 +458,8 @@ void Region::report(Breakpoint &breakpoint, lldb::SBProcess &process, lldb::SBTh
   }
   const auto pid = static_cast<int32_t>(process.GetProcessID());
   std::optional<uint64_t> returns_to = session_.region_hit(pid, hit);
+  if (!returns_to && find_sampled_(pid))
+    returns_to = session_.region_hit(pid, hit);
   if (returns_to == TALLY_HIT_LOOK) {
     look();
     returns_to = session_.region_hit(pid, hit);

@@ -5,12 +5,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <lldb/API/LLDB.h>
@@ -24,8 +26,11 @@ constexpr const char *region_name = "tally-region";
 
 class Region {
 public:
-  explicit Region(Session &session)
-      : session_(session), exit_functions_(region_exits(session.library())) {}
+  // `find_sampled` is called on a thread of LLDB's for a hit of a process that is not sampled. It
+  // returns whether the process may be sampled by now.
+  Region(Session &session, std::function<bool(int pid)> find_sampled)
+      : session_(session), find_sampled_(std::move(find_sampled)),
+        exit_functions_(region_exits(session.library())) {}
   Region(const Region &) = delete;
 
   // Replaces the region. Returns "" on success. Otherwise returns the reason, and the previous
@@ -92,6 +97,7 @@ private:
                lldb::SBThread &thread, uint64_t entry);
 
   Session &session_;
+  const std::function<bool(int pid)> find_sampled_;
   const std::vector<std::pair<std::string, int32_t>> exit_functions_; // with tally_hit_kinds
   // LLDB calls the callbacks on a thread of its own. That thread must not wait for the debugger's
   // thread, which may itself be waiting for LLDB. Therefore no function of LLDB or of the session

@@ -107,10 +107,13 @@ class WaitsTest(ProfileCase):
         self.assertGreater(voluntary, rounds // 2)
         said = re.search(r" (\d+) waits of .* (\d+) lost;", done.stderr)
         assert said, done.stderr
-        # A busy machine may keep the reader from its rings for too long.
-        self.assertAlmostEqual(int(said[1]), voluntary, delta=3 + 0.05 * voluntary)
-        self.assertEqual(self.report(path)["totals"][VALUES.index("waits")], int(said[1]))
-        if int(said[2]) > voluntary // 10:
+        waits, lost = int(said[1]), int(said[2])
+        # A busy machine may keep the reader from its rings for too long. Then records are lost, and
+        # their number is said.
+        self.assertLessEqual(waits, 1.05 * voluntary + 3, done.stderr)
+        self.assertGreaterEqual(waits + lost, 0.95 * voluntary - 3, done.stderr)
+        self.assertEqual(self.report(path)["totals"][VALUES.index("waits")], waits)
+        if lost > voluntary // 10:
             shown = self.tally("report", path, "--limit", "0").stdout
             self.assertIn("[waits without a stack]", shown)
 
