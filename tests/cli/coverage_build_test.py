@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -368,6 +369,35 @@ class BuildFolderTest(unittest.TestCase):
             self.assertRegex(failed.stderr, said)
             self.assertEqual(failed.stderr.count("\n"), 1, failed.stderr)
         self.assertFalse((self.project / "x").exists())
+
+    def test_a_last_line_without_its_end(self) -> None:
+        """Git marks such a line by one that belongs to neither side."""
+        need_tools("git")
+        source, text = self.project / "main.c", MAIN.replace(";\n}\n", "; }\n").rstrip("\n")
+        source.write_text(text, encoding="utf-8")
+        self.command("gcc", "--coverage", "-O0", "../main.c", "-o", "main")
+        self.command("./main")
+        git = ["git", "-C", str(self.project), "-c", "user.name=T", "-c", "user.email=t@t"]
+        for words in (["init", "-q"], ["add", "main.c"], ["commit", "-qm", "first"]):
+            subprocess.run(git + words, check=True, timeout=60)
+        source.write_text(text + " ", encoding="utf-8")
+        done = self.tally("coverage", "build", "--diff", "HEAD")
+        self.assertRegex(done.stdout, r"(?m)^TOTAL +100\.0% +1/1 ")
+
+    def test_equal_names_in_two_folders(self) -> None:
+        """Two builds were made in the same folder, and moved. What a relative name means depends on
+        the folder of its notes."""
+        made = self.project / "made"
+        for name in ("a", "b"):
+            made.mkdir()
+            (made / "x.c").write_text("int main(void) { return 0; }\n", encoding="utf-8")
+            subprocess.run(
+                ["gcc", "--coverage", "x.c", "-o", "x"], cwd=made, check=True, timeout=60
+            )
+            subprocess.run(["./x"], cwd=made, check=True, timeout=60)
+            made.rename(self.project / name)
+        shown = self.tally("coverage", "a", "b").stdout
+        self.assertEqual(re.findall(r"(?m)^[ab]/x\.c", shown), ["a/x.c", "b/x.c"], shown)
 
     def run_tests(self) -> Path:
         """Returns a directory with the counters of two tests, one of which ran twice, and with a

@@ -366,6 +366,17 @@ class CoverageTest(unittest.TestCase):
         self.assertEqual(len(rest.splitlines()), 2, rest)
         self.assertRegex(after, r"No breakpoints[\w, ]*\.")
 
+    def test_a_line_that_is_about_to_run(self) -> None:
+        """At the first instruction of its line, a line of a block of its own has not begun."""
+        line = next(i for i, text in enumerate(SOURCE.splitlines(), 1) if "square(i)" in text)
+        play = self.play(f"break {line}", "run", *["coverage annotate x.c", "continue"] * 2)
+        self.assertEqual(play.stderr, "", play)
+        shown = [
+            re.search(rf"(?m)^=> +(\S+) +{line} ", text)[1]
+            for text in play.all("coverage annotate x.c")
+        ]
+        self.assertEqual(shown, ["0", "1"], play)
+
     def test_break_where_gdb_does(self) -> None:
         """Each breakpoint is where GDB itself sets one on the function."""
         for options in (

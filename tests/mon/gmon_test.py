@@ -143,6 +143,39 @@ class GmonTest(unittest.TestCase):
         self.assertGreaterEqual(len(names), 2)
         self.assertTrue(all(re.fullmatch(r"out\.\d+", name) for name in names), names)
 
+    @unittest.skipIf(EMULATED, "cc compiles for this machine")
+    def test_a_child_begins_without_its_parents_counts(self) -> None:
+        need_tools("cc")
+        code = """
+            #include <stdlib.h>
+            #include <sys/wait.h>
+            #include <time.h>
+            #include <unistd.h>
+            __attribute__((noinline)) static void before(void) {
+              volatile long sum = 0;
+              do {
+                for (int i = 0; i < 100000; ++i)
+                  sum = sum + i;
+              } while (clock() < CLOCKS_PER_SEC / 3);
+            }
+            int main(void) {
+              before();
+              if (fork() == 0)
+                exit(0);
+              wait(NULL);
+              return 0;
+            }
+        """
+        path = self.folder / "forks"
+        subprocess.run(["cc", "-x", "c", "-", "-o", path], input=code, text=True, check=True)
+        done = self.preloaded([str(path)], TALLY_MON_HZ="1000", GMON_OUT_PREFIX="out")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        files = sorted(self.folder.glob("out.*"))
+        self.assertEqual(len(files), 2, files)
+        child, parent = sorted(flat(str(path), file).get("before", (0, 0))[1] for file in files)
+        self.assertGreater(parent, 0.1)
+        self.assertLess(child, parent / 2)
+
     @unittest.skipIf(EMULATED, "the emulator sets LD_PRELOAD anew in every process")
     def test_without_a_prefix_only_the_first(self) -> None:
         done = self.preloaded(["/usr/bin/env", "sh", "-c", "echo ${TALLY_MON-unset}"])

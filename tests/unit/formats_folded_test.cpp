@@ -184,6 +184,7 @@ TEST(Folded, KeepsFractions) {
   const Read billionths = read_all("a 1\na 0.5\na 0.0000001\n");
   EXPECT_EQ(billionths.types, std::vector<std::string>{"nanoticks"});
   EXPECT_EQ(billionths.totals, std::vector<int64_t>{1'500'000'100});
+  EXPECT_EQ(read_all("a 1.05\n").written, "a 1.05\n");
   const Read rounded = read_all("a 0.12345678949\nb 0.1234567895\n");
   EXPECT_EQ(rounded.written, "a 0.123456789\nb 0.12345679\n");
   EXPECT_EQ(rounded.findings[0],

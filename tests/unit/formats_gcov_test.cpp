@@ -83,6 +83,26 @@ TEST(Gcov, WritesWhatItRead) {
   }
 }
 
+// GCC 11 and later do not store the counters of a function that has not run.
+TEST(Gcov, AddsCountersToZerosInEitherOrder) {
+  Diagnostics diagnostics;
+  for (const Layout &layout : {Layout{gcc_12}, Layout{gcc_11}}) {
+    const auto data = read_gcov_data(counters_of_loops(layout), "x.gcda", diagnostics);
+    ASSERT_TRUE(data) << data.error().text();
+    GcovData zeros = *data, sum = *data;
+    ASSERT_TRUE(zeros.zero());
+    ASSERT_TRUE(zeros.records.back().zeros);
+    ASSERT_TRUE(sum.add(zeros));
+    ASSERT_TRUE(zeros.add(*data));
+    for (const GcovData *each : {&sum, &zeros})
+      for (const GcovRecord &record : each->records)
+        if (record.tag == gcov_tag_counters) {
+          ASSERT_FALSE(record.zeros);
+          EXPECT_EQ(each->values_of(record)[1], 2);
+        }
+  }
+}
+
 TEST(Gcov, RefusesAnotherMagic) {
   const std::string notes = notes_of_loops({gcc_12}), data = counters_of_loops({gcc_12});
   expect_at(notes_error(data), 0, "is not a notes file");

@@ -207,19 +207,20 @@ TEST(AnnotateLevels, AreMergedIntoOneRecursion) {
   EXPECT_EQ(fib.files[0].lines[0].inclusive[0], 100u);
 }
 
-// Callees of one name in two objects stay separate; several calls of one callee are merged.
+// Callees of one name in two objects stay separate; several calls of one callee are merged. The
+// costliest callee comes first, however seldom it is called.
 TEST(AnnotateCalls, AreDistinguishedByFileAndObject) {
   const Annotation main = annotation_of("events: A\nob=p\nfl=a.c\nfn=main\ncob=x.so\ncfi=x.c\n"
                                         "cfn=init\ncalls=1 1\n3 5\ncob=y.so\ncfi=y.c\ncfn=init\n"
-                                        "calls=1 1\n3 7\ncob=x.so\ncfi=x.c\ncfn=init\ncalls=2 1\n"
+                                        "calls=1 1\n3 12\ncob=x.so\ncfi=x.c\ncfn=init\ncalls=2 1\n"
                                         "3 6\n",
                                         "main");
   const auto &calls = main.files[0].lines[0].calls;
   ASSERT_EQ(calls.size(), 2u);
-  EXPECT_EQ(calls[0].object, "x.so");
-  EXPECT_EQ(calls[0].calls, 3u);
-  EXPECT_EQ(calls[0].inclusive[0], 11u);
-  EXPECT_EQ(calls[1].file, "y.c");
+  EXPECT_EQ(calls[0].file, "y.c");
+  EXPECT_EQ(calls[1].object, "x.so");
+  EXPECT_EQ(calls[1].calls, 3u);
+  EXPECT_EQ(calls[1].inclusive[0], 11u);
 }
 
 TEST_F(Annotate, ReportsASourceThatCannotBeRead) {

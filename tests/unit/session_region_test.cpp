@@ -53,6 +53,14 @@ TEST(PassTimes, SampleEveryNthOfManyPasses) {
   EXPECT_EQ(times.most_ns(), *std::ranges::max_element(all));
 }
 
+// libc's names: longjmp.S, and debug/longjmp_chk.c for programs with _FORTIFY_SOURCE.
+TEST(Region, IsLeftByEachLongjmpOfLibc) {
+  for (const char *name : {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"})
+    EXPECT_TRUE(std::ranges::any_of(region_exits(), [&](const RegionExit &each) {
+      return each.kind == Kind::jumped && each.function == name;
+    })) << name;
+}
+
 TEST(Region, LastsFromTheCallToTheReturn) {
   Region region({"f"});
   EXPECT_EQ(region.hit(call(7, 1000, 0x40), remote, 10, 1), 0x40u);

@@ -40,6 +40,10 @@ TEST(SymbolizeExpression, EvaluatesEachOperation) {
     ops.push_back(op(atom));
     EXPECT_EQ(value(ops), expected) << atom;
   }
+  const std::map<int, uint64_t> of_equals = {{DW_OP_eq, 1}, {DW_OP_ne, 0}, {DW_OP_lt, 0},
+                                             {DW_OP_le, 1}, {DW_OP_gt, 0}, {DW_OP_ge, 1}};
+  for (const auto &[atom, expected] : of_equals)
+    EXPECT_EQ(value({op(DW_OP_lit4), op(DW_OP_lit4), op(atom)}), expected) << atom;
   EXPECT_EQ(value({op(DW_OP_const8s, -16ULL), op(DW_OP_lit2), op(DW_OP_shra)}), -4ULL);
   EXPECT_EQ(value({op(DW_OP_const8s, -16ULL), op(DW_OP_abs)}), 16u);
   EXPECT_EQ(value({op(DW_OP_const8s, -1ULL), op(DW_OP_lit0), op(DW_OP_lt)}), 1u);
