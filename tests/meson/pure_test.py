@@ -21,6 +21,7 @@ from support.skips import run_unittests
 
 from tally_meson import (
     arguments,
+    benchmark_report,
     gcovr_config,
     meson_on_path,
     per_test,
@@ -560,6 +561,26 @@ class Files(unittest.TestCase):
                 with open(script, "w", encoding="utf-8") as file:
                     file.write(text)
                 self.assertEqual(meson_on_path.interpreter(script), wanted, text)
+
+    def test_a_failed_benchmark_outweighs_an_undecided_one(self) -> None:
+        """The collector is replaced by a program that exits with the status in the older file."""
+        with tempfile.TemporaryDirectory() as folder:
+            collector = Path(folder) / "collector"
+            collector.write_text('#!/bin/sh\nexit "$(cat "$2")"\n', encoding="utf-8")
+            collector.chmod(0o755)
+            for statuses, wanted in (([4, 3], 3), ([3, 0], 3), ([0, 4], 4), ([3, 1], 1), ([0], 0)):
+                pairs = []
+                for number, status in enumerate(statuses):
+                    before = Path(folder) / f"{number}.before"
+                    before.write_text(str(status), encoding="utf-8")
+                    pairs.append(benchmark_report.Pair(str(number), str(before), f"{before}.now"))
+                self.assertEqual(
+                    benchmark_report.compare(
+                        str(collector), pairs, gate=(), has_stacks=False, folder=folder, notes=()
+                    ),
+                    wanted,
+                    statuses,
+                )
 
     def test_version_is_the_collectors(self) -> None:
         done = subprocess.run(
