@@ -336,11 +336,17 @@ class BuildFolderTest(unittest.TestCase):
         self.tally("zero", "--build", "build")
         self.assertTrue((out / "other.c.gcda").exists())
 
-    def test_lines_that_changed(self) -> None:
+    def commit(self, *files: str) -> list[str]:
+        """Makes a repository of the project with these files. Returns the words that begin a command
+        of git there."""
         need_tools("git")
         git = ["git", "-C", str(self.project), "-c", "user.name=T", "-c", "user.email=t@t"]
-        for words in (["init", "-q"], ["add", "main.c", "stale.c"], ["commit", "-qm", "first"]):
+        for words in (["init", "-q"], ["add", *files], ["commit", "-qm", "first"]):
             subprocess.run(git + words, check=True, timeout=60)
+        return git
+
+    def test_lines_that_changed(self) -> None:
+        git = self.commit("main.c", "stale.c")
         diff = ["coverage", "--build", "build", "--diff", "HEAD"]
         done = self.tally(*diff, "--fail-under", "100", "--report", "lcov:none.info")
         self.assertIn("no line that could run has changed since HEAD", done.stderr)
@@ -372,14 +378,11 @@ class BuildFolderTest(unittest.TestCase):
 
     def test_a_last_line_without_its_end(self) -> None:
         """Git marks such a line by one that belongs to neither side."""
-        need_tools("git")
         source, text = self.project / "main.c", MAIN.replace(";\n}\n", "; }\n").rstrip("\n")
         source.write_text(text, encoding="utf-8")
         self.command("gcc", "--coverage", "-O0", "../main.c", "-o", "main")
         self.command("./main")
-        git = ["git", "-C", str(self.project), "-c", "user.name=T", "-c", "user.email=t@t"]
-        for words in (["init", "-q"], ["add", "main.c"], ["commit", "-qm", "first"]):
-            subprocess.run(git + words, check=True, timeout=60)
+        self.commit("main.c")
         source.write_text(text + " ", encoding="utf-8")
         done = self.tally("coverage", "build", "--diff", "HEAD")
         self.assertRegex(done.stdout, r"(?m)^TOTAL +100\.0% +1/1 ")
