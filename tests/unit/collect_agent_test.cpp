@@ -301,6 +301,26 @@ TEST(CollectAgentStart, RefusesInvalidAndForeignMemory) {
   ::close(fd);
 }
 
+TEST(CollectAgentStart, WaitsForADebuggerThatFindsTheProcessLate) {
+  if (!std::getenv("TALLY_AGENT_LIBRARY"))
+    GTEST_SKIP() << "TALLY_AGENT_LIBRARY is not set";
+  AgentMemory memory = memory_or_fail();
+  const std::string variable = memory.variable();
+  View view(variable);
+  const auto late = [&](int32_t expected) {
+    view.header().expected_pid = 0;
+    return start_in_child(variable.substr(variable.find('=') + 1), [&view, expected] {
+      std::thread([&view, pid = expected == 0 ? ::getpid() : expected] {
+        ::usleep(20'000);
+        view.header().expected_pid = pid;
+      }).detach();
+    });
+  };
+  EXPECT_EQ(late(::getpid()), TALLY_REFUSED_UNEXPECTED);
+  view.header().claimed_by = 1; // so that no clock begins to tick
+  EXPECT_EQ(late(0), TALLY_REFUSED_CLAIMED);
+}
+
 // Checks the input that an unwinder is given.
 class Onlooker final : public Unwinder {
 public:

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -94,6 +95,22 @@ static int check_header(const struct tally_wire_header *header, uint64_t bytes) 
   return TALLY_REFUSED_NOT;
 }
 
+/* A debugger that is not told of its new process looks for it, and on a busy machine the process is
+ * here first. If nobody is expected yet, this waits until somebody is. */
+static int read_header(int fd, uint64_t bytes, struct tally_wire_header *header) {
+  enum { longest_wait_ms = 1000 };
+  const struct timespec between_looks = {0, 1000000};
+  for (int looks = 0;; ++looks) {
+    if (pread(fd, header, sizeof *header, 0) != sizeof *header)
+      return TALLY_REFUSED_FOREIGN;
+    const int refusal = check_header(header, bytes);
+    if (refusal != TALLY_REFUSED_UNEXPECTED || header->expected_pid != 0 ||
+        looks == longest_wait_ms)
+      return refusal;
+    nanosleep(&between_looks, NULL);
+  }
+}
+
 /* Maps the memory, and stores the header that was checked in `header`. */
 static int open_memory(const char *name, struct tally_wire_header *header, void **memory,
                        long *debugger) {
@@ -105,9 +122,8 @@ static int open_memory(const char *name, struct tally_wire_header *header, void 
   struct stat info;
   const int seals = fcntl(fd, F_GET_SEALS);
   int refusal = TALLY_REFUSED_FOREIGN; /* a memory that shrinks could cause SIGBUS */
-  if (fstat(fd, &info) == 0 && seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
-      pread(fd, header, sizeof *header, 0) == sizeof *header)
-    refusal = check_header(header, (uint64_t)info.st_size);
+  if (fstat(fd, &info) == 0 && seals >= 0 && (seals & F_SEAL_SHRINK) != 0)
+    refusal = read_header(fd, (uint64_t)info.st_size, header);
   if (refusal == TALLY_REFUSED_NOT) {
     *memory = mmap(NULL, header->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (*memory == MAP_FAILED)
