@@ -1,6 +1,7 @@
 #include "stop.h"
 
 #include <cstring>
+#include <utility>
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -175,12 +176,15 @@ bool is_signal_frame(lldb::SBFrame frame) {
 std::vector<uint64_t> pcs_of(lldb::SBThread thread, uint32_t most) {
   std::vector<uint64_t> out;
   bool returned_to = false; // whether the previous (inner) frame was called from this one
+  bool was_inlined = false; // whether the previous frame was inlined into this one
   for (uint32_t i = 0; i < most; ++i) {
     lldb::SBFrame frame = thread.GetFrameAtIndex(i);
     if (!frame.IsValid())
       break;
-    if (most > 1 && frame.IsInlined())
-      continue; // the library finds inlined frames itself
+    // The library finds inlined frames itself. Only the innermost one has the true pc: that of the
+    // others, and of the function that contains them, is where the inlined code begins.
+    if (std::exchange(was_inlined, frame.IsInlined()))
+      continue;
     const bool is_signal = is_signal_frame(frame);
     if (returned_to && frame.GetPC() == 0)
       break; // a guess in code without unwind information

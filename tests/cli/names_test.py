@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import glob
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,16 @@ class NamesCase(ProfileCase):
         need_perf()
         super().setUp()
 
+    def put(self, name: str, text: str) -> None:
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def run_tool(self, *words: str) -> str:
+        done = subprocess.run(
+            words, cwd=self.folder, check=True, timeout=60, stdout=subprocess.PIPE, text=True
+        )
+        return done.stdout
+
     def functions(self, *command: str) -> dict[str, dict[str, Any]]:
         path = self.path("out.pb.gz")
         self.tally("record", "-o", path, "--", *command)
@@ -67,21 +78,44 @@ class JitTest(NamesCase):
             self.assertEqual((rows[name]["object"], rows[name]["file"]), ("[jit]", "made.js"))
 
 
-class StrippedTest(NamesCase):
-    def run_tool(self, *words: str) -> str:
-        done = subprocess.run(
-            words, cwd=self.folder, check=True, timeout=60, stdout=subprocess.PIPE, text=True
-        )
-        return done.stdout
+STUBS = """\
+#include <time.h>
+void first(long), second(long);
+int main(void) {
+  while (clock() < CLOCKS_PER_SEC / 4)
+    for (long i = 0; i < 100000; i++)
+      second(i);
+  first(1);
+}
+"""
 
+
+@unittest.skipUnless(platform.machine() == "x86_64", "stubs are named on x86-64 only")
+class StubsTest(NamesCase):
+    def test_stubs_of_the_linkage_table(self) -> None:
+        """They are behind a header in .plt, and without one in .plt.sec."""
+        self.put("stubs.c", STUBS)
+        self.put("callees.c", "void first(long i) { (void)i; } void second(long i) { (void)i; }")
+        for option in ("-fcf-protection=none", "-Wl,-z,ibtplt"):
+            with self.subTest(option=option):
+                self.run_tool("gcc", "-shared", "-fPIC", "callees.c", "-o", "libcallees.so")
+                self.run_tool(
+                    *("gcc", "-O2", "stubs.c", self.path("libcallees.so"), "-o", "stubs"),
+                    *("-Wl,-z,lazy", option),
+                )
+                rows = self.functions(self.path("stubs"))
+                self.assertGreater(rows["second@plt"]["self"][0], 0)
+                self.assertNotIn("first@plt", rows)
+
+
+class StrippedTest(NamesCase):
     def test_symbols(self) -> None:
         need_tools("gcc", "objcopy", "strip", "nm", "xz")
         for name, text in (
             ("lib.c", LIBRARY),
             ("main.c", "void work(void);\nint main() { work(); }\n"),
         ):
-            with open(self.path(name), "w", encoding="utf-8") as file:
-                file.write(text)
+            self.put(name, text)
         library = ["-O1", "-fno-inline", "-fno-toplevel-reorder", "-shared", "-fPIC", "lib.c"]
         self.run_tool("gcc", *library, "-o", "libx.so", "-Wl,--build-id")
         self.run_tool("gcc", "main.c", "-L.", "-lx", "-Wl,-rpath," + self.folder, "-o", "main")

@@ -45,10 +45,11 @@ tally_configure_try() {
 }
 
 # tally_configure_product DIRECTORY: configures what users install, with the tests, unless it is there.
+# -Og takes three quarters of the time of -O1.
 tally_configure_product() {
   # shellcheck disable=SC2086 # a list of words
   [ -f "$1/build.ninja" ] ||
-    tally_configure "$1" -Dtests=enabled -Dwerror=true -Doptimization=1 $tally_quick
+    tally_configure "$1" -Dtests=enabled -Dwerror=true -Doptimization=g $tally_quick
 }
 
 # tally_configure_sanitized DIRECTORY SANITIZERS: configures a build of the library's own tests, unless it
