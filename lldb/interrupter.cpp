@@ -16,6 +16,7 @@ namespace {
 
 constexpr int most_pending = 1000; // signals, at most one for each thread
 constexpr std::chrono::milliseconds longest_look_away{TALLY_LIMIT_SIGINT_MS};
+constexpr std::chrono::milliseconds between_looks{1};
 constexpr std::chrono::milliseconds between_requests{200}; // LLDB loses early requests
 
 // Returns whether the thread is only at LLDB's internal breakpoints, for example the breakpoint for
@@ -36,6 +37,16 @@ bool may_be_interrupt(lldb::SBThread thread) {
   const int number = signal_of(thread);
   return number == SIGINT || number == SIGSTOP ||
          thread.GetStopReason() <= lldb::eStopReasonTrace || is_at_lldbs_own(thread);
+}
+
+// Waits for the end of a run for which LLDB has stopped to wait: on a busy machine, LLDB 14
+// sometimes calls a process that runs one that cannot be resumed. Returns whether the process ran.
+bool wait_for_stop(const lldb::SBProcess &process) {
+  if (!is_running(process))
+    return false;
+  while (is_running(process))
+    std::this_thread::sleep_for(between_looks);
+  return true;
 }
 
 } // namespace
@@ -82,7 +93,8 @@ std::string Interrupter::run(lldb::SBDebugger &debugger, lldb::SBProcess process
   {
     const Ticking ticking(*this, process);
     do {
-      if (const lldb::SBError error = process.Continue(); error.Fail()) {
+      const lldb::SBError error = process.Continue();
+      if (error.Fail() && !wait_for_stop(process)) {
         refused = error.GetCString() ? error.GetCString() : "the process cannot be resumed";
         break;
       }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -15,6 +16,7 @@ from support.gdb_driver import run_gdb
 from support.programs import program
 from support.shares import assert_seventy, assert_share, samples_for
 from support.skips import need_kernel_samples, need_perf, need_tools, run_unittests
+from support.times import assert_times
 
 REFUSED = [program("seccomp_run"), "eperm"]  # refuses perf, for GDB and its children
 # A hypervisor that preempts a processor takes away ticks that fall due meanwhile, but never adds
@@ -27,6 +29,35 @@ def until(samples: int) -> str:
     many samples."""
     enough = f"lambda: int(gdb.parse_and_eval('$_profile_samples')) >= {samples}"
     return f"python [gdb.execute('continue') for _ in iter({enough}, True)]"
+
+
+# A pretty-printer for the argument of `checkpoint`, and a breakpoint that is passed, with GDB at work
+# for a while.
+SLOW = """python
+import random, time
+class Slow:
+  def __init__(self, value): self.value = value
+  def to_string(self): time.sleep(random.random() / 10); return "slow"
+gdb.pretty_printers.append(lambda v: Slow(v) if str(v.type.strip_typedefs()) == "double" else None)
+class Passed(gdb.Breakpoint):
+  def stop(self): time.sleep(random.random() / 20); return False
+Passed("passed")
+end
+"""
+
+
+class TimesTest(GdbCase):
+    def test_the_time_of_a_run_is_the_programs(self) -> None:
+        """It is that by the program's own clock, however long GDB works at a stop."""
+        stops = 30
+        for start in ("", "profile start"):
+            with self.subTest(start=start), tempfile.NamedTemporaryFile("w") as script:
+                script.write(f"set profile stop-times on\n{start}\n{SLOW}break checkpoint\nrun\n")
+                shown = 'printf "shown %f\\n", $_profile_elapsed\n'
+                script.write(f"{shown}continue\n" * (stops - 1) + shown)
+                script.flush()
+                result = run_gdb([f"source {script.name}"], program("stamps"), [str(stops)])
+                assert_times(self, result.stdout, r"^shown (\S+)$")
 
 
 class PerfTest(GdbCase):

@@ -15,6 +15,21 @@ from support.programs import program
 from support.shares import assert_seventy, samples_for
 from support.skips import need_tools, run_unittests
 from support.tables import Report, parse_report, parse_status
+from support.times import assert_times
+
+
+class TimesTest(LldbCase):
+    def test_the_time_of_a_run_is_the_programs(self) -> None:
+        stops = 30
+
+        def measure(lldb: str) -> None:
+            for start in ([], ["profile start"]):
+                commands = ["profile config stop-times on", *start, "breakpoint set -n checkpoint"]
+                commands += ["run"] + ["continue"] * (stops - 1) + ["profile status"]
+                result = run_lldb(commands, program("stamps"), [str(stops)], lldb=lldb)
+                assert_times(self, result.stdout, r"^\[([^],]+), .* CPU\]$")
+
+        self.in_each(measure)
 
 
 class PerfTest(LldbCase):

@@ -46,8 +46,9 @@ TEST(ProcessorUse, ReadsWhereAThreadRan) {
   for (int field = 4; field <= 52; ++field)
     stat += " " + std::to_string(field);
   EXPECT_EQ(parse_processor(stat), 39);
-  EXPECT_TRUE(is_runnable(stat));
-  EXPECT_FALSE(is_runnable("12 (a R) S 4"));
+  EXPECT_EQ(parse_state(stat), 'R');
+  EXPECT_EQ(parse_state("12 (a R) S 4"), 'S');
+  EXPECT_EQ(parse_state("12 (a"), '\0');
   EXPECT_FALSE(parse_processor("12 (a) R 4 5"));
   EXPECT_FALSE(parse_processor("12 a"));
 }

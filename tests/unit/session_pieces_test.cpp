@@ -114,7 +114,8 @@ TEST(ActionQueue, ACommandThatIsAbandonedLosesItsActions) {
 // --- RunClock
 
 TEST(RunClock, AddsUpRunningAndStoppedTime) {
-  RunClock clock;
+  const auto held = std::make_shared<HeldTimes>();
+  RunClock clock{held};
   clock.set_stopped();
   const uint64_t begin = now_ns();
   clock.set_event_time(begin + 1000); // in the future: now
@@ -135,6 +136,17 @@ TEST(RunClock, AddsUpRunningAndStoppedTime) {
   EXPECT_GE(clock.ran_ns(), 2'000'000u);
   clock.clear();
   EXPECT_EQ(clock.ran_ns() + clock.stopped_ns(), 0u);
+  const uint64_t cleared = clock.changed_at_ns();
+  clock.resume();
+  const uint64_t resumed = clock.changed_at_ns();
+  std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  held->open(resumed + 1'000'000);
+  held->close(resumed + 2'000'000);
+  EXPECT_EQ(clock.ran_ns(resumed + 3'000'000), 2'000'000u);
+  clock.set_event_time(resumed + 3'000'000);
+  clock.stop();
+  EXPECT_EQ(clock.ran_ns(), 2'000'000u);
+  EXPECT_EQ(clock.stopped_ns(), 1'000'000u + (resumed - cleared));
 }
 
 // --- ProfileStore

@@ -27,7 +27,7 @@ void burn(uint64_t ns) {
 }
 
 TEST(RunTimer, MeasuresFromTheResumeToTheStop) {
-  RunTimer timer;
+  RunTimer timer{std::make_shared<HeldTimes>()};
   EXPECT_FALSE(timer.event(event(EventKind::resumed)));
   burn(20'000'000);
   const auto run = timer.event(event(EventKind::breakpoint));
@@ -39,7 +39,7 @@ TEST(RunTimer, MeasuresFromTheResumeToTheStop) {
 }
 
 TEST(RunTimer, TakesTheTimesOfTheFrontEnd) {
-  RunTimer timer;
+  RunTimer timer{std::make_shared<HeldTimes>()};
   const uint64_t now = now_ns();
   timer.event(event(EventKind::resumed, now - 5'000'000));
   const auto run = timer.event(event(EventKind::step, now - 2'000'000));
@@ -47,8 +47,20 @@ TEST(RunTimer, TakesTheTimesOfTheFrontEnd) {
   EXPECT_EQ(run->elapsed_ns, 3'000'000U);
 }
 
+TEST(RunTimer, LeavesOutTheTimeForWhichTheProcessIsHeld) {
+  const auto held = std::make_shared<HeldTimes>();
+  RunTimer timer{held};
+  const uint64_t now = now_ns();
+  timer.event(event(EventKind::resumed, now - 5'000'000));
+  held->open(now - 4'000'000);
+  held->close(now - 3'000'000);
+  const auto run = timer.event(event(EventKind::step, now - 2'000'000));
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->elapsed_ns, 2'000'000U);
+}
+
 TEST(RunTimer, MeasuresOnlyRunsWhoseBeginItKnows) {
-  RunTimer timer;
+  RunTimer timer{std::make_shared<HeldTimes>()};
   DebugEvent unseen = event(EventKind::resumed);
   unseen.text = "unseen";
   timer.event(unseen);
@@ -63,7 +75,7 @@ TEST(RunTimer, MeasuresOnlyRunsWhoseBeginItKnows) {
 }
 
 TEST(RunTimer, KnowsNoCpuTimeOfARemoteProcess) {
-  RunTimer timer;
+  RunTimer timer{std::make_shared<HeldTimes>()};
   timer.event(event(EventKind::resumed, 0, TargetKind::remote));
   const auto run = timer.event(event(EventKind::breakpoint, 0, TargetKind::remote));
   ASSERT_TRUE(run);

@@ -16,6 +16,7 @@
 
 namespace tally {
 
+class HeldTimes;
 class RegionFilter;
 class StopAddresses;
 
@@ -128,6 +129,14 @@ inline constexpr std::string_view short_waits_note =
     "waits under 1 ms have no stacks, nor does the kernel's part of the CPU time: for both, set "
     "kernel.perf_event_paranoid to 1 (sysctl -w kernel.perf_event_paranoid=1) or grant CAP_PERFMON";
 
+// The process was resumed at `at_ns` of CLOCK_MONOTONIC, and has run for `ran_ns` before. The times
+// of samples are counted from there, so that they leave out the time of stops, and that of `held`.
+struct Resume {
+  uint64_t at_ns = 0;
+  uint64_t ran_ns = 0;
+  std::shared_ptr<const HeldTimes> held = {}; // null if nobody looks
+};
+
 // Samples one process: all its threads, including those that begin later, and with
 // SamplerOptions::children the processes that it forks, and theirs. It follows exec. A separate
 // thread, which blocks all signals, reads the samples. All functions must be called from one
@@ -136,10 +145,9 @@ class TALLY_API Sampler {
 public:
   virtual ~Sampler() = default; // stops sampling
 
-  // The process was resumed at `at_ns` of CLOCK_MONOTONIC, and has run for `ran_ns` before. The
-  // times of samples are counted from there, so that they leave out the time of stops. Before the
-  // first call, they are counted from the start of sampling or the last clear().
-  virtual void resumed(uint64_t at_ns, uint64_t ran_ns) = 0;
+  // The process was resumed. Before the first call, times are counted from the start of sampling or
+  // the last clear().
+  virtual void resumed(const Resume &resume) = 0;
 
   // Ends the open part: earlier samples belong to it, later ones to the next part. The caller must
   // have stopped the process, so that the boundary is exact. A part without samples is not kept.

@@ -89,7 +89,7 @@ public:
   void expect(pid_t pid) override;
   AgentFacts facts() override;
 
-  void resumed(uint64_t at_ns, uint64_t ran_ns) override;
+  void resumed(const Resume &resume) override;
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) override;
   void stop() override;
   SamplerStatus status() override;
@@ -131,8 +131,8 @@ private:
   std::unique_ptr<Sampler> inner_; // reads the kernel's clocks, once they were taken over
   Earlier earlier_;
   std::shared_ptr<RegionFilter> region_filter_;
-  std::pair<uint64_t, uint64_t> resumed_{}; // what resumed() was called with last
-  FollowedProcess process_;                 // expect() replaces it
+  Resume resumed_;          // what resumed() was called with last
+  FollowedProcess process_; // expect() replaces it
   bool stopping_ = false;
   ReaderProblem problem_;
   std::optional<LastState> last_; // once sampling was stopped
@@ -339,19 +339,18 @@ uint64_t LiveAgentSampler::cpu_ns() const {
   return all - std::min(all, process_.cleared_cpu_ns);
 }
 
-void LiveAgentSampler::resumed(uint64_t at_ns, uint64_t ran_ns) {
+void LiveAgentSampler::resumed(const Resume &resume) {
   const std::lock_guard lock(mutex_);
-  resumed_ = {at_ns, ran_ns};
+  resumed_ = resume;
   pass_resumed();
 }
 
 void LiveAgentSampler::pass_resumed() {
-  const auto [at_ns, ran_ns] = resumed_;
-  if (at_ns == 0)
+  if (resumed_.at_ns == 0)
     return;
   if (inner_)
-    inner_->resumed(at_ns, ran_ns);
-  sink_->collector().resumed(at_ns, ran_ns);
+    inner_->resumed(resumed_);
+  sink_->collector().resumed(resumed_);
 }
 
 void LiveAgentSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) {

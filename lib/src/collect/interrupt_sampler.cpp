@@ -57,7 +57,7 @@ public:
     });
   }
 
-  void resumed(uint64_t at_ns, uint64_t ran_ns) override { collector_.resumed(at_ns, ran_ns); }
+  void resumed(const Resume &resume) override { collector_.resumed(resume); }
 
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) override {
     guarded([&] { collector_.end_part(trigger, begin_ns, end_ns); });

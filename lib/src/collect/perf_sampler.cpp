@@ -97,10 +97,10 @@ public:
 
   Result<void> start(std::span<const pid_t> tids);
 
-  void resumed(uint64_t at_ns, uint64_t ran_ns) override {
+  void resumed(const Resume &resume) override {
     const std::lock_guard lock(mutex_);
-    sink_.collector().resumed(at_ns, ran_ns);
-    sink_.resumed(at_ns);
+    sink_.collector().resumed(resume);
+    sink_.resumed(resume.at_ns);
   }
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) override;
   void stop() override;

@@ -137,7 +137,10 @@ std::optional<int> parse_processor(std::string_view stat) {
   return number<int>(from_field(stat, 39));
 }
 
-bool is_runnable(std::string_view stat) { return from_field(stat, 3).starts_with(" R"); }
+char parse_state(std::string_view stat) {
+  const std::string_view state = from_field(stat, 3);
+  return state.size() > 1 ? state[1] : '\0';
+}
 
 std::optional<SchedulerCounts> parse_schedstat(std::string_view text) {
   uint64_t numbers[3]{}; // CPU time, time in the queue, arrivals

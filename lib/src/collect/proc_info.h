@@ -39,8 +39,9 @@ struct CpuTimes {
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
 // Returns the processor that a thread runs on, or ran on last, from the thread's own stat text.
 std::optional<int> parse_processor(std::string_view stat);
-// Returns whether a thread runs or waits for a processor, from the thread's own stat text.
-bool is_runnable(std::string_view stat);
+// Returns a thread's state, from the thread's own stat text, as proc_pid_stat(5) lists them: 'R' if
+// it runs or waits for a processor, 't' if a debugger has stopped it; 0 if the text has none.
+char parse_state(std::string_view stat);
 
 // The content of /proc/PID/task/TID/schedstat. A kernel has this file if it was built with
 // CONFIG_SCHED_INFO, as most are.

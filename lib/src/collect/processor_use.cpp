@@ -36,7 +36,7 @@ std::vector<int> ProcessorUse::processors(std::span<const pid_t> tids) const {
     const std::string path = fmt::format("{}/task/{}", pid_, tid);
     const auto stat = read_small_file(fmt::format("/proc/{}/stat", path));
     const auto processor = stat ? parse_processor(*stat) : std::nullopt;
-    if (processor && is_runnable(*stat))
+    if (processor && parse_state(*stat) == 'R')
       out.push_back(*processor);
   }
   sort_stably(out);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "collect/held_times.h"
 #include "model/jit_code.h"
 #include "stacks/mapped_stacks.h"
 #include "support/clock.h"
@@ -38,7 +39,7 @@ void StackCollector::begin_profile() {
   for (const Value &value : counted_.values)
     amounts.push_back(value.amount);
   stacks_ = PackedStacks(PackedStacks::usual_merge, std::move(amounts));
-  resumed(now_ns(), 0);
+  resumed({now_ns()});
   for (auto &[tid, thread] : threads_)
     thread.id = none<ThreadId>;
   last_ = {};
@@ -192,8 +193,11 @@ void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count
 // Returns the time in running time. It is unknown after half a day.
 StackTime StackCollector::time_of(uint64_t at_ns, uint64_t length_ns) const {
   const auto units = [](uint64_t ns) { return (ns + StackTime::unit_ns / 2) / StackTime::unit_ns; };
-  const uint64_t at = units(
-      std::min(resumed_.ran_ns + (at_ns - std::min(at_ns, resumed_.at_ns)), resumed_.most_ns));
+  const Resume &from = resumed_.resume;
+  uint64_t since_ns = at_ns - std::min(at_ns, from.at_ns);
+  if (from.held)
+    since_ns -= from.held->between(from.at_ns, at_ns);
+  const uint64_t at = units(std::min(from.ran_ns + since_ns, resumed_.most_ns));
   if (at_ns == 0 || at >= StackTime::unknown)
     return {};
   return {static_cast<uint32_t>(at), static_cast<uint32_t>(std::min(at, units(length_ns)))};

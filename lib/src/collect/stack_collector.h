@@ -86,7 +86,7 @@ public:
            uint32_t value = 0);
 
   // These functions implement the functions of Sampler that have the same names.
-  void resumed(uint64_t at_ns, uint64_t ran_ns) { resumed_ = {at_ns, ran_ns, UINT64_MAX}; }
+  void resumed(const Resume &resume) { resumed_ = {resume, UINT64_MAX}; }
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
   Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
   void clear();
@@ -141,7 +141,7 @@ private:
   } last_; // of thread_of()
 
   struct {
-    uint64_t at_ns = 0, ran_ns = 0;
+    Resume resume;
     // The running time of the stop since then. The front end may report the next resume late, and
     // samples that come earlier have this time.
     uint64_t most_ns = UINT64_MAX;

@@ -72,19 +72,41 @@ std::vector<std::string> source_paths(const CostProfile &profile) {
 } // namespace
 
 ProfileGroup::ProfileGroup(Front &shared_front)
-    : front(shared_front), settings(profile_table()), sampling(front.target, profiles, names),
-      backends(front, sampling) {}
+    : front(shared_front), settings(profile_table()),
+      sampling(front.target, profiles, names, held.times()), backends(front, sampling) {}
 
 Result<Reply> ProfileGroup::event(const DebugEvent &event) {
+  if (event.kind != EventKind::target && event.kind != EventKind::resumed)
+    held.watch({}); // the times of the run that ends are complete
   const std::optional<RunTimes> run = run_timer.event(event);
   apply_debuginfod();
   Result<Reply> reply = follow(event);
+  watch_held();
   if (reply && run && settings.value("stop-times") == "on")
     reply->text += text_of(*run) + '\n';
   return reply;
 }
 
+void ProfileGroup::watch_held() {
+  std::vector<pid_t> pids;
+  // Passes of a region are shorter than the interval of the looks.
+  if (!sampling.options().remote && !region_requested)
+    pids = sampling.running_pids();
+  if (pids.empty() && settings.value("stop-times") == "on" && run_timer.running_pid() != 0 &&
+      front.target.target == TargetKind::native)
+    pids = {run_timer.running_pid()};
+  held.watch(std::move(pids));
+}
+
 Result<Reply> ProfileGroup::event_beside(const DebugEvent &event) {
+  if (event.kind != EventKind::target && event.kind != EventKind::resumed)
+    held.watch({});
+  Result<Reply> reply = follow_beside(event);
+  watch_held();
+  return reply;
+}
+
+Result<Reply> ProfileGroup::follow_beside(const DebugEvent &event) {
   switch (event.kind) {
   case EventKind::target:
     return Reply{};

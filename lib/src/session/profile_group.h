@@ -14,6 +14,7 @@
 
 #include <tally/report.h>
 
+#include "collect/held_watch.h"
 #include "session/backends.h"
 #include "session/command_line.h"
 #include "session/front.h"
@@ -61,17 +62,20 @@ public:
 
   Front &front;
   Settings settings;
+  HeldWatch held;
   ProfileStore profiles;
   NameLookup names;
   Sampling sampling;
   Backends backends;
   std::optional<ShownTable> shown_table;
-  RunTimer run_timer;
+  RunTimer run_timer{held.times()};
   bool region_requested = false; // the front end was asked to report hits of a region
 
 private:
   Result<Reply> follow(const DebugEvent &event);
+  Result<Reply> follow_beside(const DebugEvent &event);
   Result<Reply> process_ended(const DebugEvent &event);
+  void watch_held();       // while a run is measured
   void apply_debuginfod(); // the setting, to later look-ups of names
 };
 

@@ -49,7 +49,7 @@ std::optional<RunTimes> RunTimer::event(const DebugEvent &event) {
   if (!running_)
     return {};
   running_ = false;
-  last_ = RunTimes{at_ns - std::min(resumed_ns_, at_ns), {}};
+  last_ = RunTimes{at_ns - std::min(resumed_ns_, at_ns) - held_->between(resumed_ns_, at_ns), {}};
   if (before && cpu_ns_)
     last_->cpu_ns = *cpu_ns_ - std::min(*before, *cpu_ns_);
   return last_;

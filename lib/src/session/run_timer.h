@@ -2,21 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "collect/held_times.h"
 #include "session/session.h"
 
 namespace tally {
 
 class RunTimer {
 public:
+  explicit RunTimer(std::shared_ptr<const HeldTimes> held) : held_(std::move(held)) {}
   // Follows the process. Returns the run that this event ends, if it is a stop.
   std::optional<RunTimes> event(const DebugEvent &event);
   // Returns the last run that a stop has ended.
   const std::optional<RunTimes> &last() const { return last_; }
+  int32_t running_pid() const { return running_ ? pid_ : 0; } // 0 if no run is measured
 
 private:
+  std::shared_ptr<const HeldTimes> held_;
   int32_t pid_ = 0; // the process of the following members
   bool running_ = false;
   uint64_t resumed_ns_ = 0;

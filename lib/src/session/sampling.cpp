@@ -57,6 +57,16 @@ bool Sampling::any_runs() const {
   return first_.is_running || std::ranges::any_of(others_, &SampledProcess::is_running);
 }
 
+std::vector<pid_t> Sampling::running_pids() const {
+  std::vector<pid_t> out;
+  if (first_.is_running)
+    out.push_back(first_.pid);
+  for (const SampledProcess &process : others_)
+    if (process.is_running)
+      out.push_back(process.pid);
+  return out;
+}
+
 void Sampling::resume(SampledProcess &process) {
   if (!process.sampler || process.is_running)
     return;
@@ -65,7 +75,7 @@ void Sampling::resume(SampledProcess &process) {
     time_.resume();
   process.is_running = true;
   process.began_ns = time_.ran_ns(std::max(now, time_.changed_at_ns()));
-  process.sampler->resumed(std::max(now, time_.changed_at_ns()), process.began_ns);
+  process.sampler->resumed({std::max(now, time_.changed_at_ns()), process.began_ns, time_.held()});
   profiles_.process_resumed();
   if (interrupts())
     clock_.resumed();
@@ -210,7 +220,7 @@ void Sampling::forget() {
       return;
     process.sampler->clear();
     process.began_ns = 0;
-    process.sampler->resumed(time_.changed_at_ns(), 0);
+    process.sampler->resumed({time_.changed_at_ns(), 0, time_.held()});
   };
   clear(first_);
   std::ranges::for_each(others_, clear);

@@ -39,8 +39,9 @@ struct SampledProcess {
 class Sampling {
 public:
   // `target` is the front's newest event. All arguments outlive this object.
-  Sampling(const DebugEvent &target, ProfileStore &profiles, NameLookup &names)
-      : target_(target), profiles_(profiles), names_(names) {}
+  Sampling(const DebugEvent &target, ProfileStore &profiles, NameLookup &names,
+           std::shared_ptr<const HeldTimes> held)
+      : target_(target), profiles_(profiles), names_(names), time_(std::move(held)) {}
 
   // --- the process
   bool is_active() const { return first_.sampler != nullptr; }
@@ -65,6 +66,7 @@ public:
   void add_other(SampledProcess process) { others_.push_back(std::move(process)); }
   bool samples_other(int32_t pid) const { return other(pid) != others_.end(); }
   const std::vector<SampledProcess> &others() const { return others_; }
+  std::vector<pid_t> running_pids() const;
   void note_resume_of(int32_t pid);
   void end_part_of(int32_t pid, std::string_view trigger);
   Result<Reply> end_other(int32_t pid, std::string_view trigger, bool announce);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <variant>
 
+#include "collect/last_run.h"
 #include "session/complete.h"
 #include "session/coverage_group.h"
 #include "session/coverage_table.h"
@@ -11,6 +12,39 @@
 #include "session/stop_code.h"
 
 namespace tally {
+
+namespace {
+
+bool is_stop(EventKind kind) {
+  switch (kind) {
+  case EventKind::breakpoint:
+  case EventKind::watchpoint:
+  case EventKind::catchpoint:
+  case EventKind::signal:
+  case EventKind::step:
+  case EventKind::other:
+    return true;
+  case EventKind::target:
+  case EventKind::resumed:
+  case EventKind::exited:
+  case EventKind::signalled:
+  case EventKind::killed:
+  case EventKind::detached:
+    return false;
+  }
+  return false;
+}
+
+// Returns the event with the time at which it happened, if that is known: a debugger reports a stop
+// after it has read symbols, printed the frame and run the user's scripts.
+DebugEvent with_time(DebugEvent event) {
+  if (event.target == TargetKind::native && is_stop(event.kind))
+    if (const auto last = last_run_ns(event.pid); last && (event.at_ns == 0 || *last < event.at_ns))
+      event.at_ns = *last;
+  return event;
+}
+
+} // namespace
 
 struct Session::State {
   DebugEvent target; // the newest event
@@ -71,7 +105,8 @@ Result<Reply> Session::command(std::string_view line, GroupId group) {
                                                    : run_profile_command(state_->profile, parsed));
 }
 
-Result<Reply> Session::event(const DebugEvent &event) {
+Result<Reply> Session::event(const DebugEvent &reported) {
+  const DebugEvent event = with_time(reported);
   RunClock &time = state_->profile.sampling.time();
   time.set_event_time(event.at_ns);
   const std::unique_ptr<RunClock, void (*)(RunClock *)> now_again(

@@ -1,0 +1,48 @@
+#include "collect/held_times.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tally {
+
+void HeldTimes::open(uint64_t at_ns) {
+  const std::lock_guard lock(mutex_);
+  open_ns_ = holds_.empty() ? at_ns : std::max(at_ns, holds_.back().end_ns);
+}
+
+void HeldTimes::close(uint64_t at_ns, uint64_t length_ns) {
+  const std::lock_guard lock(mutex_);
+  const auto begin_ns = std::exchange(open_ns_, std::nullopt);
+  if (!begin_ns || at_ns <= *begin_ns)
+    return;
+  const uint64_t before_ns = holds_.empty() ? 0 : holds_.back().before_ns + holds_.back().length_ns;
+  holds_.push_back({*begin_ns, at_ns, before_ns, length_ns == 0 ? at_ns - *begin_ns : length_ns});
+  if (holds_.size() > most_holds)
+    holds_.pop_front();
+}
+
+void HeldTimes::drop_open() {
+  const std::lock_guard lock(mutex_);
+  open_ns_.reset();
+}
+
+uint64_t HeldTimes::before(uint64_t at_ns) const {
+  const auto later = std::ranges::upper_bound(holds_, at_ns, {}, &Hold::begin_ns);
+  uint64_t sum = holds_.empty() ? 0 : holds_.front().before_ns;
+  if (later != holds_.begin()) {
+    const Hold &last = *std::prev(later);
+    const uint64_t part =
+        at_ns >= last.end_ns ? last.length_ns : std::min(at_ns - last.begin_ns, last.length_ns);
+    sum = last.before_ns + part;
+  }
+  return sum + (open_ns_ && *open_ns_ < at_ns ? at_ns - *open_ns_ : 0);
+}
+
+uint64_t HeldTimes::between(uint64_t from_ns, uint64_t to_ns) const {
+  if (from_ns >= to_ns)
+    return 0;
+  const std::lock_guard lock(mutex_);
+  return std::min(before(to_ns) - before(from_ns), to_ns - from_ns);
+}
+
+} // namespace tally

@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect/held_times.h"
+#include "collect/held_watch.h"
+#include "collect/last_run.h"
+#include "support/clock.h"
+
+namespace tally::collect_held_test {
+namespace {
+
+TEST(HeldTimes, AddsUpWhatLiesBetweenTwoTimes) {
+  HeldTimes times;
+  EXPECT_EQ(times.between(0, 1000), 0U);
+  times.open(100);
+  EXPECT_EQ(times.between(0, 150), 50U); // it is open
+  times.close(200);
+  times.open(150); // not before the end of the last one
+  times.close(300);
+  times.close(400); // none is open
+  times.open(500);
+  times.drop_open();
+  EXPECT_EQ(times.between(0, 1000), 200U);
+  EXPECT_EQ(times.between(120, 250), 130U);
+  EXPECT_EQ(times.between(300, 1000), 0U);
+  EXPECT_EQ(times.between(250, 250), 0U);
+  EXPECT_EQ(times.between(250, 120), 0U);
+}
+
+TEST(HeldTimes, CountsAHoldForAsMuchAsItIsToCount) {
+  HeldTimes times;
+  times.open(100);
+  times.close(110, 50); // an estimate for several
+  EXPECT_EQ(times.between(0, 105), 5U);
+  EXPECT_EQ(times.between(0, 200), 50U);
+  EXPECT_EQ(times.between(0, 110), 50U);
+  EXPECT_EQ(times.between(100, 120), 20U); // never more than the time itself
+}
+
+TEST(HeldTimes, ForgetsTheOldestButCountsThem) {
+  HeldTimes times;
+  for (uint64_t i = 0; i < 10'000; ++i) {
+    times.open(10 * i);
+    times.close(10 * i + 3);
+  }
+  EXPECT_EQ(times.between(90'000, 100'000), 3000U);
+  EXPECT_EQ(times.between(99'000, 99'010), 3U);
+}
+
+// A child that this test traces: it uses processor time until it stops itself, again and again.
+class Traced {
+public:
+  Traced() : pid_(::fork()) {
+    if (pid_ != 0)
+      return;
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    for (;;) {
+      for (const uint64_t end = own_cpu_ns() + 20'000'000; own_cpu_ns() < end;) {
+      }
+      ::raise(SIGTRAP);
+    }
+  }
+  ~Traced() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+  void wait() const { ::waitpid(pid_, nullptr, 0); }
+  void go_on() const { ::ptrace(PTRACE_CONT, pid_, nullptr, nullptr); }
+
+private:
+  pid_t pid_;
+};
+
+TEST(HeldWatch, SeesWhenADebuggerHoldsTheProcess) {
+  Traced traced;
+  traced.wait();
+  HeldWatch watch;
+  const uint64_t begin = now_ns();
+  watch.watch({traced.pid()});
+  traced.go_on();
+  uint64_t held_at_most = now_ns() - begin;
+  uint64_t held_at_least = 0;
+  for (int i = 0; i < 3; ++i) {
+    traced.wait();
+    const uint64_t stopped = now_ns();
+    // Until the watch has seen it, and for long enough to tell it from a run.
+    while (watch.times()->between(stopped, now_ns()) == 0 || now_ns() - stopped < 50'000'000)
+      ::usleep(1000);
+    held_at_least += watch.times()->between(stopped, now_ns()) / 2;
+    traced.go_on();
+    held_at_most += now_ns() - stopped;
+  }
+  traced.wait();
+  const uint64_t end = now_ns();
+  watch.watch({});
+  const auto last = last_run_ns(traced.pid()); // this stop is not held
+  const uint64_t held = watch.times()->between(begin, last.value_or(end));
+  EXPECT_GE(held, held_at_least);
+  EXPECT_LE(held, held_at_most + 20'000'000); // a look comes late while the processor is busy
+  EXPECT_LE(held, end - begin);
+  EXPECT_EQ(watch.times()->between(end, now_ns()), 0U);
+}
+
+TEST(HeldWatch, FollowsAProcessThatEnds) {
+  HeldWatch watch;
+  {
+    Traced traced;
+    traced.wait();
+    watch.watch({traced.pid()});
+    traced.go_on();
+  }
+  watch.watch({::getpid()});
+  ::usleep(10'000);
+  watch.watch({});
+  EXPECT_EQ(watch.times()->between(now_ns() - 5'000'000, now_ns()), 0U);
+}
+
+} // namespace
+} // namespace tally::collect_held_test
