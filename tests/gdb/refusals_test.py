@@ -180,7 +180,7 @@ class WordsTest(GdbCase):
         self.assert_refused(
             play,
             "^nothing was collected yet: since `profile start` no process has run$",
-            r"^profile report: no samples yet: the program ran for \S+ s, in which a clock of 1 Hz "
+            r"^profile report: no samples yet: the program ran for \S+ \S*s, in which a clock of 1 Hz "
             r"ticks 0 times",
             "^nothing was collected yet: `profile start`, then run",
         )

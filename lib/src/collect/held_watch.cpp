@@ -19,7 +19,8 @@ namespace {
 
 constexpr uint64_t between_looks_ns = 2'000'000;
 constexpr uint64_t between_looks_at_hold_ns = 500'000;
-constexpr uint64_t most_of_time = 50; // looks take at most one in so many parts of the time
+constexpr uint64_t most_of_time = 50; // looks use at most one in so many parts of a processor
+constexpr uint64_t longest_between_looks_ns = 20'000'000;
 
 // Returns the state of the thread whose stat file this is; 'X' if the thread has ended.
 char state_of(const UniqueFd &stat) {
@@ -53,15 +54,16 @@ void HeldWatch::watch(std::vector<pid_t> pids) {
 void HeldWatch::look_until_stopped() {
   uint64_t interval_ns = between_looks_ns;
   while (!stopping_ && problem_.empty()) {
-    const timespec time{0, static_cast<long>(std::min<uint64_t>(interval_ns, 999'999'999))};
+    const timespec time{0, static_cast<long>(interval_ns)};
     pollfd wake{thread_.wake_fd(), POLLIN, 0};
     if (::ppoll(&wake, 1, &time, nullptr) != 0)
       continue; // it is time to stop, or a signal came
     problem_.guarded([&] {
-      const uint64_t begin_ns = now_ns();
+      const uint64_t begin_ns = own_cpu_ns();
       const bool held = look();
-      interval_ns = std::max(held ? between_looks_at_hold_ns : between_looks_ns,
-                             (now_ns() - begin_ns) * most_of_time);
+      interval_ns =
+          std::clamp((own_cpu_ns() - begin_ns) * most_of_time,
+                     held ? between_looks_at_hold_ns : between_looks_ns, longest_between_looks_ns);
     });
   }
 }

@@ -24,7 +24,9 @@ namespace {
 // What a processor's clock is behind CLOCK_MONOTONIC. The calling thread must be the only user of
 // its affinity.
 std::optional<int64_t> lag_of(int processor) {
-  constexpr int looks = 5; // a look is too late by the time for which the thread was interrupted
+  // A look is too late by the time for which the thread was interrupted since it was accounted for.
+  constexpr int most_looks = 5;
+  constexpr uint64_t undisturbed_ns = 100'000;
   const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t *)> only(
       CPU_ALLOC(static_cast<size_t>(processor) + 1), [](cpu_set_t *set) { CPU_FREE(set); });
   const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(processor) + 1);
@@ -32,19 +34,23 @@ std::optional<int64_t> lag_of(int processor) {
     return std::nullopt;
   CPU_ZERO_S(bytes, only.get());
   CPU_SET_S(static_cast<size_t>(processor), bytes, only.get());
+  uint64_t begin = now_ns();
   if (::sched_setaffinity(0, bytes, only.get()) != 0)
     return std::nullopt;
   const UniqueFd sched(::open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC));
   int64_t lag = std::numeric_limits<int64_t>::max();
-  for (int i = 0; i < looks; ++i) {
-    ::sched_yield(); // the scheduler accounts for this thread
+  for (int i = 0; i < most_looks; ++i) {
     char text[1024];
     const ssize_t got = ::pread(sched.get(), text, sizeof text, 0);
-    const auto now = static_cast<int64_t>(now_ns());
+    const uint64_t now = now_ns();
     const auto start = parse_exec_start({text, static_cast<size_t>(std::max<ssize_t>(got, 0))});
     if (!start)
       return std::nullopt;
-    lag = std::min(lag, now - static_cast<int64_t>(*start));
+    lag = std::min(lag, static_cast<int64_t>(now) - static_cast<int64_t>(*start));
+    if (now - begin < undisturbed_ns)
+      break;
+    begin = now_ns();
+    ::sched_yield(); // the scheduler accounts for this thread again
   }
   return lag;
 }

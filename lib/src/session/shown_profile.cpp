@@ -40,9 +40,9 @@ std::string why_no_samples(ProfileGroup &group) {
              : sampling.options().frequency_hz;
   const double ran_seconds = static_cast<double>(ran) * 1e-9;
   if (ran_seconds * hz < 10)
-    return fmt::format("no samples yet: the program ran for {:.2g} s, in which a clock of {} Hz "
+    return fmt::format("no samples yet: the program ran for {}, in which a clock of {} Hz "
                        "ticks {} times: let it run longer, or choose a higher frequency",
-                       ran_seconds, hz, static_cast<uint64_t>(ran_seconds * hz));
+                       duration_text(ran), hz, static_cast<uint64_t>(ran_seconds * hz));
   const SamplerStatus now = sampling.sums();
   if (now.lost > 0) {
     const AgentFacts facts = sampling.agent_facts();
