@@ -62,8 +62,6 @@ std::vector<Answer> ask(Symbolizer &symbolizer, ModuleId module,
     }
     if (const auto start = symbolizer.function_start(module, address))
       require(*start <= address, "a function begins at or before its code");
-    if (const auto symbol = symbolizer.symbol_before(module, address))
-      require(symbol->start <= address, "the symbol before an address");
     const auto text = symbolizer.instructions(module, {address, address + 16});
     if (text)
       for (const Instruction &each : *text)

@@ -36,9 +36,7 @@ class EventsTest(GdbCase):
         self.assertGreaterEqual(status.count("counted"), status.count("samples"))
         for row in ("clock", "requested_hz", "delivered_hz"):
             self.assertNotIn(row, status.values)
-        self.assertEqual(
-            play.report("--limit 0").row("touch").inclusive_ticks, 300, play
-        )
+        self.assertEqual(play.report("--limit 0").row("touch").inclusive_ticks, 300, play)
         self.assertRegex(play.text("profile report --by part"), "exited, status 0")
         self.assertRegex(play.sections[-1][1], r"Wrote \d+ page-faults to")
 

@@ -21,6 +21,8 @@ public:
     return module == ModuleId{1} ? std::optional(offset + 0x400) : std::nullopt;
   }
   void frames(ModuleId module, uint64_t address, std::vector<SourceFrame> &out) override {
+    if (module == ModuleId{1} && address == 0x2000)
+      out.push_back({"exported", {}, {}, 0, {}, 0}); // a symbol that is shorter than its function
     if (module != ModuleId{1} || address >= 0x800)
       return;
     name_ = "at_" + std::to_string(address / 16);
@@ -29,10 +31,6 @@ public:
   }
   std::optional<uint64_t> function_start(ModuleId, uint64_t address) override {
     return address & ~uint64_t{0xFF};
-  }
-  std::optional<FunctionExtent> symbol_before(ModuleId, uint64_t address) override {
-    return address >= 0x2000 ? std::optional(FunctionExtent{0x2000, 0x2004, "exported", {}})
-                             : std::nullopt;
   }
   std::string_view build_id(ModuleId) override { return "abcd"; }
   void save_cache() override {}
@@ -160,11 +158,11 @@ TEST_F(SymbolizationTest, NamesEverySample) {
   EXPECT_EQ(profile.strings[profile.mappings()[known].build_id], "abcd");
 }
 
-TEST_F(SymbolizationTest, NamesCodeByTheSymbolBeforeIt) {
+TEST_F(SymbolizationTest, NamesAFunctionByTheSymbolAtItsStart) {
   sample(known, 0x11C10); // link 0x2010, in the function that begins at the symbol
   sample(known, 0x11F45); // link 0x2345, in a function without a symbol
   sample(known, 0x11F46);
-  EXPECT_EQ(names(named()), (std::vector<std::string>{"exported+0x300", "exported"}));
+  EXPECT_EQ(names(named()), (std::vector<std::string>{"known+0x2300", "exported"}));
 }
 
 TEST_F(SymbolizationTest, UsesTheDebuggersNames) {

@@ -66,7 +66,6 @@ private:
   std::vector<ModuleId> modules_by_samples() const;
   void look_up(LocationId id);
   bool may_be_asked(LocationId id) const;
-  bool add_line_after_symbol(LocationId id, uint64_t link_address);
   void add_fallback_line(LocationId id);
 
   StackProfileBuilder builder_;

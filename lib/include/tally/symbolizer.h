@@ -135,13 +135,6 @@ public:
   // Returns the build ID of the file in lower-case hex; empty if it has none.
   virtual std::string_view build_id(ModuleId module) = 0;
 
-  // Returns the last function of the symbol tables that begins at or before an address, in the same
-  // section; nothing if there is none. It names the surroundings of code that no symbol contains.
-  virtual std::optional<FunctionExtent> symbol_before(ModuleId module, uint64_t link_address) {
-    static_cast<void>(module), static_cast<void>(link_address);
-    return {};
-  }
-
   // Returns the kind of a module. A perf map is found for memory without a file ("//anon") of the
   // process that the key names.
   virtual ModuleKind kind(ModuleId module) {

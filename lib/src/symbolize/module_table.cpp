@@ -192,20 +192,6 @@ std::optional<SourceFrame> ModuleTable::symbol_at(uint64_t address) {
   return found == no_index ? std::nullopt : std::optional(frame_of_symbol(found));
 }
 
-std::optional<FunctionExtent> ModuleTable::symbol_before(uint64_t address) {
-  if (!load_symbols() || !open_files())
-    return std::nullopt;
-  const size_t after =
-      symbols_.rows.partition_point([&](const SymbolRow &row) { return row.low <= address; });
-  if (after == 0)
-    return std::nullopt;
-  const SymbolRow row = symbols_.rows[after - 1];
-  if (address >= opened_.main->code_ranges().end_of(row.low))
-    return std::nullopt; // in another section
-  const SourceFrame frame = frame_of_symbol(after - 1);
-  return FunctionExtent{row.low, row.high, frame.function, frame.system_name};
-}
-
 SourceFrame ModuleTable::frame_of_symbol(size_t number) {
   const SymbolRow row = symbols_.rows[number];
   auto text = [&](TextRef ref) {

@@ -33,7 +33,6 @@ public:
   std::string_view build_id() const { return files_.build_id; }
   void frames(uint64_t address, std::vector<SourceFrame> &out);
   std::vector<FunctionExtent> functions();
-  std::optional<FunctionExtent> symbol_before(uint64_t address);
   // These functions implement the functions of Symbolizer that have the same names.
   std::vector<InstructionRange> code_of(uint64_t address, size_t frame);
   std::vector<uint64_t> addresses_of(std::string_view symbol);

@@ -119,15 +119,6 @@ public:
     return table ? table->build_id() : std::string_view();
   }
 
-  std::optional<FunctionExtent> symbol_before(ModuleId module, uint64_t link_address) override {
-    try {
-      ModuleTable *table = table_of(module);
-      return table && table->usable() ? table->symbol_before(link_address) : std::nullopt;
-    } catch (...) {
-      return std::nullopt;
-    }
-  }
-
   ModuleKind kind(ModuleId module) override {
     const JitTable *jit = jit_of(module);
     return jit ? jit->kind() : ModuleKind::file;

@@ -226,24 +226,6 @@ void Symbolization::set_names(uint64_t address, std::span<const Named> frames) {
   }
 }
 
-// Names code that no symbol contains by the symbol before it. Returns false if there is none.
-bool Symbolization::add_line_after_symbol(LocationId id, uint64_t link_address) {
-  const MappingId mapping = builder_.so_far().location(id).mapping;
-  const auto symbol = symbolizer_.symbol_before(modules_[index_of(mapping)], link_address);
-  if (!symbol)
-    return false;
-  // A function that the unwind data knows may be longer than its symbol.
-  const std::string name =
-      link_address == symbol->start
-          ? std::string(symbol->name)
-          : fmt::format("{}+{:#x}", symbol->name, link_address - symbol->start);
-  const StringId object = builder_.so_far().mappings()[mapping].path;
-  const auto first = static_cast<uint32_t>(lines_.size());
-  lines_.push_back({builder_.add_function({builder_.intern(name), {}, {}, object, 0}), {}, 0});
-  found_[id] = {first, first + 1};
-  return true;
-}
-
 void Symbolization::add_fallback_line(LocationId id) {
   const Location at = builder_.so_far().location(id);
   std::string name;
@@ -255,15 +237,20 @@ void Symbolization::add_fallback_line(LocationId id) {
     uint64_t offset = at.address - mapping.start + mapping.file_offset;
     if (mapping.has_bias) {
       offset = at.address - mapping.bias;
-      if (const auto start = symbolizer_.function_start(modules_[index_of(at.mapping)], offset))
+      if (const auto start = symbolizer_.function_start(modules_[index_of(at.mapping)], offset)) {
         offset = *start;
-      if (add_line_after_symbol(id, offset))
-        return;
+        // The function may be longer than the symbol at which it begins.
+        std::vector<SourceFrame> there;
+        symbolizer_.frames(modules_[index_of(at.mapping)], offset, there);
+        if (!there.empty())
+          name = there.back().function;
+      }
     }
     object = mapping.path;
     const std::string_view module = base_name(builder_.string(object));
-    name =
-        module.empty() ? fmt::format("{:#x}", at.address) : fmt::format("{}+{:#x}", module, offset);
+    if (name.empty())
+      name = module.empty() ? fmt::format("{:#x}", at.address)
+                            : fmt::format("{}+{:#x}", module, offset);
   }
   const auto first = static_cast<uint32_t>(lines_.size());
   lines_.push_back({builder_.add_function({builder_.intern(name), {}, {}, object, 0}), {}, 0});
