@@ -16,7 +16,6 @@ namespace {
 
 constexpr int most_pending = 1000; // signals, at most one for each thread
 constexpr std::chrono::milliseconds longest_look_away{TALLY_LIMIT_SIGINT_MS};
-constexpr std::chrono::milliseconds between_looks{1};
 constexpr std::chrono::milliseconds between_requests{200}; // LLDB loses early requests
 
 // Returns whether the thread is only at LLDB's internal breakpoints, for example the breakpoint for
@@ -40,13 +39,12 @@ bool may_be_interrupt(lldb::SBThread thread) {
 }
 
 // Waits for the end of a run for which LLDB has stopped to wait: on a busy machine, LLDB 14
-// sometimes calls a process that runs one that cannot be resumed. Returns whether the process ran.
+// sometimes calls a process that runs one that cannot be resumed. Returns whether the process ran,
+// and has stopped, which the interrupts bring about many times a second.
 bool wait_for_stop(const lldb::SBProcess &process) {
   if (!is_running(process))
     return false;
-  while (is_running(process))
-    std::this_thread::sleep_for(between_looks);
-  return true;
+  return wait_until([&] { return !is_running(process); });
 }
 
 } // namespace

@@ -23,7 +23,8 @@ class TimesTest(LldbCase):
         stops = 30
 
         def measure(lldb: str) -> None:
-            for start in ([], ["profile start"]):
+            starts: list[list[str]] = [[], ["profile start"]]
+            for start in starts:
                 commands = ["profile config stop-times on", *start, "breakpoint set -n checkpoint"]
                 commands += ["run"] + ["continue"] * (stops - 1) + ["profile status"]
                 result = run_lldb(commands, program("stamps"), [str(stops)], lldb=lldb)

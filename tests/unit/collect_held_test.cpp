@@ -39,6 +39,16 @@ TEST(HeldTimes, CountsAHoldForAsMuchAsItIsToCount) {
   EXPECT_EQ(times.between(100, 120), 20U); // never more than the time itself
 }
 
+TEST(HeldTimes, CountsNoMoreThanThePassedTime) {
+  HeldTimes times;
+  for (uint64_t i = 0; i < 100; ++i) {
+    times.open(10 * i + 9);
+    times.close(10 * i + 10, 20); // each is to count for two intervals
+  }
+  EXPECT_EQ(times.between(10, 1000), 990U);
+  EXPECT_EQ(times.between(1000, 2000), 0U);
+}
+
 TEST(HeldTimes, ForgetsTheOldestButCountsThem) {
   HeldTimes times;
   for (uint64_t i = 0; i < 10'000; ++i) {

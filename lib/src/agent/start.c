@@ -98,14 +98,17 @@ static int check_header(const struct tally_wire_header *header, uint64_t bytes) 
 /* A debugger that is not told of its new process looks for it, and on a busy machine the process is
  * here first. If nobody is expected yet, this waits until somebody is. */
 static int read_header(int fd, uint64_t bytes, struct tally_wire_header *header) {
-  enum { longest_wait_ms = 1000 };
+  enum { longest_wait_s = 1 };
   const struct timespec between_looks = {0, 1000000};
-  for (int looks = 0;; ++looks) {
+  struct timespec begin, now;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  for (;;) {
     if (pread(fd, header, sizeof *header, 0) != sizeof *header)
       return TALLY_REFUSED_FOREIGN;
     const int refusal = check_header(header, bytes);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     if (refusal != TALLY_REFUSED_UNEXPECTED || header->expected_pid != 0 ||
-        looks == longest_wait_ms)
+        now.tv_sec - begin.tv_sec > longest_wait_s)
       return refusal;
     nanosleep(&between_looks, NULL);
   }

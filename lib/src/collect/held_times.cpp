@@ -15,8 +15,13 @@ void HeldTimes::close(uint64_t at_ns, uint64_t length_ns) {
   const auto begin_ns = std::exchange(open_ns_, std::nullopt);
   if (!begin_ns || at_ns <= *begin_ns)
     return;
-  const uint64_t before_ns = holds_.empty() ? 0 : holds_.back().before_ns + holds_.back().length_ns;
-  holds_.push_back({*begin_ns, at_ns, before_ns, length_ns == 0 ? at_ns - *begin_ns : length_ns});
+  Hold hold{*begin_ns, at_ns, 0, std::max(length_ns, at_ns - *begin_ns)};
+  if (!holds_.empty()) {
+    const Hold &last = holds_.back();
+    hold.before_ns = last.before_ns + last.length_ns;
+    hold.length_ns = std::min(hold.length_ns, at_ns - last.end_ns);
+  }
+  holds_.push_back(hold);
   if (holds_.size() > most_holds)
     holds_.pop_front();
 }

@@ -15,9 +15,10 @@ public:
   // The process is held from `at_ns` on, until close(). A time before the end of the last hold is
   // taken for that end.
   void open(uint64_t at_ns);
-  // The process goes on. `length_ns` is what the hold counts for, or 0 for its length.
+  // The process goes on. The hold counts for its length, or for `length_ns` if that is more, but
+  // for no more than has passed since the hold before it.
   void close(uint64_t at_ns, uint64_t length_ns = 0);
-  void drop_open(); // the hold is the stop that the user sees
+  void drop_open(); // forgets a hold that is not closed
 
   // Returns for how long the process was held between two times.
   uint64_t between(uint64_t from_ns, uint64_t to_ns) const;
@@ -30,7 +31,7 @@ private:
   };
   static constexpr size_t most_holds = 4096; // the oldest are forgotten, but still count
 
-  uint64_t before(uint64_t at_ns) const;
+  uint64_t before(uint64_t at_ns) const; // the mutex must be held
 
   mutable std::mutex mutex_;
   std::deque<Hold> holds_; // in the order of their times

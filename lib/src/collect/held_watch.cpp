@@ -19,8 +19,9 @@ namespace {
 
 constexpr uint64_t between_looks_ns = 2'000'000;
 constexpr uint64_t between_looks_at_hold_ns = 500'000;
-constexpr uint64_t most_of_time = 50; // looks use at most one in so many parts of a processor
-constexpr uint64_t longest_between_looks_ns = 20'000'000;
+constexpr uint64_t longest_between_looks_ns = 900'000'000;
+constexpr uint64_t part_of_hold = 50; // a hold's end is known to a part of its length
+constexpr uint64_t part_of_cpu = 10;  // looks use at most this part of a processor
 
 // Returns the state of the thread whose stat file this is; 'X' if the thread has ended.
 char state_of(const UniqueFd &stat) {
@@ -38,9 +39,13 @@ void HeldWatch::watch(std::vector<pid_t> pids) {
     stopping_ = true;
     thread_.join();
     thread_.close();
-    problem_.guarded([this] { look(); }); // a busy machine may have kept the thread from it
+    if (held_since_ns_ != 0) // a busy machine may have kept the thread from the look at its end
+      problem_.guarded([this] { look(); });
+    if (held_since_ns_ != 0 && !pids.empty())
+      times_->close(now_ns()); // another process is watched, too, and both are held now
     times_->drop_open();
   }
+  problem_ = {};
   pids_ = std::move(pids);
   stopping_ = false;
   held_since_ns_ = 0;
@@ -61,9 +66,10 @@ void HeldWatch::look_until_stopped() {
     problem_.guarded([&] {
       const uint64_t begin_ns = own_cpu_ns();
       const bool held = look();
-      interval_ns =
-          std::clamp((own_cpu_ns() - begin_ns) * most_of_time,
-                     held ? between_looks_at_hold_ns : between_looks_ns, longest_between_looks_ns);
+      const uint64_t age_ns = held ? last_look_ns_ - std::min(last_look_ns_, held_since_ns_) : 0;
+      interval_ns = std::max({held ? between_looks_at_hold_ns : between_looks_ns,
+                              age_ns / part_of_hold, (own_cpu_ns() - begin_ns) * part_of_cpu});
+      interval_ns = std::min(interval_ns, longest_between_looks_ns);
     });
   }
 }
@@ -106,6 +112,7 @@ bool HeldWatch::look() {
     last_look_ns_ = now;
     return false;
   }
+  const uint64_t gap_ns = now - std::min(last_look_ns_, now);
   std::map<pid_t, uint64_t> active = active_ns();
   const bool same = held && held_since_ns_ != 0 && active == held_active_ns_;
   uint64_t since = now; // the begin of a new hold, or the end of this look
@@ -116,9 +123,10 @@ bool HeldWatch::look() {
     since = std::clamp(since, std::min(last_look_ns_, now), now);
   }
   if (held_since_ns_ != 0 && !same)
-    close(since, active);
+    close(since, active, held);
   if (held && !same) {
     held_since_ns_ = since;
+    missed_ns_ = std::min(gap_ns, between_looks_ns);
     held_active_ns_ = std::move(active);
     times_->open(since);
   }
@@ -127,15 +135,15 @@ bool HeldWatch::look() {
 }
 
 // The hold ended after the last look, and before what a thread has run or waited for a processor
-// until `until_ns`.
-void HeldWatch::close(uint64_t until_ns, const std::map<pid_t, uint64_t> &active) {
+// until `until_ns`. If the process is held again, it ran for no longer than that.
+void HeldWatch::close(uint64_t until_ns, const std::map<pid_t, uint64_t> &active, bool again) {
   uint64_t most = 0;
   for (const auto &[tid, ns] : active)
     if (const auto before = held_active_ns_.find(tid); before != held_active_ns_.end())
       most = std::max(most, ns - std::min(ns, before->second));
   const uint64_t since_look_ns = until_ns - std::min(until_ns, last_look_ns_);
-  const uint64_t end_ns = until_ns - std::clamp(most, since_look_ns / 2, since_look_ns);
-  times_->close(end_ns, std::max(end_ns - std::min(end_ns, held_since_ns_), between_looks_ns));
+  const uint64_t ran_ns = std::clamp(most, again ? 0 : since_look_ns / 2, since_look_ns);
+  times_->close(until_ns - ran_ns, again ? 0 : missed_ns_);
   held_since_ns_ = 0;
 }
 

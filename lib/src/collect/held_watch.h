@@ -2,10 +2,11 @@
 //
 // A breakpoint whose condition is false, a script that passes a stop, and a library whose symbols
 // are read stop the program, though the user sees no stop. No debugger tells for how long, so a
-// thread looks every two milliseconds. If it meets a hold, it stays with it until its end: the
-// beginning is the kernel's (last_run.h), the end is exact to a quarter of a millisecond. A hold
-// that is shorter than the interval is met as often as it is a part of the interval, and counts for
-// the whole interval: the sum of many short holds is an unbiased estimate.
+// thread looks every two milliseconds, which costs little as long as one thread runs. If it meets a
+// hold, it stays with it until its end: the beginning is the kernel's (last_run.h), the end is
+// found by looks whose intervals grow with the hold. A hold that is shorter than the interval is
+// met as often as it is a part of the interval, and counts for the whole interval: the sum of such
+// holds is estimated.
 #pragma once
 
 #include <atomic>
@@ -38,7 +39,7 @@ private:
   void look_until_stopped();
   bool are_held();
   bool look(); // returns whether the processes are held
-  void close(uint64_t until_ns, const std::map<pid_t, uint64_t> &active);
+  void close(uint64_t until_ns, const std::map<pid_t, uint64_t> &active, bool again);
   // Returns for each thread how long it has run, or waited for a processor.
   std::map<pid_t, uint64_t> active_ns() const;
 
@@ -47,6 +48,7 @@ private:
   UniqueFd runs_;                            // the stat file of a thread that was seen running
   uint64_t held_since_ns_ = 0;               // 0 if the processes run
   std::map<pid_t, uint64_t> held_active_ns_; // active_ns() at that time
+  uint64_t missed_ns_ = 0;                   // the time before it in which no one looked
   uint64_t last_look_ns_ = 0;
   std::atomic<bool> stopping_ = false;
   ReaderThread thread_;

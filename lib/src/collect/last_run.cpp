@@ -21,8 +21,10 @@ namespace tally {
 
 namespace {
 
-// What a processor's clock is behind CLOCK_MONOTONIC. The calling thread must be the only user of
-// its affinity.
+constexpr uint64_t longest_search_ns = 50'000'000; // of a debugger that waits for the answer
+
+// Returns what a processor's clock is behind CLOCK_MONOTONIC. Leaves the calling thread on that
+// processor.
 std::optional<int64_t> lag_of(int processor) {
   // A look is too late by the time for which the thread was interrupted since it was accounted for.
   constexpr int most_looks = 5;
@@ -34,9 +36,9 @@ std::optional<int64_t> lag_of(int processor) {
     return std::nullopt;
   CPU_ZERO_S(bytes, only.get());
   CPU_SET_S(static_cast<size_t>(processor), bytes, only.get());
-  uint64_t begin = now_ns();
   if (::sched_setaffinity(0, bytes, only.get()) != 0)
     return std::nullopt;
+  uint64_t begin = now_ns();
   const UniqueFd sched(::open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC));
   int64_t lag = std::numeric_limits<int64_t>::max();
   for (int i = 0; i < most_looks; ++i) {
@@ -49,8 +51,8 @@ std::optional<int64_t> lag_of(int processor) {
     lag = std::min(lag, static_cast<int64_t>(now) - static_cast<int64_t>(*start));
     if (now - begin < undisturbed_ns)
       break;
-    begin = now_ns();
     ::sched_yield(); // the scheduler accounts for this thread again
+    begin = now_ns();
   }
   return lag;
 }
@@ -99,9 +101,10 @@ std::optional<uint64_t> last_run_ns(pid_t pid) {
   const auto started = thread.start("tally-clock", [&] {
     problem.guarded([&] {
       uint64_t last = 0;
+      const uint64_t begin = now_ns();
       for (const auto &[processor, start] : by_processor) {
         const auto lag = lag_of(processor);
-        if (!lag)
+        if (!lag || now_ns() - begin > longest_search_ns)
           return;
         last = std::max(last, static_cast<uint64_t>(static_cast<int64_t>(start) + *lag));
       }

@@ -89,12 +89,15 @@ Result<Reply> ProfileGroup::event(const DebugEvent &event) {
 
 void ProfileGroup::watch_held() {
   std::vector<pid_t> pids;
-  // Passes of a region are shorter than the interval of the looks.
-  if (!sampling.options().remote && !region_requested)
-    pids = sampling.running_pids();
-  if (pids.empty() && settings.value("stop-times") == "on" && run_timer.running_pid() != 0 &&
-      front.target.target == TargetKind::native)
-    pids = {run_timer.running_pid()};
+  // Passes of a region are shorter than the interval of the looks, and a process's children run on
+  // while it is held.
+  if (!region_requested && !sampling.options().children) {
+    if (!sampling.options().remote)
+      pids = sampling.running_pids();
+    if (pids.empty() && settings.value("stop-times") == "on" && run_timer.running_pid() != 0 &&
+        front.target.target == TargetKind::native)
+      pids = {run_timer.running_pid()};
+  }
   held.watch(std::move(pids));
 }
 
