@@ -6,6 +6,7 @@
 
 #include <tally/cost_profile.h>
 #include <tally/report.h>
+#include <tally/tree.h>
 
 #include "random_profile.h"
 #include "report/groups.h"
@@ -338,7 +339,7 @@ StackProfile profile_with_waits() {
   const auto add = [&](StackId stack, std::vector<int64_t> values) {
     builder.add_sample(stack, none<ThreadId>, none<PartId>, values);
   };
-  add(main, {1'260'000'000, 0, 0});
+  add(main, {1'260'000, 0, 0});
   add(frame(main, "sleep", 2), {0, 15'200'000, 3});
   add(frame(frame(main, "outer", 3), "poll", 4), {0, 300'000, 1});
   return *builder.finish();
@@ -349,21 +350,29 @@ TEST(Text, HasAColumnForEachValue) {
   ASSERT_TRUE(table);
   EXPECT_EQ(table->units, (std::vector<std::string>{"nanoseconds", "nanoseconds", "count"}));
   EXPECT_EQ(to_text(*table),
-            "1.26 s cpu, 15.5 ms wait, 4 waits in total\n"
+            "1.26 ms cpu, 15.5 ms wait, 4 waits in total\n"
             "the rows' own values; --sort inclusive adds their callees'\n"
-            "#     cpu     wait  waits  function  place\n"
-            "1  1.26 s        -      -  main\n"
-            "2       -  15.2 ms      3  sleep\n"
-            "3       -   300 µs      1  poll\n"); // `outer` has no time of its own
+            "#      cpu     wait  waits  function  place\n"
+            "1        -  15.2 ms      3  sleep\n" // the longest time, of whatever kind
+            "2  1.26 ms        -      -  main\n"
+            "3        -   300 µs      1  poll\n"); // `outer` has no time of its own
   const auto inclusive = flat_table(profile_with_waits(), By::function, SortBy::inclusive);
   ASSERT_TRUE(inclusive);
-  EXPECT_EQ(to_text(*inclusive), "1.26 s cpu, 15.5 ms wait, 4 waits in total\n"
+  EXPECT_EQ(to_text(*inclusive), "1.26 ms cpu, 15.5 ms wait, 4 waits in total\n"
                                  "values of the rows and of their callees\n"
-                                 "#     cpu     wait  waits  function  place\n"
-                                 "1  1.26 s  15.5 ms      4  main\n"
-                                 "2       -  15.2 ms      3  sleep\n"
-                                 "3       -   300 µs      1  outer\n"
-                                 "4       -   300 µs      1  poll\n");
+                                 "#      cpu     wait  waits  function  place\n"
+                                 "1  1.26 ms  15.5 ms      4  main\n"
+                                 "2        -  15.2 ms      3  sleep\n"
+                                 "3        -   300 µs      1  outer\n"
+                                 "4        -   300 µs      1  poll\n");
+  const auto tree = call_tree(profile_with_waits());
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(to_text(*tree), "1.26 ms cpu, 15.5 ms wait, 4 waits in total\n"
+                            "  incl%      cpu     wait  waits   self%  function  place\n"
+                            "100.00%  1.26 ms  15.5 ms      4   7.52%  main\n"
+                            " 90.69%        -  15.2 ms      3  90.69%    sleep\n"
+                            "  1.79%        -   300 µs      1   0.00%    outer\n"
+                            "  1.79%        -   300 µs      1   1.79%      poll\n");
 }
 
 TEST(Text, ShowsOneValueWithItsUnit) {

@@ -98,6 +98,16 @@ TEST(ParseCommand, AcceptsOptionsAndArgumentsInAnyOrder) {
   EXPECT_EQ(parse_command("report --limit 3 --limit 4")->value("limit"), "4");
 }
 
+TEST(ParseCommand, AcceptsTheBeginningOfAnOption) {
+  EXPECT_EQ(parse_command("start --freq 99")->value("frequency"), "99");
+  EXPECT_EQ(parse_command("report --lim=3")->value("limit"), "3");
+  EXPECT_TRUE(parse_command("report --js")->has("json"));
+  EXPECT_EQ(refusal("report --fo x"), "--fo: several options begin so: --focus, --fold");
+  EXPECT_EQ(parse_command("report --from 1s")->value("from"), "1s");
+  EXPECT_TRUE(refusal("report --f x").starts_with("--f: unknown option"));
+  EXPECT_TRUE(refusal("report -- --lim 3").starts_with("profile report: unexpected"));
+}
+
 TEST(ParseCommand, ErrorsNameTheCause) {
   EXPECT_EQ(refusal(""), "profile: expected a command: see `help profile`");
   EXPECT_TRUE(

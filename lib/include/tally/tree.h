@@ -56,6 +56,8 @@ struct CallTree {
   bool inverted = false;        // and the costs are the self cost of the functions at the roots
   std::vector<TreeNode> nodes;
   size_t left_out = 0; // nodes left out because of the limit, not counting those below them
+  // The unit of each event, as in FlatTable. With several times, their sum is a node's weight.
+  std::vector<std::string> units{};
 };
 
 // Returns the call tree of a profile. A name that matches no function is not_found, and the error

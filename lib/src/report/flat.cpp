@@ -10,6 +10,7 @@
 
 #include "report/groups.h"
 #include "report/rows.h"
+#include "report/value_text.h"
 #include "support/sort.h"
 #include "support/text.h"
 #include "transform/stack_walk.h"
@@ -215,13 +216,13 @@ Result<SortBy> sort_by_of(std::string_view word) {
               fmt::format("expected one of self, inclusive, found '{}'", word), "sort");
 }
 
-bool has_value_columns(const FlatTable &table) {
-  return table.units.size() > 1 && table.units.size() <= most_value_columns;
+bool has_value_columns(std::span<const std::string> units) {
+  return units.size() > 1 && units.size() <= most_value_columns;
 }
 
 void finish_rows(FlatTable &table, SortBy sort) {
   table.sort = sort;
-  const bool has_columns = has_value_columns(table);
+  const bool has_columns = has_value_columns(table.units);
   for (FlatRow &row : table.rows) {
     row.self.resize(table.events.size(), 0);
     row.inclusive.resize(table.events.size(), 0);
@@ -232,8 +233,11 @@ void finish_rows(FlatTable &table, SortBy sort) {
     const auto &then_a = sort == SortBy::self ? a.inclusive : a.self;
     const auto &then_b = sort == SortBy::self ? b.inclusive : b.self;
     const int64_t id_a = signed_id(a), id_b = signed_id(b);
-    if (has_columns && first_a != first_b)
-      return first_b < first_a;
+    if (has_columns && first_a != first_b) {
+      const uint64_t weight_a = weight_of(first_a, table.units);
+      const uint64_t weight_b = weight_of(first_b, table.units);
+      return std::tie(weight_b, first_b) < std::tie(weight_a, first_a);
+    }
     return std::tie(first_b[0], then_b[0], a.name, a.file, a.object, a.line, id_a) <
            std::tie(first_a[0], then_a[0], b.name, b.file, b.object, b.line, id_b);
   });

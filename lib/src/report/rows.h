@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include <tally/report.h>
 
 namespace tally {
 
 // Returns whether the text of the table has a column for each event.
-bool has_value_columns(const FlatTable &table);
+bool has_value_columns(std::span<const std::string> units);
 inline constexpr size_t most_value_columns = 6;
 
 // Returns the id of a thread or process as the profile has it. Those that a reader makes up, in

@@ -236,7 +236,7 @@ static void add_value_cells(const FlatTable &table, const FlatRow &row,
 // Returns the total of the first event or, if each has a column, of all.
 static std::string totals_of(const FlatTable &table) {
   std::string out;
-  for (size_t e = 0; e < (has_value_columns(table) ? table.events.size() : 1); ++e) {
+  for (size_t e = 0; e < (has_value_columns(table.units) ? table.events.size() : 1); ++e) {
     out += out.empty() ? "" : ", ";
     out += total_text(table.totals[e], table.events[e],
                       table.units.empty() ? std::string_view() : table.units[e]);
@@ -265,7 +265,7 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
       !table.has_inclusive && table.by == By::function &&
       std::ranges::any_of(table.rows, [](const FlatRow &row) { return row.calls > 0; });
 
-  const bool has_values = has_value_columns(table);
+  const bool has_values = has_value_columns(table.units);
   const std::string_view unit = table.units.empty() ? std::string_view() : table.units[0];
   TextTable text;
   text.add_column("#", true);
@@ -356,7 +356,7 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
 }
 
 std::string to_text(const FlatTable &table, const TextOptions &options) {
-  if (table.by != By::thread || !has_value_columns(table) || options.limit == 0)
+  if (table.by != By::thread || !has_value_columns(table.units) || options.limit == 0)
     return text_of(table, nullptr, options);
   FlatTable busy = table;
   // The form for ranges is not understood by Clang 14.

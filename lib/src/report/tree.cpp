@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "report/render.h"
+#include "report/rows.h"
 #include "report/tree_builder.h"
+#include "report/value_text.h"
 #include "support/text.h"
 
 namespace tally {
@@ -14,29 +16,44 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
   // would fill the line.
   const uint32_t most_indented = options.width > 0 ? options.width / 6 : 200;
   TextTable text;
+  const bool several = has_value_columns(tree.units);
   text.add_column(tree.inverted ? "self%" : "incl%", true, Role::highlight);
-  text.add_column(tree.inverted ? "self" : "incl", true);
+  if (several)
+    for (const std::string &event : tree.events)
+      text.add_column(printable(event), true);
+  else
+    text.add_column(tree.inverted ? "self" : "incl", true);
   if (!tree.callers) // callers have only inclusive costs: those of the function that they call
     text.add_column("self%", true, Role::highlight);
   text.add_column(tree.callers ? "function, and its callers below it" : "function", false,
                   Role::function);
   text.add_column("place", false, Role::filename);
   bool estimated = false;
-  const uint64_t total = tree.totals[0];
+  const auto unit = [&](size_t event) {
+    return tree.units.empty() ? std::string_view() : std::string_view(tree.units[event]);
+  };
+  const uint64_t total = weight_of(tree.totals, tree.units);
   for (const TreeNode &node : tree.nodes) {
     estimated |= node.estimated;
     const std::string_view mark = node.estimated ? "~" : "";
     std::vector<std::string> cells{
-        fmt::format("{}{:.2f}%", mark, percent(node.inclusive[0], total)),
-        fmt::format("{}{}", mark, node.inclusive[0])};
+        fmt::format("{}{:.2f}%", mark, percent(weight_of(node.inclusive, tree.units), total))};
+    for (size_t event = 0; event < (several ? tree.events.size() : 1); ++event)
+      cells.push_back(several && node.inclusive[event] == 0
+                          ? "-"
+                          : std::string(mark) + value_text(node.inclusive[event], unit(event)));
     if (!tree.callers)
-      cells.push_back(fmt::format("{:.2f}%", percent(node.self[0], total)));
+      cells.push_back(fmt::format("{:.2f}%", percent(weight_of(node.self, tree.units), total)));
     cells.push_back(fmt::format("{:>{}}{}{}", "", 2 * std::min(node.depth, most_indented),
                                 node.name, node.recursive ? " (recursive)" : ""));
     cells.push_back(location_of(node.file, 0, node.object));
     text.add_row(std::move(cells));
   }
-  std::string out = fmt::format("{} in total\n", counted(total, tree.events[0]));
+  std::string out;
+  for (size_t event = 0; event < (several ? tree.events.size() : 1); ++event)
+    out +=
+        (event == 0 ? "" : ", ") + total_text(tree.totals[event], tree.events[event], unit(event));
+  out += " in total\n";
   if (estimated)
     out += tree.callers
                ? "~: estimated, distributed over callers as in all calls (the file has no stacks)\n"

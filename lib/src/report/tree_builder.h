@@ -16,7 +16,7 @@ namespace tally {
 // A node that is not shown yet, with the data to weigh and to create it. There may be many more
 // such nodes than will be shown.
 template <class State> struct TreeChild {
-  uint64_t weight = 0; // inclusive, of the first event
+  uint64_t weight = 0; // see weight_of()
   State state;
 };
 
@@ -43,7 +43,7 @@ public:
         }
       --left_;
       const size_t at = entries_.size();
-      entries_.push_back({source.node(next.child.state), {}});
+      entries_.push_back({source.node(next.child.state), next.child.weight, {}});
       if (next.parent != none)
         entries_[at].node.depth = entries_[next.parent].node.depth + 1;
       (next.parent == none ? roots_ : entries_[next.parent].children).push_back(at);
@@ -59,6 +59,7 @@ private:
   static constexpr size_t none = SIZE_MAX;
   struct Entry {
     TreeNode node;
+    uint64_t weight = 0;
     std::vector<size_t> children;
   };
   struct Waiting {
@@ -97,8 +98,8 @@ private:
   std::vector<size_t> ordered(std::vector<size_t> nodes) const {
     sort_stably(nodes, [&](size_t a, size_t b) {
       const TreeNode &left = entries_[a].node, &right = entries_[b].node;
-      return std::tie(right.inclusive.front(), left.name, left.file, left.object) <
-             std::tie(left.inclusive.front(), right.name, right.file, right.object);
+      return std::tie(entries_[b].weight, left.name, left.file, left.object) <
+             std::tie(entries_[a].weight, right.name, right.file, right.object);
     });
     return nodes;
   }

@@ -13,6 +13,7 @@
 #include "report/call_layers.h"
 #include "report/names.h"
 #include "report/tree_builder.h"
+#include "report/value_text.h"
 #include "support/hash.h"
 #include "support/id_table.h"
 #include "transform/owner_roots.h"
@@ -119,6 +120,7 @@ struct TreeSource {
   const StackProfile &profile;
   const StackWeights &weights;
   const FunctionKeys &keys;
+  std::span<const std::string> units;
   bool rooted = false;
 
   bool is_owner(const TreeFrameId &frame) const {
@@ -289,7 +291,7 @@ private:
   bool is_empty(uint32_t id) const {
     return std::ranges::all_of(total_[id], [](uint64_t value) { return value == 0; });
   }
-  Child child(uint32_t id) const { return {total_[id].front(), id}; }
+  Child child(uint32_t id) const { return {weight_of(total_[id], from_.units), id}; }
 
   const TreeSource &from_;
   bool wants_all_ = false;
@@ -464,7 +466,7 @@ private:
     return frame.node != none<StackId> && !from_.is_owner(frame);
   }
   void add_to(Child &child, const State::Occurrence &occurrence) const {
-    child.weight += cost_of(beginnings_[occurrence.begins]).front();
+    child.weight += weight_of(cost_of(beginnings_[occurrence.begins]), from_.units);
     child.state.occurrences.push_back(occurrence);
   }
   static std::vector<Child> take(std::map<uint32_t, Child> &groups) {
@@ -501,7 +503,8 @@ private:
 Result<CallTree> tree_of(const StackProfile &profile, const TreeOptions &options, CallTree tree) {
   TALLY_TRY(weights, StackWeights::of(profile));
   const FunctionKeys keys(profile, options.full);
-  const TreeSource source{profile, weights, keys, options.by.has_value()};
+  const std::vector<std::string> units = tree.units;
+  const TreeSource source{profile, weights, keys, units, options.by.has_value()};
   if (options.callers || options.inverted)
     return build_tree<CallersState>(std::move(tree), CallersTree(source, options.inverted),
                                     options);
@@ -512,8 +515,10 @@ Result<CallTree> tree_of(const StackProfile &profile, const TreeOptions &options
 
 Result<CallTree> call_tree(const StackProfile &profile, const TreeOptions &options) {
   CallTree tree;
-  for (const ValueType &type : profile.value_types())
+  for (const ValueType &type : profile.value_types()) {
     tree.events.emplace_back(profile.strings[type.type]);
+    tree.units.emplace_back(profile.strings[type.unit]);
+  }
   for (int64_t total : profile.totals())
     tree.totals.push_back(static_cast<uint64_t>(total));
   if (tree.events.empty())

@@ -1,5 +1,6 @@
 #include "report/value_text.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
@@ -34,6 +35,17 @@ std::string value_text(uint64_t value, std::string_view unit) {
 std::string total_text(uint64_t total, std::string_view event, std::string_view unit) {
   return unit == "nanoseconds" ? fmt::format("{} {}", duration_text(total), event)
                                : counted(total, event);
+}
+
+uint64_t weight_of(std::span<const uint64_t> values, std::span<const std::string> units) {
+  uint64_t sum = 0;
+  size_t times = 0;
+  for (size_t i = 0; i < std::min(values.size(), units.size()); ++i)
+    if (units[i] == "nanoseconds") {
+      sum += values[i];
+      ++times;
+    }
+  return times > 1 ? sum : values.front();
 }
 
 std::string totals_text(const StackProfile &profile) {

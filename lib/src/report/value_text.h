@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,9 @@ std::string duration_text(uint64_t ns);
 std::string value_text(uint64_t value, std::string_view unit);
 // Returns a total with the name of what it counts: "998 ticks" or "1.26 s cpu".
 std::string total_text(uint64_t total, std::string_view event, std::string_view unit);
+// Returns what rows with these values are sorted by: the sum of the times, if there are several, so
+// that a wait weighs as much as computing; otherwise the first value.
+uint64_t weight_of(std::span<const uint64_t> values, std::span<const std::string> units);
 // Returns the totals of all values: "1.26 s cpu, 3.10 s wait".
 std::string totals_text(const StackProfile &profile);
 

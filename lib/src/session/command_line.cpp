@@ -305,11 +305,7 @@ private:
   Result<void> long_option(const std::string &word) {
     const size_t equals = std::min(word.find('='), word.size());
     const std::string name = word.substr(0, equals);
-    const OptionSpec *const option =
-        name.size() > 3 ? find_option(parsed_.spec->options, std::string_view(name).substr(2))
-                        : nullptr;
-    if (!option)
-      return unknown(name);
+    TALLY_TRY(option, option_of(name));
     if (equals == word.size())
       return option->values.empty() ? add(*option, {}) : add_next(*option);
     if (option->values.empty())
@@ -318,6 +314,28 @@ private:
     if (equals + 1 == word.size() && table_.prompt == Prompt::shell)
       return fail(ErrorCode::invalid_argument, "expected a value, found ''", name);
     return add(*option, word.substr(equals + 1));
+  }
+
+  // Returns the option of this name or, if there is none, the only one whose name begins so.
+  Result<const OptionSpec *> option_of(const std::string &name) const {
+    const std::string_view word = std::string_view(name).substr(2);
+    if (word.size() < 2)
+      return unknown(name);
+    if (const OptionSpec *const option = find_option(parsed_.spec->options, word))
+      return option;
+    std::vector<const OptionSpec *> found;
+    std::vector<std::string> names;
+    for (const OptionSpec &option : parsed_.spec->options)
+      if (option.name.starts_with(word)) {
+        found.push_back(&option);
+        names.push_back(shown_name(option));
+      }
+    if (found.empty())
+      return unknown(name);
+    if (found.size() > 1)
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("several options begin so: {}", joined_text(names, ", ")), name);
+    return found.front();
   }
 
   // Parses "-F", "-F4000" and, for flags, "-bg".
