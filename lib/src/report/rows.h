@@ -11,6 +11,11 @@ namespace tally {
 
 // Returns whether the text of the table has a column for each event.
 bool has_value_columns(std::span<const std::string> units);
+// Returns the total of the first event or, if each has a column, of all. `units` may be empty.
+std::string totals_of(std::span<const std::string> events, std::span<const uint64_t> totals,
+                      std::span<const std::string> units);
+// Returns the cell of a value that has a column: '-' for 0.
+std::string value_cell(uint64_t value, std::string_view unit);
 inline constexpr size_t most_value_columns = 6;
 
 // Returns the id of a thread or process as the profile has it. Those that a reader makes up, in

@@ -230,16 +230,19 @@ static void add_value_cells(const FlatTable &table, const FlatRow &row,
                             std::vector<std::string> &cells) {
   const std::vector<uint64_t> &values = shown_values(table, row);
   for (size_t e = 0; e < values.size(); ++e)
-    cells.push_back(values[e] == 0 ? "-" : value_text(values[e], table.units[e]));
+    cells.push_back(value_cell(values[e], table.units[e]));
 }
 
-// Returns the total of the first event or, if each has a column, of all.
-static std::string totals_of(const FlatTable &table) {
+std::string value_cell(uint64_t value, std::string_view unit) {
+  return value == 0 ? "-" : value_text(value, unit);
+}
+
+std::string totals_of(std::span<const std::string> events, std::span<const uint64_t> totals,
+                      std::span<const std::string> units) {
   std::string out;
-  for (size_t e = 0; e < (has_value_columns(table.units) ? table.events.size() : 1); ++e) {
+  for (size_t e = 0; e < (has_value_columns(units) ? events.size() : 1); ++e) {
     out += out.empty() ? "" : ", ";
-    out += total_text(table.totals[e], table.events[e],
-                      table.units.empty() ? std::string_view() : table.units[e]);
+    out += total_text(totals[e], events[e], units.empty() ? std::string_view() : units[e]);
   }
   return out;
 }
@@ -344,7 +347,8 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
     cells.push_back(idle->name);
     text.add_row(std::move(cells));
   }
-  std::string out = fmt::format("{} in total\n", totals_of(table));
+  std::string out =
+      fmt::format("{} in total\n", totals_of(table.events, table.totals, table.units));
   if (has_values && has_inclusive)
     out += table.sort == SortBy::self
                ? "the rows' own values; --sort inclusive adds their callees'\n"

@@ -29,19 +29,18 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
                   Role::function);
   text.add_column("place", false, Role::filename);
   bool estimated = false;
-  const auto unit = [&](size_t event) {
-    return tree.units.empty() ? std::string_view() : std::string_view(tree.units[event]);
-  };
+  const std::string_view unit = tree.units.empty() ? std::string_view() : tree.units[0];
   const uint64_t total = weight_of(tree.totals, tree.units);
   for (const TreeNode &node : tree.nodes) {
     estimated |= node.estimated;
     const std::string_view mark = node.estimated ? "~" : "";
     std::vector<std::string> cells{
         fmt::format("{}{:.2f}%", mark, percent(weight_of(node.inclusive, tree.units), total))};
-    for (size_t event = 0; event < (several ? tree.events.size() : 1); ++event)
-      cells.push_back(several && node.inclusive[event] == 0
-                          ? "-"
-                          : std::string(mark) + value_text(node.inclusive[event], unit(event)));
+    if (several)
+      for (size_t event = 0; event < tree.events.size(); ++event)
+        cells.push_back(value_cell(node.inclusive[event], tree.units[event]));
+    else
+      cells.push_back(std::string(mark) + value_text(node.inclusive[0], unit));
     if (!tree.callers)
       cells.push_back(fmt::format("{:.2f}%", percent(weight_of(node.self, tree.units), total)));
     cells.push_back(fmt::format("{:>{}}{}{}", "", 2 * std::min(node.depth, most_indented),
@@ -49,11 +48,7 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
     cells.push_back(location_of(node.file, 0, node.object));
     text.add_row(std::move(cells));
   }
-  std::string out;
-  for (size_t event = 0; event < (several ? tree.events.size() : 1); ++event)
-    out +=
-        (event == 0 ? "" : ", ") + total_text(tree.totals[event], tree.events[event], unit(event));
-  out += " in total\n";
+  std::string out = totals_of(tree.events, tree.totals, tree.units) + " in total\n";
   if (estimated)
     out += tree.callers
                ? "~: estimated, distributed over callers as in all calls (the file has no stacks)\n"

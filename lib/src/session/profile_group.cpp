@@ -76,7 +76,7 @@ ProfileGroup::ProfileGroup(Front &shared_front)
       sampling(front.target, profiles, names, held.times()), backends(front, sampling) {}
 
 Result<Reply> ProfileGroup::event(const DebugEvent &event) {
-  if (event.kind != EventKind::target && event.kind != EventKind::resumed)
+  if (is_stop(event.kind) || is_end(event.kind))
     held.watch({}); // the times of the run that ends are complete
   const std::optional<RunTimes> run = run_timer.event(event);
   apply_debuginfod();
@@ -102,7 +102,7 @@ void ProfileGroup::watch_held() {
 }
 
 Result<Reply> ProfileGroup::event_beside(const DebugEvent &event) {
-  if (event.kind != EventKind::target && event.kind != EventKind::resumed)
+  if (is_stop(event.kind) || is_end(event.kind))
     held.watch({});
   Result<Reply> reply = follow_beside(event);
   watch_held();

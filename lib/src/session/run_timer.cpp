@@ -36,9 +36,7 @@ std::optional<RunTimes> RunTimer::event(const DebugEvent &event) {
     resumed_ns_ = at_ns;
     return {};
   }
-  const bool ended = event.kind == EventKind::exited || event.kind == EventKind::signalled ||
-                     event.kind == EventKind::killed || event.kind == EventKind::detached;
-  if (ended || event.pid != pid_) {
+  if (is_end(event.kind) || event.pid != pid_) {
     pid_ = 0;
     cpu_ns_.reset();
     running_ = false;

@@ -15,26 +15,6 @@ namespace tally {
 
 namespace {
 
-bool is_stop(EventKind kind) {
-  switch (kind) {
-  case EventKind::breakpoint:
-  case EventKind::watchpoint:
-  case EventKind::catchpoint:
-  case EventKind::signal:
-  case EventKind::step:
-  case EventKind::other:
-    return true;
-  case EventKind::target:
-  case EventKind::resumed:
-  case EventKind::exited:
-  case EventKind::signalled:
-  case EventKind::killed:
-  case EventKind::detached:
-    return false;
-  }
-  return false;
-}
-
 // Returns the event with the time at which it happened, if that is known: a debugger reports a stop
 // after it has read symbols, printed the frame and run the user's scripts.
 DebugEvent with_time(DebugEvent event) {

@@ -78,6 +78,12 @@ enum class RegionRefusal : uint8_t { unknown = 1, inlined, within, failed }; // 
 // tally_load_refusal
 enum class LoadRefusal : uint8_t { running = 1, no_dlopen, unsafe, failed, no_start, refused };
 
+// Whether an event of this kind stops the process for the user, or ends it or its debugging.
+constexpr bool is_stop(EventKind kind) {
+  return kind >= EventKind::breakpoint && kind <= EventKind::other;
+}
+constexpr bool is_end(EventKind kind) { return kind >= EventKind::exited; }
+
 // tally_event
 struct DebugEvent {
   EventKind kind = EventKind::target;
