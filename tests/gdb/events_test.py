@@ -61,13 +61,12 @@ class EventsTest(GdbCase):
         )
         self.assertEqual(play.stderr, "", play)
         report = play.report("--limit 0")
-        self.assertEqual(report.row("usleep").inclusive_ticks, 50, play)
-        # A busy machine also takes the processor from the program.
+        # A busy machine also takes the processor from the program, in usleep and elsewhere.
         preempted = re.search(r"preempted (\d+) times", play.result.stdout)
         assert preempted is not None, play
-        self.assertLessEqual(
-            report.row("sleeps").inclusive_ticks, 50 + int(preempted.group(1)), play
-        )
+        most = 50 + int(preempted.group(1))
+        self.assertGreaterEqual(report.row("usleep").inclusive_ticks, 50, play)
+        self.assertLessEqual(report.row("sleeps").inclusive_ticks, most, play)
 
     def test_refusals(self) -> None:
         play = play_gdb(
