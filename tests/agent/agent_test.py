@@ -30,23 +30,23 @@ class Counts(unittest.TestCase):
 
     def test_ticker(self) -> None:
         for frequency in (1000, 4000):
-            run = record("spin7030", "0.5", frequency=frequency)
+            run = record("spin7030", "0.25", frequency=frequency)
             self.check(run, frequency, "ticker")
             self.assertGreater(run.of("main", "spin_slices", "seventy"), 0)
             self.assertGreater(run.of("thirty"), 0)
 
     def test_ring(self) -> None:
         need_perf()
-        run = record("spin7030", "0.5", frequency=4000, perf=True)
+        run = record("spin7030", "0.25", frequency=4000, perf=True)
         self.check(run, 4000, "ring")
         self.assertGreater(run.of("seventy"), run.of("thirty"))
 
     def test_timer_clock(self) -> None:
-        run = record("spin7030", "1", frequency=100)
+        run = record("spin7030", "0.5", frequency=100)
         self.check(run, 100, "timer")
 
     def test_threads(self) -> None:
-        run = record("spin7030_threads", "0.5")
+        run = record("spin7030_threads", "0.25")
         self.check(run, 1000)
         self.assertGreater(run.of("seventy"), 0)
         # Stacks of threads are unwound to libc's outermost frame, which has different names.
@@ -156,7 +156,7 @@ class Choice(unittest.TestCase):
 
     def test_a_library_that_cannot_be_loaded(self) -> None:
         """ld.so reports this on the program's standard error, and continues."""
-        run = record("spin7030", "0.5", environment={"TALLY_AGENT_LIBRARY": __file__})
+        run = record("spin7030", "0.25", environment={"TALLY_AGENT_LIBRARY": __file__})
         self.assertEqual(run.status, 4, run.messages)
         self.assertIn("cpu_seconds", run.out)
         self.assertIn("the agent was loaded", run.messages)

@@ -47,7 +47,7 @@ class PreloadTest(AgentCase):
                 SIGNAL,
             ],
             program("spin7030"),
-            ["0.6", "1", "7"],
+            ["0.3", "1", "7"],
             wrapper=REFUSED,
         )
         self.assertEqual(play.stderr, "", play)
@@ -95,7 +95,7 @@ class PreloadTest(AgentCase):
                 "profile report",
             ],
             program("spin7030"),
-            ["0.5", "1"],
+            ["0.3", "1"],
         )
         self.assertEqual(play.stderr, "", play)
         self.assertRegex(play.status()["clock"], r"^cpu \(ring: ")
@@ -155,7 +155,7 @@ class PreloadTest(AgentCase):
                         "profile status",
                     ],
                     program("spin7030"),
-                    ["0.5", "1"],
+                    ["0.3", "1"],
                     wrapper=REFUSED,
                 )
                 self.assert_clean(play)
@@ -180,7 +180,7 @@ class PreloadTest(AgentCase):
                 "profile status",
             ],
             program("spin7030"),
-            ["1"],
+            ["0.4"],
             wrapper=REFUSED,
         )
         self.assertRegex(play.stderr, r"\A--backend agent: the exec-wrapper 'nice' .*\n\Z")
@@ -194,7 +194,7 @@ class PreloadTest(AgentCase):
         play = play_gdb(
             ["profile start --backend agent", "profile start", "run", "profile status"],
             static,
-            ["1"],
+            ["0.4"],
             wrapper=REFUSED,
         )
         self.assertRegex(play.stderr, r"\A--backend agent: .*static.*\n\Z")
@@ -217,7 +217,7 @@ class PreloadTest(AgentCase):
                 "profile status",
             ],
             program("spin7030"),
-            ["0.6", "2", "3"],
+            ["0.3", "2", "3"],
             wrapper=REFUSED,
         )
         self.assertEqual(play.stderr, "", play)

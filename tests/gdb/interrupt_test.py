@@ -51,7 +51,7 @@ class NativeTest(InterruptCase):
                 "info breakpoints",
             ],
             program("spin7030"),
-            ["1", "1", "7"],
+            ["0.5", "1", "7"],
         )
         self.assertEqual(play.stderr, "", play)
         self.assert_clean(play)
@@ -135,7 +135,7 @@ class NativeTest(InterruptCase):
         play = play_gdb(
             ["break main", "run", "profile start", "continue", "profile status"],
             program("spin7030"),
-            ["0.6"],
+            ["0.3"],
             wrapper=[program("seccomp_run"), "eperm"],
         )
         self.assertEqual(play.stderr, "", play)
@@ -153,7 +153,7 @@ class NativeTest(InterruptCase):
                 "profile report --sort inclusive",
             ],
             program("sleeper"),
-            ["2"],
+            ["1"],
         )
         self.assertEqual(play.stderr, "", play)
         self.assertRegex(
@@ -179,7 +179,7 @@ class NativeTest(InterruptCase):
                     "info breakpoints",
                 ],
                 program("spin7030"),
-                ["0.6"],
+                ["0.3"],
             )
             self.assert_clean(play)
             self.assertIn("exited normally", play.text("continue"), play)
@@ -200,7 +200,7 @@ class NativeTest(InterruptCase):
                 "continue",
             ],
             program("spin7030"),
-            ["1.2", "3"],
+            ["0.6", "3"],
         )
         self.assertEqual(play.stderr, "", play)
         self.assertGreater(play.status().count("delivered_hz"), 0, play)
@@ -241,7 +241,7 @@ class NativeTest(InterruptCase):
                 "profile report",
             ],
             program("spin7030"),
-            ["0.6", "1"],
+            ["0.3", "1"],
         )
         self.assertRegex(play.stderr, "--backend interrupt: .*non-stop")
         self.assertEqual(play.status(0)["samples"], play.status(1)["samples"])
@@ -294,7 +294,7 @@ class RemoteTest(InterruptCase):
     def test_over_gdbserver(self) -> None:
         play = play_gdb(
             [
-                remote("spin7030", "4", "1", "7"),
+                remote("spin7030", "2", "1", "7"),
                 "profile start",
                 "break checkpoint",
                 "continue",
@@ -324,7 +324,7 @@ class RemoteTest(InterruptCase):
     def test_one_stop_samples_all_threads(self) -> None:
         play = play_gdb(
             [
-                remote("threads_late", "late", "1.5"),
+                remote("threads_late", "late", "0.6"),
                 "break late_thread",
                 "continue",
                 "delete",
@@ -358,7 +358,7 @@ class RemoteTest(InterruptCase):
         play = play_gdb(
             [
                 "profile start",
-                remote("spin7030", "3"),
+                remote("spin7030", "1"),
                 "break main",
                 "continue",
                 "continue",

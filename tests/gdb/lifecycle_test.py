@@ -578,7 +578,7 @@ class LeftOverTest(GdbCase):
                 "profile status",
             ],
             program("spin7030"),
-            ["1", "200"],
+            ["0.5", "200"],
         )
         self.assertEqual(play.stderr, "", play)
         before, after = ([int(word) for word in text.split()] for text in play.all(look))

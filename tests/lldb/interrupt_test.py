@@ -31,11 +31,11 @@ class NativeTest(LldbCase):
     def test_user_stops_are_unchanged(self) -> None:
         def measure(lldb: str) -> None:
             commands = ["breakpoint set -n checkpoint", "run", "continue"]
-            plain = run_lldb(commands, program("spin7030"), ["4", "1", "7"], lldb=lldb)
+            plain = run_lldb(commands, program("spin7030"), ["1.5", "1", "7"], lldb=lldb)
             result = run_lldb(
                 [START, *commands, "profile status", REPORT, "process status"],
                 program("spin7030"),
-                ["4", "1", "7"],
+                ["1.5", "1", "7"],
                 lldb=lldb,
             )
             reason = r"stop reason = breakpoint 1\.1\n +frame #0: 0x\w+ (\S+)\(number=1\)"

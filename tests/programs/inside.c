@@ -42,7 +42,7 @@
 
 extern char **environ;
 
-static double seconds = 0.3;
+static double seconds = 0.15;
 
 __attribute__((noinline, noclone)) static void inside_spin(double time) {
   SPIN_CPU(CLOCK_THREAD_CPUTIME_ID, time);

@@ -12,7 +12,7 @@
 #include "spin.h"
 
 enum { LATE_THREADS = 4, SHORT_THREADS = 100, SHORT_AT_ONCE = 4 };
-static double late_seconds = 0.5;
+static double late_seconds = 0.25;
 
 __attribute__((noinline, noclone)) static void *late_thread(void *cpu_seconds) {
   SPIN_CPU(CLOCK_THREAD_CPUTIME_ID, late_seconds);
