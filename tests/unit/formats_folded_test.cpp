@@ -248,6 +248,10 @@ TEST(Folded, ProbeChecksEveryLine) {
   EXPECT_FALSE(folded::probe(""));
   EXPECT_FALSE(folded::probe("# c\n"));
   EXPECT_FALSE(folded::probe("a;b\n"));
+  // A stray line is an error of the file, if other lines are stacks with callees.
+  EXPECT_TRUE(folded::probe("a;b 1\na stray line\n"));
+  EXPECT_FALSE(folded::probe("a 1\na stray line\n"));
+  EXPECT_FALSE(folded::probe("a;b 1\na stray line\nand one more\n"));
   EXPECT_FALSE(folded::probe("# callgrind format\nversion: 1\ncreator: x\nevents: Ir\n"));
   const std::string head = ("a;b 1\n" + std::string(4096, 'x')).substr(0, 4096);
   EXPECT_TRUE(folded::probe(head)); // the last line is incomplete

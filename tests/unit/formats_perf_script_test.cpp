@@ -143,9 +143,11 @@ TEST(PerfScript, ReadsSourceLinesAndInlinedFrames) {
               "\t 113a twice (inlined)\n  a.h:3\n"
               "\t 113a leaf+0x11 (/bin/a)\n  a.c:10 (discriminator 2)\n"
               "\t 1183 main+0x18 (/bin/a)\n  ??:0\n"
+              "\t 1190 run+0x18 (/bin/a)\n  :0\n"
               "\t 2000 start+0x18 (/bin/a)\n  a[2000]\n\n")
           .stacks,
-      (Stacks{{"a 0/7:start@/bin/a;main@/bin/a;leaf@/bin/a=a.c:10;^twice@/bin/a=a.h:3", {1, 1}}}));
+      (Stacks{{"a 0/7:start@/bin/a;run@/bin/a;main@/bin/a;leaf@/bin/a=a.c:10;^twice@/bin/a=a.h:3",
+               {1, 1}}}));
   // perf does not name the function that the code was inlined into.
   EXPECT_EQ(
       text_of("a 7  1.5:  1 cycles: \n\t 113a twice (inlined)\n\t 1183 main (/bin/a)\n\n").stacks,

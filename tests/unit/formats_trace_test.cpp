@@ -83,6 +83,12 @@ TEST(Trace, ReadsEventsThatAreNotNested) {
   EXPECT_EQ(
       rows_of(events({{'E', "a", 0, 0}, {'B', "a", 1, 0}, {'E', "b", 2, 0}, {'E', "a", 3, 0}}), 1),
       (Rows{"2 a 2000"}));
+  // One that takes no time may end before it begins, unless another end is left over.
+  EXPECT_EQ(
+      rows_of(events({{'B', "a", 0, 0}, {'E', "b", 2, 0}, {'B', "b", 2, 0}, {'E', "a", 9, 0}})),
+      (Rows{"2 a 9000"}));
+  EXPECT_EQ(rows_of(events({{'E', "a", 0, 0}, {'B', "a", 0, 0}, {'E', "a", 3, 0}}), 1),
+            (Rows{"2 a 3000"}));
 }
 
 TEST(Trace, HasTimesAndNames) {

@@ -1,12 +1,26 @@
 #include "formats/file_rows.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "support/sort.h"
 #include "transform/coverage_functions.h"
 #include "transform/coverage_sum.h"
 
 namespace tally {
+
+namespace {
+
+bool has_drive(std::string_view path) {
+  return path.size() > 2 && std::isalpha(static_cast<unsigned char>(path[0])) != 0 &&
+         path[1] == ':' && (path[2] == '\\' || path[2] == '/');
+}
+
+} // namespace
+
+bool is_absolute(std::string_view path) {
+  return path.starts_with('/') || path.starts_with("\\\\") || has_drive(path);
+}
 
 void FileRows::end_line(uint32_t line, int64_t count) {
   lines_.push_back({line, count, lines_.empty() ? 0 : lines_.back().last_branch,
@@ -56,6 +70,9 @@ Result<FileCoverage> FileRows::lines() {
 }
 
 Result<FileCoverage> FileRows::take(std::string path) {
+  // On Linux, a name may contain a backslash, but hardly in place of all slashes.
+  if (has_drive(path) || path.find('/') == path.npos || path.starts_with("\\\\"))
+    std::ranges::replace(path, '\\', '/');
   auto file = lines();
   if (file) {
     file->functions = std::move(functions_);

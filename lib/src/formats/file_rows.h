@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tally/coverage.h>
 #include <tally/result.h>
 
 namespace tally {
+
+// Returns whether the path is absolute, on Linux ("/a") or Windows ("C:\\a", "\\\\host\\a").
+bool is_absolute(std::string_view path);
 
 class FileRows {
 public:
@@ -20,7 +24,7 @@ public:
   void drop_line(); // discards the line's branches and conditions
   void add_function(FunctionCoverage function) { functions_.push_back(std::move(function)); }
   // Returns the file, with lines and functions sorted and without duplicates, and clears this
-  // object.
+  // object. A path of Windows gets slashes in place of its backslashes.
   Result<FileCoverage> take(std::string path);
 
 private:

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -44,9 +46,14 @@ public:
       return wrong("is not Cobertura's XML: the element coverage with packages is missing",
                    offset_of(root));
     find_folder(root.child("sources"));
-    for (const pugi::xml_node package : root.child("packages").children("package"))
-      for (const pugi::xml_node node : package.child("classes").children("class"))
-        TALLY_CHECK(read_class(node));
+    const auto each_class = [&](auto &&visit) -> Result<void> {
+      for (const pugi::xml_node package : root.child("packages").children("package"))
+        for (const pugi::xml_node node : package.child("classes").children("class"))
+          TALLY_CHECK(visit(node));
+      return {};
+    };
+    TALLY_CHECK(each_class([&](const pugi::xml_node &node) { return find_class(node); }));
+    TALLY_CHECK(each_class([&](const pugi::xml_node &node) { return read_class(node); }));
     std::vector<const FileCoverage *> files;
     for (const FileCoverage &file : files_)
       files.push_back(&file);
@@ -85,25 +92,38 @@ private:
       folder_ = first.text().get();
     if (folder_ == ".")
       folder_.clear();
-    if (!folder_.empty() && !folder_.ends_with('/'))
+    if (!folder_.empty() && !folder_.ends_with('/') && !folder_.ends_with('\\'))
       folder_ += '/';
+  }
+
+  // Finds the files in which several classes are.
+  Result<void> find_class(const pugi::xml_node &node) {
+    const std::string_view name = node.attribute("filename").value();
+    if (name.empty())
+      return wrong("a class without a filename", node);
+    const std::string_view of_class = node.attribute("name").value();
+    const auto [found, added] = only_classes_.try_emplace(name, of_class);
+    if (!added && found->second != of_class)
+      found->second = {};
+    return {};
   }
 
   Result<void> read_class(const pugi::xml_node &node) {
     const std::string_view name = node.attribute("filename").value();
-    if (name.empty())
-      return wrong("a class without a filename", node);
-    const pugi::xml_node lines = node.child("lines"), methods = node.child("methods");
-    for (const pugi::xml_node line : lines.children("line"))
+    const bool is_only = only_classes_[name] == node.attribute("name").value();
+    lines_of_class_.clear();
+    for (const pugi::xml_node line : node.child("lines").children("line")) {
       TALLY_CHECK(read_line(line));
-    for (const pugi::xml_node method : methods.children("method")) {
-      TALLY_CHECK(read_method(method));
-      if (!lines)
-        for (const pugi::xml_node line : method.child("lines").children("line"))
+      lines_of_class_.insert(line.attribute("number").value());
+    }
+    for (const pugi::xml_node method : node.child("methods").children("method")) {
+      TALLY_CHECK(read_method(method, is_only ? "" : node.attribute("name").value()));
+      for (const pugi::xml_node line : method.child("lines").children("line"))
+        if (!lines_of_class_.contains(line.attribute("number").value()))
           TALLY_CHECK(read_line(line));
     }
-    TALLY_TRY(file, rows_.take(name.starts_with('/') ? std::string(name)
-                                                     : fmt::format("{}{}", folder_, name)));
+    TALLY_TRY(file, rows_.take(is_absolute(name) ? std::string(name)
+                                                 : fmt::format("{}{}", folder_, name)));
     files_.push_back(std::move(file));
     return {};
   }
@@ -128,10 +148,11 @@ private:
     return LineStart{*line, times_run(*hits)};
   }
 
-  Result<void> read_method(const pugi::xml_node &node) {
+  Result<void> read_method(const pugi::xml_node &node, std::string_view of_class) {
     FunctionCoverage function;
     function.name =
-        fmt::format("{}{}", node.attribute("name").value(), node.attribute("signature").value());
+        fmt::format("{}{}{}{}", of_class, of_class.empty() ? "" : ".",
+                    node.attribute("name").value(), node.attribute("signature").value());
     const pugi::xml_node first = node.child("lines").child("line");
     if (function.name.empty() || !first)
       return {}; // nothing is known about it
@@ -187,6 +208,9 @@ private:
   FileRows rows_;
   size_t branches_ = 0; // of all lines
   std::vector<FileCoverage> files_;
+  // By filename, the name of its class, or nothing if it has several.
+  std::unordered_map<std::string_view, std::string_view> only_classes_;
+  std::unordered_set<std::string_view> lines_of_class_; // their numbers, as the file has them
 };
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "formats/cpuprofile/trace_events.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "formats/stack_depth.h"
@@ -12,6 +13,19 @@ namespace {
 
 int64_t end_of(const TraceEvent &event) { // neither has more than 61 bits
   return event.at_ns + event.duration_ns;
+}
+
+// Returns the index of the next event that begins at the same time and with the same name as the
+// one at `end`, which ends, or `end` if there is none among the next few.
+size_t same_time_begin(const std::vector<TraceEvent> &events, size_t end) {
+  constexpr size_t most = 16;
+  for (size_t i = end + 1; i < std::min(events.size(), end + 1 + most); ++i) {
+    if (events[i].at_ns != events[end].at_ns)
+      break;
+    if (events[i].phase == Phase::begin && events[i].name == events[end].name)
+      return i;
+  }
+  return end;
 }
 
 } // namespace
@@ -57,6 +71,9 @@ Result<void> ThreadEvents::open(const TraceEvent &event) {
 // Gives the events that begin the time until the ones that end them, and drops the latter.
 void ThreadEvents::complete(std::vector<TraceEvent> &events) {
   sort_stably(events, {}, &TraceEvent::at_ns);
+  std::unordered_map<StringId, int64_t> open_ends; // by name, how many more end than begin
+  for (const TraceEvent &event : events)
+    open_ends[event.name] += event.phase == Phase::end ? 1 : event.phase == Phase::begin ? -1 : 0;
   std::vector<size_t> begun; // indexes of events
   int64_t end_ns = 0;
   for (size_t i = 0; i < events.size(); ++i) {
@@ -68,6 +85,16 @@ void ThreadEvents::complete(std::vector<TraceEvent> &events) {
       continue;
     // The name of an event that ends another one is optional.
     if (begun.empty() || (event.name != StringId{} && events[begun.back()].name != event.name)) {
+      // An event that takes no time may end before it begins. Where the file has more ends of that
+      // name than beginnings, the beginning may belong to a later end.
+      if (const size_t begin = same_time_begin(events, i);
+          begin != i && open_ends[event.name] <= 0) {
+        std::rotate(events.begin() + static_cast<ptrdiff_t>(i),
+                    events.begin() + static_cast<ptrdiff_t>(begin),
+                    events.begin() + static_cast<ptrdiff_t>(begin) + 1);
+        --i; // look at the beginning, then at this end again
+        continue;
+      }
       warn("an event that ends no event is ignored", event.offset);
       continue;
     }

@@ -64,23 +64,28 @@ std::string_view without_blanks_behind(std::string_view text) {
 }
 
 Form form_of(std::string_view head) {
-  bool found = false, two = true;
+  bool two = true;
+  size_t stacks = 0, others = 0;
+  bool has_callee = false;
   // Check every line, because other formats have single lines that end in a number ("version: 1").
-  // A last line without a line break may be incomplete, so it is checked only if there is no other
-  // line.
-  while (!head.empty() && (!found || head.find('\n') != head.npos)) {
+  // A stray line among stacks with callees is an error of the file. A last line without a line
+  // break may be incomplete, so it is checked only if there is no other line.
+  while (!head.empty() && (stacks + others == 0 || head.find('\n') != head.npos)) {
     const std::string_view line = next_line(head);
     if (is_skipped(line))
       continue;
     const size_t count = last_word(line);
-    if (count == line.npos || !is_count(line.substr(count)))
-      return Form::other;
+    if (count == line.npos || !is_count(line.substr(count))) {
+      ++others;
+      continue;
+    }
     const std::string_view before = without_blanks_behind(line.substr(0, count));
     const size_t first = last_word(before);
     two = two && first != before.npos && is_count(before.substr(first));
-    found = true;
+    ++stacks;
+    has_callee |= before.find(';') != before.npos;
   }
-  if (!found)
+  if (stacks == 0 || (others != 0 && (others > stacks || !has_callee)))
     return Form::other;
   return two ? Form::two_counts : Form::one_count;
 }

@@ -42,7 +42,8 @@ bool is_skipped(std::string_view line);
 size_t last_word(std::string_view line);
 std::string_view without_blanks_behind(std::string_view text);
 
-// Says whether every whole line of a text ends in one count, in two, or in neither.
+// Says whether the stacks of a text end in one count or in two. The text has other whole lines than
+// stacks only if at least half of the lines are stacks, and one has a callee.
 enum class Form : uint8_t { other, one_count, two_counts };
 Form form_of(std::string_view head);
 // form_head() returns the beginning of the text that determines its form: form_bytes, or more if

@@ -216,9 +216,9 @@ std::optional<SourceLineText> source_line(std::string_view line) {
   if (is_address_in_file(line))
     return out;
   const size_t colon = line.rfind(':');
-  if (colon == line.npos || colon == 0 || !read_number(line.substr(colon + 1), out.line))
+  if (colon == line.npos || !read_number(line.substr(colon + 1), out.line))
     return std::nullopt;
-  if (line.substr(0, colon) == "??")
+  if (colon == 0 || line.substr(0, colon) == "??") // an unknown source is "??:0" or ":0"
     out.line = 0;
   else
     out.file = line.substr(0, colon);
