@@ -257,6 +257,10 @@ TEST(Folded, ProbeChecksEveryLine) {
   EXPECT_TRUE(folded::probe(head)); // the last line is incomplete
 }
 
+TEST(Folded, DemanglesNames) {
+  EXPECT_EQ(written(stacks("_start;_Z3fooi;_R 3\n")), "_start;foo(int);_R 3\n");
+}
+
 TEST(Folded, AllowsAMillionFrames) {
   std::string text;
   for (int i = 0; i < (TALLY_SANITIZED ? 100'000 : 1'000'000); ++i)

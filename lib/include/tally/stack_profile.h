@@ -203,7 +203,9 @@ public:
   // Adds a mapping. Mappings are not unified, because only the caller knows which mapping replaced
   // which.
   MappingId add_mapping(const Mapping &mapping) { return profile_.mappings_.push(mapping); }
-  SourceFunctionId add_function(const SourceFunction &function); // unified
+  // Adds a function. Unified. A mangled name that has no other beside it becomes the linkage name,
+  // because many tools write only that one.
+  SourceFunctionId add_function(const SourceFunction &function);
   // Adds a location. Unified by mapping and address; without a mapping also by the lines.
   LocationId add_location(MappingId mapping, uint64_t address,
                           std::span<const SourceLine> lines = {});
@@ -255,6 +257,7 @@ public:
 private:
   struct Tables;        // hash tables of the rows that are unified
   void index_samples(); // fills the table of samples
+  SourceFunction with_name_for_people(SourceFunction function);
 
   StackProfile profile_;
   std::unique_ptr<Tables> tables_;

@@ -1,10 +1,13 @@
 #include <tally/stack_profile.h>
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "support/checked.h"
+#include "support/demangle.h"
 #include "support/hash.h"
 #include "support/id_table.h"
 #include "support/sort.h"
@@ -37,6 +40,7 @@ StackProfile::~StackProfile() = default;
 
 struct StackProfileBuilder::Tables {
   IdTable functions, locations, stacks, samples, threads;
+  std::unordered_map<StringId, StringId> demangled; // the names that begin like mangled ones
 };
 
 namespace {
@@ -150,8 +154,21 @@ void StackProfileBuilder::add_value_type(std::string_view type, std::string_view
   profile_.value_types_.push_back({intern(type), intern(unit)});
 }
 
-SourceFunctionId StackProfileBuilder::add_function(const SourceFunction &function) {
+SourceFunction StackProfileBuilder::with_name_for_people(SourceFunction function) {
+  if ((function.system_name != StringId{} && function.system_name != function.name) ||
+      !so_far().strings[function.name].starts_with('_'))
+    return function;
+  const auto [found, added] = tables_->demangled.try_emplace(function.name, function.name);
+  if (added)
+    found->second = intern(demangled(so_far().strings[function.name]));
+  if (found->second != function.name)
+    function.system_name = std::exchange(function.name, found->second);
+  return function;
+}
+
+SourceFunctionId StackProfileBuilder::add_function(const SourceFunction &given) {
   auto &rows = profile_.functions_;
+  const SourceFunction function = with_name_for_people(given);
   const auto [id, added] = tables_->functions.find_or_add(
       hash_of(function), rows.size(),
       [&](uint32_t i) { return rows[static_cast<SourceFunctionId>(i)] == function; },
