@@ -468,6 +468,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
     return fail(ErrorCode::invalid_argument, "give one of --children and --no-children", "record");
   sampling.children = !given.has("no-children");
   sampling.stacks = *stack_mode_by_name(given.value("stacks"));
+  sampling.stack_bytes = stack_bytes_of(given);
   if (sampling.stacks == StackMode::dwarf)
     sampling.unwinder = make_unwinder();
   if (const std::string remark = cost_remark(sampling.frequency_hz);
@@ -568,10 +569,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
                     counted(status.processes_left, "processes")));
   if (const std::string remark = share_remark(status); events.empty() && !remark.empty())
     say("tally: " + remark);
-  // One or two stacks, such as those of threads that begin, say little of a short run.
-  if (status.truncated_stacks > status.samples / 20 + 2)
-    say(fmt::format("tally: {} of {} stacks are truncated; `tally tree` shows why",
-                    status.truncated_stacks, status.samples));
+  if (const std::string remark = truncation_remark(status); !remark.empty())
+    say("tally: " + remark);
   if (status.waits_unsampled)
     say(fmt::format("tally: {}", short_waits_note));
   if (!status.kernel_included && has_others(events))

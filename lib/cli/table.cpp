@@ -222,7 +222,7 @@ constexpr auto merge_specs =
     joined(input_specs, output_specs, std::array<OptionSpec, 1>{{names_object_option}});
 constexpr auto rewrite_specs = joined(nameless_input_specs, output_specs);
 
-constexpr std::array<OptionSpec, 14> record_specs{{
+constexpr std::array<OptionSpec, 15> record_specs{{
     help_option,
     {.name = "o",
      .values = "FILE",
@@ -248,6 +248,7 @@ constexpr std::array<OptionSpec, 14> record_specs{{
                 "callgrind.out.PID (Callgrind's format only)"},
     {.name = "live", .summary = "show the flat table while sampling, anew each second"},
     stacks_option,
+    stack_bytes_option,
     {.name = "backend",
      .values = "auto|perf|agent",
      .fallback = "auto",

@@ -151,6 +151,38 @@ class MainJobTest(GdbCase):
         self.assertEqual(second["stacks"], "dwarf")
 
 
+class DeepStacksTest(GdbCase):
+    def test_the_next_run_copies_more(self) -> None:
+        need_kernel_samples()
+        refused = "profile start --stack-bytes 4096 --stacks fp"
+        play = play_gdb(
+            [
+                refused,
+                "profile start",
+                "run",
+                "profile report",
+                "run",
+                "profile report",
+                "profile status",
+                "profile stop",
+                "profile start --stack-bytes 20001",
+                "run",
+                "profile report",
+                "profile status",
+            ],
+            program("deep"),
+        )
+        self.assertRegex(play.stderr, r"\A--stack-bytes: needs --stacks dwarf, .*\n\Z")
+        advice = r"\(\d+ of \d+ stacks are truncated: .* the {} bytes .*; --stack-bytes 65528 copies"
+        self.assertRegex(play.text("profile report", 0), advice.format(16384))
+        self.assertEqual(play.status(0).count("truncated_stacks"), 0, play)
+        self.assertEqual(play.status(0).count("stack_bytes"), 65528)
+        self.assertNotIn("truncated", play.text("profile report", 1))
+        report = play.report(which=1)
+        self.assertEqual(report.row("main").inclusive_ticks, report.total, play)
+        self.assertRegex(play.text("profile report", 2), advice.format(20008))
+
+
 class KindsTest(GdbCase):
     def test_every_kind_of_program(self) -> None:
         """Programs that are not position-independent, static, without debug information, or without

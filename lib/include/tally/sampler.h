@@ -58,6 +58,9 @@ TALLY_API Result<SampledEvent> event_by_name(std::string_view name);
 TALLY_API Result<std::vector<SampledEvent>> events_by_names(std::string_view names);
 TALLY_API std::vector<std::string_view> event_names(); // without those of raw events
 
+// The largest size of a stack dump that the kernel accepts: a multiple of 8 below 64 KiB.
+inline constexpr uint32_t most_stack_bytes = (64 << 10) - 8;
+
 struct SamplerOptions {
   uint32_t frequency_hz = 1000;
   std::vector<SampledEvent> events; // empty means the clock; only perf samples other events
@@ -96,6 +99,7 @@ struct SamplerStatus {
   uint64_t unheld = 0;           // rounds in which threads kept running until the signal came
   uint64_t throttled = 0;        // how often the kernel paused a clock
   uint64_t truncated_stacks = 0; // the unwinder did not reach the outermost frame
+  uint64_t short_dumps = 0;      // those of them that are deeper than the dump of the stack
   uint32_t stack_bytes = 0;      // the current size of stack dumps; 0 if there are none
   uint32_t threads = 0;          // the threads with samples
   uint64_t processes = 0;        // that were sampled, with SamplerOptions::children

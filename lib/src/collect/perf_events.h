@@ -27,9 +27,8 @@ uint64_t unwind_register_mask(); // 0 if this processor has no unwinder
 // and odd; the definition says why.
 uint64_t sampling_period_ns(uint32_t frequency_hz);
 
-// Limits of the size of a stack dump, for StackMode::dwarf.
+// Where less is to be copied, stack dumps are not made smaller than this.
 inline constexpr uint32_t least_stack_bytes = 8 << 10;
-inline constexpr uint32_t most_stack_bytes = 32 << 10;
 
 // Tells the events of a sampler apart by the IDs that records have if there are several.
 class EventIds {

@@ -36,8 +36,6 @@ namespace {
 // The kernel writes a record within microseconds of the record's time, unless the hypervisor takes
 // the virtual processor away in between.
 constexpr uint64_t slack_ns = 1'000'000;
-// The largest size of a stack dump that the kernel accepts: a multiple of 8 below 64 KiB.
-constexpr uint32_t largest_copy = (64 << 10) - 8;
 // Returns the initial size of a stack dump. For a compiler, dumps of 8 KiB truncate 4 to 16 % of
 // the stacks, and dumps of 16 KiB a tenth of that; up to 1 kHz the difference in cost is not
 // measurable. Above 1 kHz, dumps are enlarged only if many stacks are truncated.
@@ -461,6 +459,7 @@ SamplerStatus PerfSampler::status() {
   status.lost = std::max(counters.lost, events_.lost());
   status.throttled = counters.throttled;
   status.truncated_stacks = counters.truncated_stacks;
+  status.short_dumps = counters.short_dumps;
   status.threads = sink_.collector().thread_count();
   status.parts = sink_.collector().part_count();
   if (options_.children) {
@@ -560,10 +559,10 @@ Result<void> check_sampler_options(const SamplerOptions &options) {
     if (unwind_register_mask() == 0)
       return fail(ErrorCode::unsupported,
                   "stack mode dwarf is supported for x86-64 only: use frame pointers");
-    if (options.stack_bytes % 8 != 0 || options.stack_bytes > largest_copy)
+    if (options.stack_bytes % 8 != 0 || options.stack_bytes > most_stack_bytes)
       return fail(ErrorCode::invalid_argument,
                   fmt::format("a stack dump cannot have {} bytes: use a multiple of 8 up to {}",
-                              options.stack_bytes, largest_copy));
+                              options.stack_bytes, most_stack_bytes));
   }
   return {};
 }

@@ -71,6 +71,10 @@ Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command) {
   TALLY_TRY(events, sampled_events(command, wanted.wall));
   wanted.events = std::move(events);
   wanted.children = command.has("children");
+  wanted.stack_bytes = stack_bytes_of(command);
+  if (wanted.stack_bytes != 0 && wanted.stacks != StackMode::dwarf)
+    return fail(ErrorCode::invalid_argument, "needs --stacks dwarf, which copies the stacks",
+                "--stack-bytes");
   if (wanted.children && wanted.wall)
     return fail(ErrorCode::invalid_argument,
                 "cannot be used with --clock wall, because a wait of a child may span a stop of "

@@ -26,6 +26,15 @@ inline constexpr OptionSpec stacks_option{
     .fallback = default_stack_mode,
     .summary = "how callers are found: not at all, by frame pointers,\nby unwind data"};
 
+inline constexpr OptionSpec stack_bytes_option{
+    .name = "stack-bytes",
+    .values = "N",
+    .summary = "how much of each stack perf copies to find callers, a\n"
+               "multiple of 8; by default 16384, and 65528 once stacks are\n"
+               "deeper",
+    .least = 1024,
+    .most = most_stack_bytes};
+
 inline constexpr OptionSpec sampled_event_option{
     .name = "event",
     .values = "EVENT[,EVENT]",

@@ -34,10 +34,11 @@ constexpr auto settings = joined(
 
 constexpr auto all_options_of_start = joined(
     options_of_start,
-    std::array<OptionSpec, 2>{{{.name = "children",
+    std::array<OptionSpec, 3>{{{.name = "children",
                                 .summary = "sample the processes that the program forks, too,\n"
                                            "except one that the debugger follows in its place"},
-                               sampled_event_option}});
+                               sampled_event_option,
+                               stack_bytes_option}});
 
 constexpr std::array<OptionSpec, 1> status_options{json_option};
 

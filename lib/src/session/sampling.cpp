@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "report/value_text.h"
+#include "session/sampling_remarks.h"
 #include "support/clock.h"
 #include "support/text.h"
 #include "transform/append.h"
@@ -20,8 +21,8 @@ void add_counts(SamplerStatus &to, const SamplerStatus &more) {
        {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
         &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
         &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::truncated_stacks,
-        &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns, &SamplerStatus::waits,
-        &SamplerStatus::wait_ns, &SamplerStatus::ready_ns})
+        &SamplerStatus::short_dumps, &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns,
+        &SamplerStatus::waits, &SamplerStatus::wait_ns, &SamplerStatus::ready_ns})
     to.*counter += more.*counter;
   to.counted.resize(std::max(to.counted.size(), more.counted.size()), 0);
   for (size_t i = 0; i < more.counted.size(); ++i)
@@ -105,6 +106,7 @@ Result<void> Sampling::finish(SampledProcess &process, std::string_view trigger)
     time_.close();
   process.sampler->stop();
   SamplerStatus status = process.sampler->status();
+  needs_deep_dumps_ |= has_short_dumps(status);
   status.threads = status.parts = 0; // the profile holds them once it is kept
   add_counts(status, ended_);
   ended_ = std::move(status);

@@ -74,6 +74,8 @@ public:
   // Return the first process and the options of its sampler, even after it has ended.
   int32_t pid() const { return first_.pid; }
   const StartOptions &options() const { return options_; }
+  // Whether the stacks of an earlier run were deeper than the dumps.
+  bool needs_deep_dumps() const { return needs_deep_dumps_; }
   Region *region() const { return options_.region.get(); }
 
   // --- counters, over all samplers of this profile
@@ -136,6 +138,7 @@ private:
   std::vector<SampledProcess> others_;
   AgentFacts ended_agent_; // facts of the newest agent, once it has ended
   StartOptions options_;
+  bool needs_deep_dumps_ = false;
   RunClock time_;
   SamplerStatus ended_;             // sums over the samplers of this profile that have ended
   std::vector<uint64_t> tick_asks_; // addresses whose names tick() has requested

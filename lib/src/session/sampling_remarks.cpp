@@ -45,4 +45,22 @@ std::string share_remark(const SamplerStatus &status) {
                      ticks / status.requested_hz, cpu_seconds);
 }
 
+bool has_short_dumps(const SamplerStatus &status) {
+  // One or two stacks, such as those of threads that begin, say little of a short run.
+  return status.short_dumps > status.samples / 20 + 2;
+}
+
+std::string truncation_remark(const SamplerStatus &status) {
+  if (status.truncated_stacks <= status.samples / 20 + 2)
+    return {};
+  const std::string out =
+      fmt::format("{} of {} stacks are truncated", status.truncated_stacks, status.samples);
+  return has_short_dumps(status) && status.stack_bytes < most_stack_bytes
+             ? fmt::format(
+                   "{}: they are deeper than the {} bytes that are copied; --stack-bytes {} "
+                   "copies more",
+                   out, status.stack_bytes, most_stack_bytes)
+             : out + "; `tree` shows why";
+}
+
 } // namespace tally

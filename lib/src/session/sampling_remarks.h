@@ -18,4 +18,9 @@ std::string lost_remark(const SamplerStatus &status);
 // Returns how much of the CPU time the samples of a clock stand for, if it is less than a third.
 std::string share_remark(const SamplerStatus &status);
 
+// Returns whether so many stacks were deeper than their dumps that larger ones are needed.
+bool has_short_dumps(const SamplerStatus &status);
+// Returns how many stacks are truncated, if many are, and what to do.
+std::string truncation_remark(const SamplerStatus &status);
+
 } // namespace tally

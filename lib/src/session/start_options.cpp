@@ -7,6 +7,12 @@
 
 namespace tally {
 
+uint32_t stack_bytes_of(const ParsedCommand &command) {
+  return command.has("stack-bytes")
+             ? (static_cast<uint32_t>(command.number("stack-bytes")) + 7) & ~7U
+             : 0;
+}
+
 Result<std::vector<SampledEvent>> sampled_events(const ParsedCommand &command, bool waits) {
   if (!command.has("event"))
     return std::vector<SampledEvent>();

@@ -20,8 +20,9 @@ struct StartOptions {
   uint32_t frequency_hz = 1000;
   std::vector<SampledEvent> events; // empty means the clock
   StackMode stacks = *stack_mode_by_name(default_stack_mode);
-  bool wall = false;     // the user asked for the wall clock
-  bool children = false; // sample the processes that the program forks, too
+  uint32_t stack_bytes = 0; // as in SamplerOptions
+  bool wall = false;        // the user asked for the wall clock
+  bool children = false;    // sample the processes that the program forks, too
   Backend backend = Backend::perf;
   bool chosen = false;            // the user named the backend; false for `auto`
   bool remote = false;            // the sampled process is on a remote target
@@ -30,6 +31,9 @@ struct StartOptions {
 };
 
 struct ParsedCommand;
+// Returns the number of --stack-bytes, rounded up to what the kernel accepts; 0 without the option.
+uint32_t stack_bytes_of(const ParsedCommand &command);
+
 // Returns the events that the command's --event names, as events_by_names() does; none without the
 // option. With waits, the clock is always among them. Fails with invalid_argument if a frequency is
 // given and the clock is not among the events, or if waits and context-switches are.
