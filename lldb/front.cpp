@@ -97,6 +97,30 @@ void Front::close() noexcept {
   }
 }
 
+namespace {
+
+// Returns that another target is selected than that of the sampled process; empty if it is not.
+std::string other_target_note(lldb::SBDebugger &debugger, int32_t sampled) {
+  lldb::SBTarget selected = debugger.GetSelectedTarget();
+  if (sampled == 0 || static_cast<int32_t>(selected.GetProcess().GetProcessID()) == sampled)
+    return {};
+  const auto name_of = [](lldb::SBTarget &target) -> std::string {
+    const char *const name = target.GetExecutable().GetFilename();
+    return name ? name : "without a program";
+  };
+  for (uint32_t i = 0; i < debugger.GetNumTargets(); ++i) {
+    lldb::SBTarget target = debugger.GetTargetAtIndex(i);
+    if (target == selected || static_cast<int32_t>(target.GetProcess().GetProcessID()) != sampled)
+      continue;
+    return "(the profile is that of target #" + std::to_string(i) + ", " + name_of(target) +
+           ", process " + std::to_string(sampled) + "; the selected target, " + name_of(selected) +
+           ", is not sampled)\n";
+  }
+  return {};
+}
+
+} // namespace
+
 void Front::run(lldb::SBDebugger &debugger, const std::string &group, const std::string &name,
                 char **words, lldb::SBCommandReturnObject &result) {
   const std::unique_lock lock(inferior_.mutex(), std::try_to_lock);
@@ -117,6 +141,8 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &group, const std:
     outcome = session_.command(group, line, performer);
     outcome.text.insert(0, performer.said());
   }
+  if (group == "profile")
+    news.errors += other_target_note(debugger, session_.sampled_pid());
   const Inferior::News more = inferior_.follow(debugger);
   print_error(debugger, news.errors + more.errors);
   news.text += outcome.text + more.text;

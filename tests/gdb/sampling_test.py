@@ -173,7 +173,9 @@ class DeepStacksTest(GdbCase):
             program("deep"),
         )
         self.assertRegex(play.stderr, r"\A--stack-bytes: needs --stacks dwarf, .*\n\Z")
-        advice = r"\(\d+ of \d+ stacks are truncated: .* the {} bytes .*; --stack-bytes 65528 copies"
+        advice = (
+            r"\(\d+ of \d+ stacks are truncated: .* the {} bytes .*; --stack-bytes 65528 copies"
+        )
         self.assertRegex(play.text("profile report", 0), advice.format(16384))
         self.assertEqual(play.status(0).count("truncated_stacks"), 0, play)
         self.assertEqual(play.status(0).count("stack_bytes"), 65528)

@@ -40,6 +40,8 @@ class SeveralTargetsTest(LldbCase):
                     lldb=lldb,
                 )
                 self.assertIn("exited with status = 7", result.stdout, result)
+                note = "the selected target, exit_status, is not sampled)"
+                self.assertEqual(result.stderr.count(note), 1, result)
                 first, meanwhile, last = (status_of(result, each) for each in range(3))
                 self.assertEqual(
                     (meanwhile["pid"], meanwhile["samples"]),

@@ -101,11 +101,13 @@ TEST(ExclusionMarkers, ReportMarkersWithoutAPartner) {
 }
 
 TEST(ExclusionMarkers, ReportUnknownMarkers) {
-  const Found found = found_in("// GCOVR_EXCL_BR_WITHOUT_HIT: 1/2\n");
+  const Found found = found_in("// GCOVR_EXCL_BR_SOURCE\n// GCOVR_EXCL_BR_WITHOUT_HIT\n");
   EXPECT_TRUE(found.lines.empty());
   EXPECT_EQ(found.findings,
-            std::vector<std::string>{"a.c:1:1: warning: GCOVR_EXCL_BR_WITHOUT_HIT is an unknown "
-                                     "marker: nothing is excluded"});
+            (std::vector<std::string>{
+                "a.c:1:1: warning: GCOVR_EXCL_BR_SOURCE is an unknown marker: nothing is excluded",
+                "a.c:2:1: warning: GCOVR_EXCL_BR_WITHOUT_HIT needs two numbers, as in ': 2/6': "
+                "nothing is excluded"}));
 }
 
 FileCoverage example() {
@@ -154,6 +156,29 @@ TEST(Exclude, RemovesAllBranchesOrThoseOfExceptions) {
   EXPECT_EQ(file.branches_of(file.lines[1]).size(), 1u);
   EXPECT_EQ(file.branches_of(file.lines[2]).size(), 2u); // none of the line's branches throws
   EXPECT_EQ(file.branches_of(file.lines[3]).size(), 2u);
+}
+
+TEST(Exclude, DecidesByCounts) {
+  FileCoverage file = example();
+  file.lines[2].count = 0;
+  Found found = found_in("// GCOVR_EXCL_BR_WITHOUT_HIT: 1/2\n// LCOV_UNREACHABLE_START\n\n"
+                         "// LCOV_UNREACHABLE_STOP\n// GCOVR_EXCL_BR_WITHOUT_HIT: 0 / 2\n"
+                         "// GCOVR_EXCL_BR_WITHOUT_HIT: 2/2\n// LCOV_UNREACHABLE_LINE\n");
+  EXPECT_EQ(found.findings.size(), 1u); // the blanks before the slash
+  Diagnostics diagnostics;
+  decide_by_counts(file, found.lines, diagnostics);
+  ASSERT_EQ(diagnostics.findings().size(), 2u);
+  EXPECT_EQ(diagnostics.findings()[0].text(),
+            "/a.c:2:1: warning: a line that is marked as unreachable ran: it counts");
+  EXPECT_EQ(diagnostics.findings()[1].text(),
+            "/a.c:6:1: warning: 1 of 2 branches were not taken, but the marker says 2 of 2: "
+            "nothing is excluded");
+  exclude(file, found.lines);
+  ASSERT_EQ(file.lines.size(), 5u);
+  EXPECT_EQ(file.lines[2].line, 4u);
+  EXPECT_EQ(file.branches_of(file.lines[0]).size(), 1u);
+  EXPECT_EQ(file.branches_of(file.lines[1]).size(), 2u);
+  EXPECT_EQ(file.branches_of(file.lines[4]).size(), 2u);
 }
 
 TEST(Exclude, RemovesAFunctionUpToItsEnd) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -11,7 +13,7 @@ namespace tally {
 
 namespace {
 
-constexpr std::string_view mark = "_EXCL_";
+constexpr std::string_view excluding = "_EXCL_", unreachable = "_UNREACHABLE_";
 
 enum class Verb : uint8_t { line, start, stop };
 // Says where a marker belongs: LINE, START and STOP after the word `before` add to `ranges`.
@@ -19,9 +21,29 @@ struct Scope {
   std::string_view before;
   std::vector<LineRange> ExcludedLines::*ranges;
 };
-constexpr std::array<Scope, 3> scopes{{{"EXCEPTION_BR_", &ExcludedLines::throw_branches},
-                                       {"BR_", &ExcludedLines::branches},
-                                       {"", &ExcludedLines::lines}}};
+constexpr std::array<Scope, 4> scopes{{{"_EXCL_EXCEPTION_BR_", &ExcludedLines::throw_branches},
+                                       {"_EXCL_BR_", &ExcludedLines::branches},
+                                       {"_EXCL_", &ExcludedLines::lines},
+                                       {unreachable, &ExcludedLines::unreachable}}};
+
+// Parses ": 2/6".
+std::optional<BranchesWithoutHit> branch_numbers(std::string_view text, uint32_t line) {
+  BranchesWithoutHit out{line, 0, 0};
+  const auto number = [&](uint32_t &value) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    return fault == std::errc();
+  };
+  const auto sign = [&](char c) {
+    const bool has = text.starts_with(c);
+    text.remove_prefix(has ? 1 : 0);
+    return has;
+  };
+  if (!sign(':') || !number(out.without) || !sign('/') || !number(out.all))
+    return std::nullopt;
+  return out;
+}
 
 class Search {
 public:
@@ -31,17 +53,23 @@ public:
   ExcludedLines run(std::string_view source) {
     uint32_t line = 1;
     size_t counted = 0; // line ends before this offset have been counted
-    for (size_t at = source.find(mark); at != source.npos; at = source.find(mark, at + 1)) {
+    size_t next_excluding = source.find(excluding), next_unreachable = source.find(unreachable);
+    while (true) {
+      const size_t at = std::min(next_excluding, next_unreachable);
+      if (at == source.npos)
+        break;
+      size_t &next = at == next_excluding ? next_excluding : next_unreachable;
+      next = source.find(at == next_excluding ? excluding : unreachable, at + 1);
       line += static_cast<uint32_t>(std::ranges::count(source.substr(counted, at - counted), '\n'));
       counted = at;
       if (const std::string_view prefix = prefix_before(source.substr(0, at)); !prefix.empty())
-        marker(prefix, source.substr(at + mark.size()), line);
+        marker(prefix, source.substr(at), line);
     }
     for (size_t i = 0; i < scopes.size(); ++i) {
       if (open_[i].prefix.empty())
         continue;
-      find(open_[i].line, fmt::format("{}{}{}START has no STOP: the rest of the file is excluded",
-                                      open_[i].prefix, mark, scopes[i].before));
+      find(open_[i].line, fmt::format("{}{}START has no STOP: the rest of the file is excluded",
+                                      open_[i].prefix, scopes[i].before));
       add(i, open_[i].line, UINT32_MAX);
     }
     for (const Scope &scope : scopes)
@@ -59,8 +87,17 @@ private:
   }
 
   void marker(std::string_view prefix, std::string_view rest, uint32_t line) {
-    if (rest.starts_with("FUNCTION")) {
+    if (rest.starts_with("_EXCL_FUNCTION")) {
       out_.functions.push_back(line);
+      return;
+    }
+    constexpr std::string_view without_hit = "_EXCL_BR_WITHOUT_HIT";
+    if (rest.starts_with(without_hit)) {
+      if (const auto numbers = branch_numbers(rest.substr(without_hit.size()), line))
+        out_.without_hit.push_back(*numbers);
+      else
+        find(line, fmt::format("{}{} needs two numbers, as in ': 2/6': nothing is excluded", prefix,
+                               without_hit));
       return;
     }
     for (size_t i = 0; i < scopes.size(); ++i) {
@@ -75,25 +112,24 @@ private:
         return stop(i, prefix, line);
     }
     const size_t end = rest.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
-    find(line, fmt::format("{}{}{} is an unknown marker: nothing is excluded", prefix, mark,
+    find(line, fmt::format("{}{} is an unknown marker: nothing is excluded", prefix,
                            rest.substr(0, std::min<size_t>(end, 40))));
   }
 
   void start(size_t scope, std::string_view prefix, uint32_t line) {
     if (!open_[scope].prefix.empty())
-      return find(line, fmt::format("{}{}{}START within the range that begins in line {}", prefix,
-                                    mark, scopes[scope].before, open_[scope].line));
+      return find(line, fmt::format("{}{}START within the range that begins in line {}", prefix,
+                                    scopes[scope].before, open_[scope].line));
     open_[scope] = {prefix, line};
   }
 
   void stop(size_t scope, std::string_view prefix, uint32_t line) {
     Open &open = open_[scope];
     if (open.prefix.empty())
-      return find(line,
-                  fmt::format("{}{}{}STOP without a START", prefix, mark, scopes[scope].before));
+      return find(line, fmt::format("{}{}STOP without a START", prefix, scopes[scope].before));
     if (open.prefix != prefix)
-      find(line, fmt::format("{0}{1}{2}STOP ends the range of {3}{1}{2}START in line {4}", prefix,
-                             mark, scopes[scope].before, open.prefix, open.line));
+      find(line, fmt::format("{0}{1}STOP ends the range of {2}{1}START in line {3}", prefix,
+                             scopes[scope].before, open.prefix, open.line));
     if (line > open.line)
       add(scope, open.line, line - 1);
     open = {};
@@ -140,6 +176,41 @@ ExcludedLines find_exclusions(std::string_view source, std::string_view path,
   return Search(path, diagnostics).run(source);
 }
 
+void decide_by_counts(const FileCoverage &file, ExcludedLines &excluded, Diagnostics &diagnostics) {
+  const auto warn = [&](uint32_t line, std::string message) {
+    diagnostics.add(Severity::warning, std::move(message), file.path, Position::at_line(line),
+                    fmt::format("marker {}:{}", file.path, line));
+  };
+  for (const LineCoverage &line : file.lines) {
+    if (!holds(excluded.unreachable, line.line))
+      continue;
+    if (line.count == 0)
+      excluded.lines.push_back({line.line, line.line});
+    else
+      warn(line.line, "a line that is marked as unreachable ran: it counts");
+  }
+  excluded.unreachable.clear();
+  for (const BranchesWithoutHit &marked : excluded.without_hit) {
+    const auto line = std::ranges::lower_bound(file.lines, marked.line, {}, &LineCoverage::line);
+    if (line == file.lines.end() || line->line != marked.line)
+      continue;
+    const auto branches = file.branches_of(*line);
+    std::vector<BranchPosition> without;
+    for (uint32_t i = 0; i < branches.size(); ++i)
+      if (branches[i].count == 0)
+        without.push_back({marked.line, i});
+    if (without.size() != marked.without || branches.size() != marked.all)
+      warn(marked.line,
+           fmt::format("{} of {} branches were not taken, but the marker says {} of {}: "
+                       "nothing is excluded",
+                       without.size(), branches.size(), marked.without, marked.all));
+    else
+      excluded.positions.insert(excluded.positions.end(), without.begin(), without.end());
+  }
+  excluded.without_hit.clear();
+  sort_stably(excluded.positions);
+}
+
 void exclude(FileCoverage &file, ExcludedLines excluded) {
   for (const FunctionCoverage &function : file.functions) {
     if (!std::ranges::binary_search(excluded.functions, function.start_line))
@@ -173,9 +244,10 @@ void exclude(FileCoverage &file, ExcludedLines excluded) {
     line.first_decision = static_cast<uint32_t>(kept.decisions.size());
     if (!holds(excluded.branches, line.line)) {
       const bool without_throws = holds(excluded.throw_branches, line.line);
-      for (const BranchCoverage &branch : branches)
-        if (!(without_throws && branch.throws))
-          kept.branches.push_back(branch);
+      for (uint32_t i = 0; i < branches.size(); ++i)
+        if (!(without_throws && branches[i].throws) &&
+            !std::ranges::binary_search(excluded.positions, BranchPosition{line.line, i}))
+          kept.branches.push_back(branches[i]);
       kept.conditions.insert(kept.conditions.end(), conditions.begin(), conditions.end());
       kept.decisions.insert(kept.decisions.end(), decisions.begin(), decisions.end());
     }

@@ -411,6 +411,7 @@ void Collect::apply_markers(Coverage &coverage) {
         findings[i].add(Severity::warning, beyond_the_end(file.lines.back().line, lines),
                         file.path);
       excluded[i] = find_exclusions(text->bytes, file.path, findings[i]);
+      decide_by_counts(file, excluded[i], findings[i]);
       if (!excluded[i].empty())
         exclude(file, excluded[i]);
     }

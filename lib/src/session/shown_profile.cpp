@@ -56,9 +56,10 @@ std::string why_no_samples(ProfileGroup &group) {
                        seconds_text(ran));
   if (now.wall_clock)
     return fmt::format("no samples yet: in {} no thread could be interrupted", seconds_text(ran));
-  return fmt::format("no samples yet: the program ran for {} but used only {} of CPU time, and "
-                     "only CPU time is counted",
-                     seconds_text(ran), seconds_text(now.cpu_ns));
+  return fmt::format("no samples yet: the program ran for {} but used only {} of CPU time, and {}",
+                     seconds_text(ran), seconds_text(now.cpu_ns),
+                     sampling.options().wall ? "none of its waits has ended"
+                                             : "only CPU time is counted");
 }
 
 std::string user_code_footer(const SamplerStatus &now, std::span<const SampledEvent> events) {
