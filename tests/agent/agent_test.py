@@ -42,7 +42,7 @@ class Counts(unittest.TestCase):
         self.assertGreater(run.of("seventy"), run.of("thirty"))
 
     def test_timer_clock(self) -> None:
-        run = record("spin7030", "0.5", frequency=100)
+        run = record("spin7030", "1", frequency=100)
         self.check(run, 100, "timer")
 
     def test_threads(self) -> None:

@@ -181,7 +181,8 @@ class DeepStacksTest(GdbCase):
         self.assertEqual(play.status(0).count("stack_bytes"), 65528)
         self.assertNotIn("truncated", play.text("profile report", 1))
         report = play.report(which=1)
-        self.assertEqual(report.row("main").inclusive_ticks, report.total, play)
+        # The program's start has a few ticks outside of main.
+        self.assertGreater(report.row("main").inclusive_ticks, 0.9 * report.total, play)
         self.assertRegex(play.text("profile report", 2), advice.format(20008))
 
 
