@@ -17,6 +17,8 @@ _NUMBER = r"[+-]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?|N)"
 _FOLDERS = re.compile(r"""(?<![^\s'"(=,:])\.{0,2}/(?:[^\s/'"]+/)*(?=[^\s/'"])""")
 # The beginnings of Tally's messages among the lines of the debugger and the program.
 _NEWS = re.compile(r"Sampling |profile: |Nothing was sampled|The next run ")
+# What a program prints, which is at any time once it runs on without the debugger.
+_PROGRAM = re.compile(r"cpu_seconds \d")
 # LLDB's lines about an event that it reports late.
 _EVENT = re.compile(r"Process \d+ (?:detached|exited|launched|resuming|stopped)")
 _USER_ONLY = re.compile(
@@ -96,7 +98,9 @@ def tallys_lines(step: Step, printed: str) -> list[str]:
     return [
         line
         for line in plain_lines(printed)
-        if not _EVENT.match(line) and (step.is_profile or is_news(line))
+        if not _EVENT.match(line)
+        and not _PROGRAM.match(line)
+        and (step.is_profile or is_news(line))
     ]
 
 

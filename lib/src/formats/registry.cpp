@@ -20,6 +20,7 @@
 #include "formats/foreign.h"
 #include "formats/gcov/read.h"
 #include "formats/gcov3/gcov3.h"
+#include "formats/gcov_output/gcov_output.h"
 #include "formats/gcovr/gcovr.h"
 #include "formats/gmon/gmon.h"
 #include "formats/gperftools/gperftools.h"
@@ -104,6 +105,18 @@ std::span<const Format> formats() {
        .file_names = {"*.bb", "*.bbg", "*.da"},
        .probe = gcov3::probe,
        .read_counters = gcov3::read},
+      {.name = "gcov-json",
+       .summary = "the JSON of gcov --json-format",
+       .file_names = {},
+       .default_name = "*.gcov.json.gz",
+       .probe = gcov_output::probe_json,
+       .read_coverage = gcov_output::read_json},
+      {.name = "gcov-text",
+       .summary = "sources that gcov has annotated",
+       .file_names = {},
+       .default_name = "*.gcov",
+       .probe = gcov_output::probe_text,
+       .read_coverage = gcov_output::read_text},
       {.name = "gcovr",
        .summary = "coverage of sources, in gcovr's JSON",
        .file_names = {"*.gcovr.json"},
