@@ -17,7 +17,7 @@ _NUMBER = r"[+-]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?|N)"
 _FOLDERS = re.compile(r"""(?<![^\s'"(=,:])\.{0,2}/(?:[^\s/'"]+/)*(?=[^\s/'"])""")
 # The beginnings of Tally's messages among the lines of the debugger and the program.
 _NEWS = re.compile(r"Sampling |profile: |Nothing was sampled|The next run ")
-# What a program prints, which is at any time once it runs on without the debugger.
+# A line that the program prints. It comes at any time once the program runs without the debugger.
 _PROGRAM = re.compile(r"cpu_seconds \d")
 # LLDB's lines about an event that it reports late.
 _EVENT = re.compile(r"Process \d+ (?:detached|exited|launched|resuming|stopped)")

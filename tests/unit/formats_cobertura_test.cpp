@@ -107,7 +107,7 @@ TEST(CoberturaRead, ReadsFilesOfOthers) {
   EXPECT_EQ(java->files[0].path, "A.java");
   EXPECT_EQ(lines_of(java->files[0]), (std::vector<Line>{{3, 7, 0, 0}, {9, 2, 0, 0}}));
   EXPECT_EQ(functions_of(java->files[0]), (std::vector<Function>{{3, "A.f(I)V", 7}}));
-  // Of Jest, whose methods have lines that the class does not have.
+  // Jest writes methods with lines that the class does not have.
   const auto jest = parsed(file_of(
       R"xml(<class name="c" filename="c.js"><methods><method name="f" hits="2"><lines>
          <line number="1" hits="4"/><line number="8" hits="2"/></lines></method></methods>
@@ -115,7 +115,7 @@ TEST(CoberturaRead, ReadsFilesOfOthers) {
   ASSERT_TRUE(jest) << jest.error().text();
   EXPECT_EQ(lines_of(jest->files[0]),
             (std::vector<Line>{{1, 4, 0, 0}, {8, 2, 0, 0}, {9, 0, 0, 0}}));
-  // Of AltCover, on Windows, and two classes with a method of one name.
+  // AltCover writes paths of Windows. Two classes have a method of one name.
   const std::string method =
       R"xml(<methods><method name="f"><lines><line number="3" hits="1"/></lines></method></methods>)xml";
   const auto windows =

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tally/coverage.h>
@@ -38,6 +39,18 @@ inline Result<std::vector<FileCoverage>> sums_by_path(std::vector<const FileCove
     first = last;
   }
   return sums;
+}
+
+// Returns the coverage of files, of which several may have the same path.
+inline Result<Coverage> coverage_of_files(std::span<const FileCoverage> files,
+                                          Diagnostics &diagnostics) {
+  std::vector<const FileCoverage *> all;
+  for (const FileCoverage &file : files)
+    all.push_back(&file);
+  TALLY_TRY(sums, sums_by_path(std::move(all), diagnostics));
+  Coverage out;
+  out.files = std::move(sums);
+  return out;
 }
 
 } // namespace tally

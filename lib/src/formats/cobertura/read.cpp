@@ -54,13 +54,7 @@ public:
     };
     TALLY_CHECK(each_class([&](const pugi::xml_node &node) { return find_class(node); }));
     TALLY_CHECK(each_class([&](const pugi::xml_node &node) { return read_class(node); }));
-    std::vector<const FileCoverage *> files;
-    for (const FileCoverage &file : files_)
-      files.push_back(&file);
-    Coverage all;
-    TALLY_TRY(sums, sums_by_path(std::move(files), diagnostics_));
-    all.files = std::move(sums);
-    return all;
+    return coverage_of_files(files_, diagnostics_);
   }
 
 private:

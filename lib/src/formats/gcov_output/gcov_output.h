@@ -1,4 +1,4 @@
-// What gcov itself writes: its JSON (gcov --json-format) and its annotated sources (*.gcov).
+// Reads what gcov itself writes: its JSON (gcov --json-format) and its annotated sources (*.gcov).
 #pragma once
 
 #include <string_view>

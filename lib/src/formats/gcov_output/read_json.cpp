@@ -30,13 +30,7 @@ public:
       folder_ += '/';
     for (JsonValue file = root["files"].first(); !file.is_absent(); file = file.next())
       TALLY_CHECK(read_file(file));
-    std::vector<const FileCoverage *> files;
-    for (const FileCoverage &file : files_)
-      files.push_back(&file);
-    Coverage all;
-    TALLY_TRY(sums, sums_by_path(std::move(files), diagnostics_));
-    all.files = std::move(sums);
-    return all;
+    return coverage_of_files(files_, diagnostics_);
   }
 
 private:

@@ -57,13 +57,7 @@ public:
     for (; !text.empty(); ++at_)
       TALLY_CHECK(add(next_line(text)));
     TALLY_CHECK(end_file());
-    std::vector<const FileCoverage *> files;
-    for (const FileCoverage &file : files_)
-      files.push_back(&file);
-    Coverage all;
-    TALLY_TRY(sums, sums_by_path(std::move(files), diagnostics_));
-    all.files = std::move(sums);
-    return all;
+    return coverage_of_files(files_, diagnostics_);
   }
 
 private:
