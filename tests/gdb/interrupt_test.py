@@ -102,7 +102,7 @@ class NativeTest(InterruptCase):
         play = play_gdb(
             ["profile start --backend interrupt", "run", "profile report", "profile status"],
             program("asks_often"),
-            ["1"],
+            ["0.5"],
             wrapper=[program("seccomp_run"), "affinity"],
         )
         self.assertEqual(play.stderr, "", play)
@@ -294,7 +294,7 @@ class RemoteTest(InterruptCase):
     def test_over_gdbserver(self) -> None:
         play = play_gdb(
             [
-                remote("spin7030", "2", "1", "7"),
+                remote("spin7030", "1", "1", "7"),
                 "profile start",
                 "break checkpoint",
                 "continue",

@@ -199,18 +199,18 @@ class RunsTest(GdbCase):
                         "profile report --limit 0",
                     ],
                     program("execer"),
-                    ["0.4"],
+                    ["0.2"],
                 )
                 self.assertEqual(play.stderr, "", play)
                 report = play.report("--limit 0")
                 for function in ("before_exec", "after_exec"):
-                    assert_ticks(self, report.row(function).inclusive_ticks, 400, play)
+                    assert_ticks(self, report.row(function).inclusive_ticks, 200, play)
 
     def test_a_child_is_left_out(self) -> None:
         play = play_gdb(
             ["profile start", "run", "profile status", "profile report --limit 0", PARTS],
             program("forker"),
-            ["0.4"],
+            ["0.2"],
         )
         self.assertEqual(play.stderr, "", play)
         self.assertEqual(play.parts(), ["exited, status 0"], play)
@@ -230,14 +230,14 @@ class RunsTest(GdbCase):
                 "profile report --by process",
             ],
             program("forker"),
-            ["0.4"],
+            ["0.2"],
         )
         self.assertEqual(play.stderr, "", play)
         report = play.report("--limit 0")
-        assert_ticks(self, report.row("parent_spin").inclusive_ticks, 400, play)
+        assert_ticks(self, report.row("parent_spin").inclusive_ticks, 200, play)
         # On a busy machine, the child has not yet ended at the stop.
-        self.assertGreater(report.row("child_spin").inclusive_ticks, 40, play)
-        self.assertLess(report.row("child_spin").inclusive_ticks, 460, play)
+        self.assertGreater(report.row("child_spin").inclusive_ticks, 20, play)
+        self.assertLess(report.row("child_spin").inclusive_ticks, 250, play)
         self.assertEqual(play.status().count("processes"), 2, play)
         rows = play.text("profile report --by process")
         self.assertEqual(len(re.findall(r"(?m) \d+ forker$", rows)), 2, play)
@@ -271,17 +271,17 @@ class RunsTest(GdbCase):
                 "profile report --limit 0",
             ],
             program("forker"),
-            ["0.4"],
+            ["0.2"],
         )
-        self.assertRegex(play.text("run"), "Inferior 2 .*exited normally")
-        # On a busy machine the parent, too, may have ended by then, before GDB reports it.
-        self.assertRegex(play.status(0)["state"], "^(sampling|ended)", play)
+        # The parent ends at once when GDB has seen the child's end; of two ends GDB tells either first.
+        self.assertRegex(play.text("run"), "Inferior [12] .*exited normally")
+        self.assertRegex(play.status(0)["state"], "^(sampling|ended|armed)", play)
         self.assertRegex(play.status(1)["state"], "^armed")
         self.assert_parent_alone(play)
 
     def assert_parent_alone(self, play: Play) -> None:
         report = play.report("--limit 0")
-        assert_ticks(self, report.row("parent_spin").inclusive_ticks, 400, play)
+        assert_ticks(self, report.row("parent_spin").inclusive_ticks, 200, play)
         self.assertNotIn("child_spin", [row.name for row in report.rows])
 
     def test_the_child_that_is_followed(self) -> None:
@@ -295,13 +295,13 @@ class RunsTest(GdbCase):
                 "profile report --limit 0",
             ],
             program("forker"),
-            ["0.4"],
+            ["0.2"],
         )
         self.assertNotIn("Python", play.stderr, play)
         names = [row.name for row in play.report("--limit 0").rows]
         self.assertIn("child_spin", names)
         self.assertNotIn("parent_spin", names)
-        assert_ticks(self, play.status().count("samples"), 400, play)
+        assert_ticks(self, play.status().count("samples"), 200, play)
 
     def test_the_child_of_vfork_that_is_followed(self) -> None:
         """GDB leaves the parent at the child's exec, without reporting that the child resumes."""
@@ -315,13 +315,13 @@ class RunsTest(GdbCase):
                 "profile diff previous --limit 0",
             ],
             program("execer"),
-            ["0.4", "vfork"],
+            ["0.2", "vfork"],
         )
         self.assertEqual(play.stderr, "", play)
         names = [row.name for row in play.report("--limit 0").rows]
         self.assertIn("after_exec", names)
         self.assertNotIn("before_exec", names)
-        assert_ticks(self, play.status().count("samples"), 400, play)
+        assert_ticks(self, play.status().count("samples"), 200, play)
         self.assertIn("before_exec", play.text("profile diff previous --limit 0"))
 
 
@@ -416,7 +416,7 @@ class QuitTest(GdbCase):
             for running in (["run"], ["starti"], ["run", "kill"]):
                 with self.subTest(last=last, running=running):
                     commands = ["break checkpoint", *running]
-                    arguments = (program("spin7030"), ["0.1", "1"])
+                    arguments = (program("spin7030"), ["0.05", "1"])
                     plain = run_gdb([*commands, *last], *arguments, plugin=False)
                     sampled = run_gdb(["profile start", *commands, *last], *arguments)
                     self.assertEqual(sampled.status, plain.status, sampled)
@@ -448,11 +448,12 @@ class QuitTest(GdbCase):
 
 
 class AttachTest(GdbCase):
-    def started(self, seconds: float) -> subprocess.Popen:
-        process = subprocess.Popen(
-            [program("spin7030_traced"), str(seconds)], stdout=subprocess.PIPE, text=True
-        )
-        wait_for_state(process.pid, "S")  # in main()
+    def started(self, seconds: float, name: str = "spin7030_traced") -> subprocess.Popen:
+        process = subprocess.Popen([program(name), str(seconds)], stdout=subprocess.PIPE, text=True)
+        if name == "spin7030_traced":
+            wait_for_state(process.pid, "S")  # in main()
+        else:
+            wait_for_cpu(process.pid, 0.02)
 
         def end() -> None:
             process.kill()
@@ -510,7 +511,7 @@ class AttachTest(GdbCase):
         self.assertEqual(play.parts(), ["exited, status 0"], play)
 
     def test_attach_and_leave_at_once(self) -> None:
-        process = self.started(600)
+        process = self.started(600, "spin7030")
         play = play_gdb(
             [
                 f"attach {process.pid}",

@@ -13,7 +13,7 @@ from support.programs import SOURCE_ROOT, program
 from support.shares import assert_ticks
 from support.skips import run_unittests
 
-SECONDS = 0.25
+SECONDS = 0.15
 SOURCE = (SOURCE_ROOT / "tests/programs/regions.cpp").read_text().splitlines()
 
 

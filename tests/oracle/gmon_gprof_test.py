@@ -274,7 +274,7 @@ class OfSamples(GprofCase):
         for name in ("spin7030", "inlines", "spin7030_nopie"):
             path = program(name)
             for file in ("a.gmon", "b.gmon"):
-                self.run_in(command_line(), "record", "-o", file, "--", path, "1")
+                self.run_in(command_line(), "record", "-o", file, "--", path, "0.6")
             self.assert_same_flat(path, "a.gmon", 1000)
             self.run_in(command_line(), "merge", "a.gmon", "b.gmon", "-o", "sum.gmon")
             if name != "inlines":  # gprof 2.40 miscounts its names, and says so
@@ -283,7 +283,7 @@ class OfSamples(GprofCase):
                 self.assertEqual(self.get("gprofs.gmon"), self.get("sum.gmon"))
             self.assert_same_flat(path, "sum.gmon", 1000)
             if name.startswith("spin"):
-                # Two seconds on a busy machine give a rough share, which is enough to know that the
+                # A second on a busy machine give a rough share, which is enough to know that the
                 # files hold this program's samples.
                 shares = self.tally_flat(path, "sum.gmon")
                 self.assertAlmostEqual(shares["seventy"][0], 70, delta=10)
@@ -291,7 +291,7 @@ class OfSamples(GprofCase):
 
     def test_omitted_data_is_reported(self) -> None:
         done = subprocess.run(
-            [command_line(), "record", "-o", "x.gmon", "--", program("inlines"), "1"],
+            [command_line(), "record", "-o", "x.gmon", "--", program("inlines"), "0.3"],
             cwd=self.folder,
             capture_output=True,
             text=True,

@@ -208,18 +208,18 @@ class PerfScript(unittest.TestCase):
 
     def test_small_program(self) -> None:
         for graph in ("dwarf", "fp"):
-            self.record(program("spin7030"), "1", graph=graph)
+            self.record(program("spin7030"), "0.4", graph=graph)
             self.compare(f"spin7030 {graph}", raw_returns=graph == "fp")
 
     def test_threads(self) -> None:
-        self.record(program("spin7030_threads"), graph="dwarf")
+        self.record(program("spin7030_threads"), "0.3", graph="dwarf")
         self.compare("spin7030_threads dwarf")
 
     def test_perf_record_of_xz(self) -> None:
         need_tools("xz")
         source = os.path.join(self.folder, "data")
         with open(source, "wb") as out, open(CHAINS, "rb") as binary:
-            out.write(binary.read(4 << 20))
+            out.write(binary.read(2 << 20))
         for graph in ("dwarf", "fp"):
             self.record("xz", "-6", "-k", "-f", "-T1", source, graph=graph)
             self.compare(f"xz {graph}", raw_returns=graph == "fp")
@@ -228,12 +228,12 @@ class PerfScript(unittest.TestCase):
         source = os.path.join(self.folder, "stl.cpp")
         with open(source, "w", encoding="utf-8") as out:
             out.write("#include <numeric>\n" + SOURCE)
-        command = self.c_plus_plus_compiler(source, "-O2")
+        command = self.c_plus_plus_compiler(source, "-O1")
         self.record(*command, graph="dwarf,32768")
-        self.compare("cc1plus -O2 dwarf")
+        self.compare("cc1plus -O1 dwarf")
 
     def test_compressed_and_piped(self) -> None:
-        self.record("-z", program("spin7030"), "1", graph="dwarf")
+        self.record("-z", program("spin7030"), "0.4", graph="dwarf")
         self.compare("spin7030 dwarf -z")
         with open(self.data, "wb") as out:
             subprocess.run(
@@ -246,7 +246,7 @@ class PerfScript(unittest.TestCase):
                     "-o",
                     "-",
                     program("spin7030"),
-                    "1",
+                    "0.4",
                 ],
                 stdout=out,
                 stderr=subprocess.DEVNULL,
@@ -303,7 +303,7 @@ class PerfScript(unittest.TestCase):
 
     def test_names(self) -> None:
         """Compares the function names of the leaves."""
-        self.record(program("spin7030"), "1", graph="dwarf")
+        self.record(program("spin7030"), "0.4", graph="dwarf")
         out = subprocess.run(
             [command_line(), "convert", self.data, "-o", "-", "--to", "folded"],
             capture_output=True,

@@ -125,8 +125,9 @@ def bound_by_permissions() -> list[str]:
 
 
 def large(case: Any) -> Any:
-    """Marks a case, or all of a class, that needs one of the large packages of packages.sh. With
-    TALLY_LARGE in the environment, run_unittests() runs only these cases, otherwise only the others.
+    """Marks a case, or all of a class, that takes many seconds, or needs one of the large packages of
+    packages.sh. With TALLY_LARGE in the environment, run_unittests() runs only these cases, otherwise
+    only the others.
     """
     case.large = True
     return case
