@@ -212,7 +212,7 @@ class Noticed(unittest.TestCase):
 
     def test_a_program_that_resets_all_signals(self) -> None:
         for frequency in (4000, 100):
-            for _ in range(5):
+            for _ in range(10):
                 run = record("inside", "resets", "0.05", frequency=frequency)
                 self.assertIn("exited, status 0", run.messages)
                 self.assertIn("has changed the handler of the agent's signal", run.messages)
@@ -282,11 +282,11 @@ class Exec(unittest.TestCase):
 
     def test_no_timer_of_another_thread_kills(self) -> None:
         """Timers count the CPU time of their threads, and may expire while another thread execs."""
-        for _ in range(6):
+        for _ in range(10):
             run = record(
                 "inside",
                 "searches",
-                "0.06",
+                "0.1",
                 "300",
                 frequency=100,
                 environment={"PATH": ":".join(["/nonexistent"] * 20)},

@@ -283,7 +283,7 @@ class OfSamples(GprofCase):
                 self.assertEqual(self.get("gprofs.gmon"), self.get("sum.gmon"))
             self.assert_same_flat(path, "sum.gmon", 1000)
             if name.startswith("spin"):
-                # A second on a busy machine give a rough share, which is enough to know that the
+                # A second on a busy machine gives a rough share, which is enough to know that the
                 # files hold this program's samples.
                 shares = self.tally_flat(path, "sum.gmon")
                 self.assertAlmostEqual(shares["seventy"][0], 70, delta=10)

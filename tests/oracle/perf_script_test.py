@@ -228,9 +228,9 @@ class PerfScript(unittest.TestCase):
         source = os.path.join(self.folder, "stl.cpp")
         with open(source, "w", encoding="utf-8") as out:
             out.write("#include <numeric>\n" + SOURCE)
-        command = self.c_plus_plus_compiler(source, "-O1")
+        command = self.c_plus_plus_compiler(source, "-O2")
         self.record(*command, graph="dwarf,32768")
-        self.compare("cc1plus -O1 dwarf")
+        self.compare("cc1plus -O2 dwarf")
 
     def test_compressed_and_piped(self) -> None:
         self.record("-z", program("spin7030"), "0.4", graph="dwarf")

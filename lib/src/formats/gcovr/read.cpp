@@ -484,13 +484,7 @@ Result<Coverage> Handler::finish() {
                                  "keys are read",
                                  values_.texts[format_version].substr(0, 40)),
                      source_);
-  Coverage all;
-  std::vector<const FileCoverage *> files;
-  for (const FileCoverage &file : files_)
-    files.push_back(&file);
-  TALLY_TRY(sums, sums_by_path(std::move(files), diagnostics_));
-  all.files = std::move(sums);
-  return all;
+  return coverage_of_files(files_, diagnostics_);
 }
 
 } // namespace
