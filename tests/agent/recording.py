@@ -19,7 +19,10 @@ class Recorded(NamedTuple):
     stacks: dict[str, int]
 
     def samples(self) -> int:
-        return sum(self.stacks.values())
+        """Returns the number of samples that were taken."""
+        return sum(
+            count for stack, count in self.stacks.items() if not stack.endswith("[not sampled]")
+        )
 
     def of(self, *functions: str) -> int:
         """Returns the number of samples whose stack holds all of these functions."""

@@ -266,7 +266,7 @@ class RegionTest(GdbCase):
         play = play_gdb(
             [
                 "profile start",
-                "break first_phase",
+                "break second_phase",
                 "break third_phase",
                 "run",
                 "delete 1",

@@ -13,8 +13,9 @@
 namespace tally::transform_times_test {
 namespace {
 
-// Thread 7 runs from 0 to 2 ms, waits until 10 ms, and runs until 11 ms, sampled each ms.
-StackProfile waiting_once() {
+// Thread 7 runs from 0 to 2 ms, waits until 10 ms, and runs until 11 ms, sampled each ms. A wait
+// that ends after 1 ms is `before` ns long.
+StackProfile waiting_once(int64_t before = 0) {
   StackProfileBuilder out;
   out.add_value_type("cpu", "nanoseconds");
   out.add_value_type("wait", "nanoseconds");
@@ -23,11 +24,13 @@ StackProfile waiting_once() {
   const StackId runs = out.push(none<StackId>, out.add_location(none<MappingId>, 0x10));
   const StackId waits = out.push(none<StackId>, out.add_location(none<MappingId>, 0x20));
   const uint32_t row = out.add_sample(runs, thread, part, 3'000'000);
-  const std::array<int64_t, 2> waited{0, 8'000'000};
+  const std::array<int64_t, 2> waited{0, 8'000'000 + before};
   const uint32_t other = out.add_sample(waits, thread, part, waited);
   for (const uint64_t at : {11'000'000u, 1'000'000u, 2'000'000u})
     out.add_time({at, row, 0, 1'000'000});
   out.add_time({10'000'000, other, 1, 8'000'000});
+  if (before != 0)
+    out.add_time({1'000'000, other, 1, before});
   return std::move(out.finish()).value();
 }
 
@@ -56,15 +59,19 @@ TEST(Times, SelectTicksAndClipIntervals) {
   EXPECT_EQ(totals(11'000'000, {}), Totals{}); // nothing is left
 }
 
+// Also what an interval is longer than the running time before its end: it had begun before the
+// run.
 TEST(Times, AddUpOverAllSlices) {
-  const StackProfile profile = waiting_once();
-  for (uint64_t width = 100'000; width < 12'000'000; width += 70'001) {
-    Totals sum{0, 0};
-    for (uint64_t from = 0; from < 11'000'000; from += width)
-      if (const auto some = filter_samples(profile, {.from_ns = from, .to_ns = from + width}))
-        for (size_t i = 0; i < 2; ++i)
-          sum[i] += some->totals()[i];
-    EXPECT_EQ(sum, profile.totals()) << width;
+  for (const int64_t before : {0, 900'000, 3'000'000}) {
+    const StackProfile profile = waiting_once(before);
+    for (uint64_t width = 100'000; width < 12'000'000; width += 70'001) {
+      Totals sum{0, 0};
+      for (uint64_t from = 0; from < 11'000'000; from += width)
+        if (const auto some = filter_samples(profile, {.from_ns = from, .to_ns = from + width}))
+          for (size_t i = 0; i < 2; ++i)
+            sum[i] += some->totals()[i];
+      EXPECT_EQ(sum, profile.totals()) << width << ", " << before;
+    }
   }
 }
 

@@ -109,10 +109,11 @@ Slice slice_of(const StackProfile &profile, uint64_t from, uint64_t to) {
       const uint64_t begin = time.at_ns - std::min(time.at_ns, length);
       if (time.at_ns <= from || begin >= to)
         continue;
-      // A part of an interval ends where the interval or the stretch ends.
-      time.at_ns = std::min(time.at_ns, to);
-      if (begin < from || time.at_ns == to)
-        time.amount = static_cast<int64_t>(time.at_ns - std::max(begin, from));
+      // A part of an interval ends where the interval or the stretch ends. What an interval is
+      // longer than the axis was then is part of the first stretch: it had begun before the run.
+      const uint64_t behind = time.at_ns - std::min(time.at_ns, to);
+      time.at_ns -= behind;
+      time.amount = static_cast<int64_t>(begin < from ? time.at_ns - from : length - behind);
     } else if (time.at_ns <= from || time.at_ns > to) {
       if (from != 0 || time.at_ns != 0)
         continue;
