@@ -42,6 +42,8 @@ namespace tally_lldb {
   _(tally_session_tick)                                                                            \
   _(tally_sigint_watch)                                                                            \
   _(tally_sigint_seen)                                                                             \
+  _(tally_session_region_measures)                                                                 \
+  _(tally_leads_on)                                                                                \
   _(tally_unsafe_frame)                                                                            \
   _(tally_reply_free)                                                                              \
   _(tally_reply_text)                                                                              \

@@ -6,6 +6,7 @@
 
 #include "interpreter.h"
 #include "region_locations.h"
+#include "source_view.h"
 #include "stop.h"
 
 namespace tally_lldb {
@@ -93,7 +94,8 @@ void Region::refresh(lldb::SBDebugger &debugger) {
   delete_dead();
   const auto is_there = [](Breakpoint &breakpoint) {
     lldb::SBBreakpoint found = breakpoint.target.FindBreakpointByID(breakpoint.handle.GetID());
-    if (found.IsValid() && breakpoint.stops && !found.IsEnabled())
+    if (found.IsValid() && breakpoint.stops && breakpoint.kind != TALLY_HIT_MEASURED &&
+        !found.IsEnabled())
       found.SetEnabled(true);
     return found.IsValid();
   };
@@ -104,19 +106,22 @@ void Region::refresh(lldb::SBDebugger &debugger) {
     whole &= is_there(*each);
     stops[each->kind] = each->stops;
   }
-  std::vector<std::pair<uint64_t, Breakpoint *>> returns;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto &[address, breakpoint] : returns_)
-      returns.emplace_back(address, breakpoint.get());
-  }
   Breakpoints gone;
-  for (const auto &[address, breakpoint] : returns)
-    if (!is_there(*breakpoint)) {
+  for (auto *const list : {&returns_, &measures_}) {
+    std::vector<std::pair<uint64_t, Breakpoint *>> copy;
+    {
       const std::lock_guard lock(mutex_);
-      if (auto node = returns_.extract(address))
-        gone.push_back(std::move(node.mapped()));
+      for (const auto &[address, breakpoint] : *list)
+        if (breakpoint)
+          copy.emplace_back(address, breakpoint.get());
     }
+    for (const auto &[address, breakpoint] : copy)
+      if (!is_there(*breakpoint)) {
+        const std::lock_guard lock(mutex_);
+        if (auto node = list->extract(address))
+          gone.push_back(std::move(node.mapped()));
+      }
+  }
   bury(gone);
   if (whole)
     return;
@@ -167,10 +172,14 @@ void Region::process_gone() {
     for (auto &[address, breakpoint] : returns_)
       gone.push_back(std::move(breakpoint));
     returns_.clear();
+    for (auto &[address, breakpoint] : measures_)
+      if (breakpoint)
+        gone.push_back(std::move(breakpoint));
+    measures_.clear();
     entries_.clear();
-    reported_.clear();
-    stop_id_ = 0;
-    lifted.swap(lifted_);
+    stop_.reported.clear();
+    stop_.id = 0;
+    lifted.swap(stop_.lifted);
   }
   steps_.clear();
   for (lldb::SBBreakpointLocation &each : lifted)
@@ -253,20 +262,85 @@ void Region::stop_at_return(const Breakpoint &like, uint64_t address) {
   returns_.emplace(address, std::move(one.front()));
 }
 
+static bool has_breakpoint(lldb::SBTarget target, const std::vector<uint64_t> &addresses) {
+  for (uint32_t i = 0; i < target.GetNumBreakpoints(); ++i)
+    for (const uint64_t address : addresses)
+      if (target.GetBreakpointAtIndex(i).FindLocationByAddress(address).IsValid())
+        return true;
+  return false;
+}
+
+// Returns the addresses that a thread which is stopped at `pc` reaches next: those of two more
+// instructions, and where the second of these leads. Returns none if one of the instructions may
+// lead elsewhere or cannot be read.
+std::vector<uint64_t> Region::path_from(lldb::SBTarget target, lldb::SBProcess &process,
+                                        const Breakpoint &like, uint64_t pc) {
+  std::vector<uint64_t> out;
+  lldb::SBInstructionList code = target.ReadInstructions(target.ResolveLoadAddress(pc), 3);
+  for (uint32_t i = 0; i < 3; ++i) {
+    lldb::SBInstruction each = code.GetInstructionAtIndex(i);
+    if (!each.IsValid())
+      return {};
+    if (!session_.leads_on(text_of(each, target).c_str())) {
+      const uint64_t to = i == 2 && like.is_x86_64 ? steps_.from(process, {}, pc) : 0;
+      if (to == 0 || to == Steps::anywhere || to == Steps::caller)
+        return {};
+      out.push_back(to);
+    }
+    pc += each.GetByteSize();
+    out.push_back(pc);
+  }
+  return out;
+}
+
+// Lets threads that were stopped at `pc` report TALLY_HIT_MEASURED two instructions later, or not.
+// LLDB's steps off the breakpoint at `pc`, and off the one that measures, must not end at other
+// breakpoints (see steps.h), therefore it does nothing where these are.
+void Region::measure(const Breakpoint &like, lldb::SBProcess &process, uint64_t pc, bool measures) {
+  lldb::SBTarget target = like.target;
+  const Breakpoint *known = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = measures_.find(pc);
+    if (at == measures_.end() ? !measures : !at->second)
+      return;
+    if (at != measures_.end())
+      known = at->second.get();
+  }
+  if (known) {
+    lldb::SBBreakpoint handle = known->handle;
+    measures = measures && !has_breakpoint(target, known->path);
+    if (handle.IsEnabled() != measures &&
+        (measures || !is_pending(stopped_threads(process), std::nullopt)))
+      handle.SetEnabled(measures);
+    return;
+  }
+  std::vector<uint64_t> path = path_from(target, process, like, pc);
+  Breakpoints one;
+  if (!path.empty() && !has_breakpoint(target, path)) {
+    const uint64_t to = path[1];
+    path.erase(path.begin() + 1);
+    watch(one, like, target.BreakpointCreateByAddress(to), TALLY_HIT_MEASURED).path =
+        std::move(path);
+  }
+  const std::lock_guard lock(mutex_);
+  measures_.emplace(pc, one.empty() ? nullptr : std::move(one.front()));
+}
+
 // Notes that this thread's callback has been called. LLDB calls the callbacks of one stop one after
-// the other. The first one of a new stop re-enables the locations in lifted_.
+// the other. The first one of a new stop re-enables the locations in stop_.lifted.
 void Region::enter_stop(lldb::SBProcess &process, lldb::SBThread &thread) {
   const uint32_t id = process.GetStopID(true);
   const lldb::tid_t tid = thread.GetThreadID();
   std::vector<lldb::SBBreakpointLocation> lifted;
   {
     const std::lock_guard lock(mutex_);
-    if (id != stop_id_) {
-      stop_id_ = id;
-      reported_.clear();
-      lifted.swap(lifted_);
+    if (id != stop_.id) {
+      stop_.id = id;
+      stop_.reported.clear();
+      lifted.swap(stop_.lifted);
     }
-    reported_.insert(tid);
+    stop_.reported.insert(tid);
   }
   for (lldb::SBBreakpointLocation &each : lifted)
     each.SetEnabled(true);
@@ -283,7 +357,7 @@ std::vector<Region::StoppedThread> Region::stopped_threads(lldb::SBProcess &proc
     const lldb::tid_t tid = thread.GetThreadID();
     const uint64_t pc = thread.GetFrameAtIndex(0).GetPC();
     const std::lock_guard lock(mutex_);
-    out.push_back({thread, pc, is_hit && !reported_.contains(tid)});
+    out.push_back({thread, pc, is_hit && !stop_.reported.contains(tid)});
   }
   return out;
 }
@@ -353,7 +427,7 @@ void Region::steer_steps(lldb::SBProcess &process) {
     }
     here.location.SetEnabled(false);
     const std::lock_guard lock(mutex_);
-    lifted_.push_back(here.location);
+    stop_.lifted.push_back(here.location);
   }
 }
 
@@ -466,6 +540,8 @@ void Region::report(Breakpoint &breakpoint, lldb::SBProcess &process, lldb::SBTh
   }
   if (!returns_to || *returns_to == TALLY_HIT_LOOK)
     return;
+  if (breakpoint.kind == TALLY_HIT_MEASURED)
+    return;
   if (!breakpoint.is_function) {
     breakpoint.stops = false;
     stop_at_other(breakpoint);
@@ -479,6 +555,7 @@ void Region::report(Breakpoint &breakpoint, lldb::SBProcess &process, lldb::SBTh
     steps_.add_address(process, *returns_to, breakpoint.is_x86_64);
     stop_at_return(breakpoint, *returns_to);
   }
+  measure(breakpoint, process, at, session_.region_measures());
 }
 
 // Returns whether the function's first instruction is its return, so that the pass ends with the

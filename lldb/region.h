@@ -54,6 +54,9 @@ private:
     std::string function; // the function's name, without scopes and parameters
     std::atomic<bool> alive = true;
     std::atomic<bool> stops = true; // the session needs this breakpoint's hits now
+    // If kind is TALLY_HIT_MEASURED: the addresses before and behind it that have no breakpoint
+    // while it is enabled.
+    std::vector<uint64_t> path = {};
   };
   using Breakpoints = std::vector<std::unique_ptr<Breakpoint>>;
   struct StoppedThread {
@@ -83,6 +86,9 @@ private:
   void stop_at_exits(bool stop);
   static void stop_at(Breakpoint &breakpoint);
   void stop_at_return(const Breakpoint &like, uint64_t address);
+  void measure(const Breakpoint &like, lldb::SBProcess &process, uint64_t pc, bool measures);
+  std::vector<uint64_t> path_from(lldb::SBTarget target, lldb::SBProcess &process,
+                                  const Breakpoint &like, uint64_t pc);
   void enter_stop(lldb::SBProcess &process, lldb::SBThread &thread);
   std::vector<StoppedThread> stopped_threads(lldb::SBProcess &process);
   static bool is_pending(const std::vector<StoppedThread> &threads,
@@ -109,12 +115,16 @@ private:
   bool exits_stop_ = false; // exits_ are enabled
   Breakpoints dead_; // never destroyed: a callback that LLDB has begun may still use one of them
   std::map<uint64_t, std::unique_ptr<Breakpoint>> returns_; // by return address
+  // Where the cost of a stop is measured, by the pc of the hit before; null if it cannot be.
+  std::map<uint64_t, std::unique_ptr<Breakpoint>> measures_;
   std::map<uint64_t, bool> entries_; // whether the address is the first instruction of a function
-  // The next three members describe one stop of the process. reported_ holds the threads whose hits
-  // have been reported. lifted_ holds the locations that stay disabled until the next stop.
-  uint32_t stop_id_ = 0;
-  std::set<lldb::tid_t> reported_;
-  std::vector<lldb::SBBreakpointLocation> lifted_;
+  // One stop of the process: the threads whose hits have been reported, and the locations that stay
+  // disabled until the next stop.
+  struct {
+    uint32_t id = 0;
+    std::set<lldb::tid_t> reported;
+    std::vector<lldb::SBBreakpointLocation> lifted;
+  } stop_;
   Steps steps_; // for the current process
 };
 

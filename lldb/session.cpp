@@ -166,6 +166,11 @@ std::optional<uint64_t> Session::region_hit(int32_t pid, const tally_hit &hit) {
   return library_.tally_session_region_hit(handle_, &hit);
 }
 
+bool Session::region_measures() {
+  const std::unique_lock lock(mutex_, std::chrono::milliseconds(100));
+  return lock && handle_ && library_.tally_session_region_measures(handle_) != 0;
+}
+
 int32_t Session::sampled_pid() {
   const std::lock_guard lock(mutex_);
   return handle_ ? library_.tally_session_sampled_pid(handle_) : 0;

@@ -87,14 +87,16 @@ public:
   // session for a tenth of a second at most. Returns nothing if the hit was not reported, or if
   // another process is sampled.
   std::optional<uint64_t> region_hit(int32_t pid, const tally_hit &hit);
+  bool region_measures(); // see tally_session_region_measures()
 
   // The next four functions call the library's InterruptClock, which has its own lock.
   uint64_t tick_wait_ns() { return library_.tally_session_tick_wait_ns(handle_); }
   size_t tick_interrupt() { return library_.tally_session_tick_interrupt(handle_); }
   void tick_withdraw() { library_.tally_session_tick_withdraw(handle_); }
   int tick_take(int32_t tid) { return library_.tally_session_tick_take(handle_, tid); }
-  // The next three functions need neither a session nor a lock.
+  // The next four functions need neither a session nor a lock.
   void watch_sigint(bool on) { library_.tally_sigint_watch(on ? 1 : 0); }
+  bool leads_on(const char *instruction) { return library_.tally_leads_on(instruction) != 0; }
   bool sigint_seen() { return library_.tally_sigint_seen() != 0; }
   std::string unsafe_frame(const std::string &module, const std::string &function, bool innermost,
                            const void *before, size_t size) {

@@ -26,6 +26,14 @@ std::string command_for(int request, const Words &words) {
          std::to_string(lines_shown);
 }
 
+std::string hex(uint64_t address) {
+  char text[2 + 16 + 1];
+  std::snprintf(text, sizeof text, "0x%" PRIx64, address);
+  return text;
+}
+
+} // namespace
+
 std::string text_of(lldb::SBInstruction instruction, lldb::SBTarget &target) {
   std::string out;
   for (const char *const part : {instruction.GetMnemonic(target), instruction.GetOperands(target)})
@@ -38,14 +46,6 @@ std::string text_of(lldb::SBInstruction instruction, lldb::SBTarget &target) {
       c = ' ';
   return out;
 }
-
-std::string hex(uint64_t address) {
-  char text[2 + 16 + 1];
-  std::snprintf(text, sizeof text, "0x%" PRIx64, address);
-  return text;
-}
-
-} // namespace
 
 Outcome show_location(lldb::SBDebugger &debugger, int request, const Words &words) {
   Outcome out = interpret(debugger, command_for(request, words));

@@ -11,6 +11,9 @@ namespace tally_lldb {
 // one line.
 Outcome show_location(lldb::SBDebugger &debugger, int request, const Words &words);
 
+// Returns an instruction as LLDB prints it: "mov rbp, rsp ; comment".
+std::string text_of(lldb::SBInstruction instruction, lldb::SBTarget &target);
+
 // Returns LLDB's setting for x86: "default", "att" or "intel".
 std::string disassembly_flavor(lldb::SBDebugger &debugger);
 

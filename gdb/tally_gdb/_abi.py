@@ -142,7 +142,7 @@ REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN, REGION_FAILED = range(1, 5)
     LOAD_REFUSED,
 ) = range(1, 7)
 # enum tally_hit_kind
-HIT_FIRST, HIT_SECOND, HIT_RETURNED, HIT_CAUGHT, HIT_JUMPED = range(5)
+HIT_FIRST, HIT_SECOND, HIT_RETURNED, HIT_CAUGHT, HIT_JUMPED, HIT_MEASURED = range(6)
 # special results of tally_session_region_hit()
 HIT_LOOK, HIT_NOBODY = c_uint64(-1).value, c_uint64(-2).value
 # enum tally_tick_kind
@@ -219,6 +219,8 @@ FUNCTIONS = [
     ("tally_session_tick_take", [_handle, c_int32], c_int),
     ("tally_session_tick_withdraw", [_handle], None),
     ("tally_session_tick", [_handle, POINTER(Stack), c_size_t, c_size_t, _out], _handle),
+    ("tally_leads_on", [_text], c_int),
+    ("tally_session_region_measures", [_handle], c_int),
     ("tally_unsafe_frame", [_text, _text, c_int, c_void_p, c_size_t], _text),
     ("tally_sigint_watch", [c_int], None),
     ("tally_sigint_seen", [], c_int),

@@ -29,6 +29,9 @@ class _Breakpoint(gdb.Breakpoint):
     ) -> None:
         super().__init__(spec, internal=True)
         self.silent = True
+        self.spec = spec
+        # 0 if the location is not an address
+        self.pc = int(spec[1:], 16) if re.fullmatch("\\*0x[0-9a-f]+", spec) else 0
         self._owner = owner
         self._kind = kind
         self._address = address
@@ -204,6 +207,8 @@ class Region:
         self._breakpoints: List[_Breakpoint] = []
         self._functions: List[_Function] = []  # the region's function, then the exits
         self._returns: Dict[int, _Breakpoint] = {}  # by return address
+        # where the cost of a stop is measured, by the pc of the hit before; None if it cannot be
+        self._measures: Dict[int, Optional[_Breakpoint]] = {}
         self._is_x86_64 = False
         self._follows = False  # whether the breakpoints are at the addresses of a process
         self._exits_stop = False
@@ -255,8 +260,9 @@ class Region:
     def process_gone(self) -> None:
         """Forgets the process's addresses, after its end or an exec: the next process or program
         has other addresses."""
-        _delete(list(self._returns.values()))
+        _delete([*self._returns.values(), *filter(None, self._measures.values())])
         self._returns.clear()
+        self._measures.clear()
         for function in self._functions:
             function.end()
         self._follows = False
@@ -283,6 +289,7 @@ class Region:
         if returns_to == _abi.HIT_LOOK:
             self._look(hit)
             returns_to = self._session.region_hit(hit)
+        measures = self._session.region_measures()
         if returns_to == _abi.HIT_NOBODY:
             self._stop_at_exits(False)
         elif 0 != returns_to != _abi.HIT_LOOK:
@@ -291,6 +298,36 @@ class Region:
                 self._returns[returns_to] = _Breakpoint(
                     self, f"*{returns_to:#x}", _abi.HIT_RETURNED, returns_to
                 )
+        if kind != _abi.HIT_MEASURED and (measures or self._measures):
+            self._measure(at.pc or _register("pc"), measures)
+
+    def _measure(self, pc: int, measures: bool) -> None:
+        """Lets threads that were stopped at `pc` report HIT_MEASURED or not."""
+        if measures and pc not in self._measures:
+            self._measures[pc] = None
+            try:
+                to = self._two_behind(pc)
+                if to and not self._has_breakpoint(to):
+                    self._measures[pc] = _Breakpoint(self, f"*{to:#x}", _abi.HIT_MEASURED)
+            except Refused:
+                pass  # a location of the region is gone
+        made = self._measures.get(pc)
+        if made is not None and made.enabled != measures:
+            made.enabled = measures
+
+    def _two_behind(self, pc: int) -> int:
+        """Returns the address that a thread reaches when it has executed the instruction at `pc` and
+        the next one; 0 if one of them may jump."""
+        code = gdb.selected_inferior().architecture().disassemble(pc, count=2)
+        if len(code) < 2 or not all(self._session.leads_on(str(each["asm"])) for each in code):
+            return 0
+        return int(code[1]["addr"]) + int(code[1]["length"])
+
+    def _has_breakpoint(self, address: int) -> bool:
+        """Returns whether the region begins or may end at the address."""
+        return any(address in each.addresses() for each in self._functions) or any(
+            address in _look_up(each.spec) for each in self._breakpoints
+        )
 
     def _stop_at_exits(self, stop: bool) -> None:
         """Enables or disables the breakpoints in the exits. They are disabled while no thread is

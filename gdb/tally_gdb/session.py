@@ -158,6 +158,16 @@ class Session:
             )
         )
 
+    def region_measures(self) -> bool:
+        """Returns whether the session measures the cost of a stop, from the hit reported last."""
+        return self._handle is not None and bool(
+            self._lib.tally_session_region_measures(self._handle)
+        )
+
+    def leads_on(self, instruction: str) -> bool:
+        """Returns whether the instruction leads to the one behind it and nowhere else."""
+        return bool(self._lib.tally_leads_on(_encode(instruction)))
+
     def sigint_seen(self) -> bool:
         return bool(self._lib.tally_sigint_seen())
 

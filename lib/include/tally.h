@@ -376,7 +376,8 @@ enum tally_hit_kind {
   TALLY_HIT_SECOND = 1,   /* at the second location */
   TALLY_HIT_RETURNED = 2, /* at an address that tally_session_region_hit() has returned */
   TALLY_HIT_CAUGHT = 3,   /* in __cxa_begin_catch(), which an exception handler calls */
-  TALLY_HIT_JUMPED = 4    /* in longjmp() */
+  TALLY_HIT_JUMPED = 4,   /* in longjmp() */
+  TALLY_HIT_MEASURED = 5  /* two instructions behind a hit that measures */
 };
 
 /* Special results of tally_session_region_hit(). */
@@ -542,6 +543,9 @@ TALLY_API int tally_sigint_seen(void);
 /* Lists the functions by which a program leaves another function without a return. Columns:
  * function, kind (the tally_hit_kind to report when the function is entered). */
 TALLY_API tally_error *tally_region_exits(tally_table **table);
+/* Returns 1 if an instruction, as a disassembler prints it ("mov %rsp,%rbp", or only its name), is
+ * known to lead to the one behind it and nowhere else, otherwise 0. */
+TALLY_API int tally_leads_on(const char *instruction);
 /* Reports a hit of the region. From TALLY_REQUEST_REGION until TALLY_REQUEST_REGION_END, call it
  * while the thread is stopped at the hit, and resume the thread afterwards. It takes microseconds.
  * Returns one of:
@@ -552,6 +556,10 @@ TALLY_API tally_error *tally_region_exits(tally_table **table);
  *   - TALLY_HIT_NOBODY if no thread is inside of the region, so that TALLY_HIT_CAUGHT and
  *     TALLY_HIT_JUMPED need not be reported until an address is returned again. */
 TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit);
+/* Returns 1 if the session measures what a stop costs, from the hit that was reported last. Then
+ * report TALLY_HIT_MEASURED, once, when that hit's thread has executed two instructions, but only
+ * if tally_leads_on() is 1 for both. */
+TALLY_API int tally_session_region_measures(const tally_session *session);
 /* Sets the user's breakpoints that the debugger may pass without stopping for the user: those that
  * have a condition, an ignore count, a thread, or a script that decides. Ticks that the kernel
  * spends on these breakpoints are not counted. Each call replaces the previous set. Call it at each

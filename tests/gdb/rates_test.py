@@ -16,7 +16,7 @@ from support.gdb_driver import run_gdb
 from support.programs import program
 from support.shares import assert_seventy, assert_share, samples_for
 from support.skips import need_kernel_samples, need_perf, need_tools, run_unittests
-from support.times import assert_times
+from support.times import assert_pass, assert_times
 
 REFUSED = [program("seccomp_run"), "eperm"]  # refuses perf, for GDB and its children
 # A hypervisor that preempts a processor takes away ticks that fall due meanwhile, but never adds
@@ -141,6 +141,19 @@ class PerfTest(GdbCase):
         elsewhere = sum(report.self_percent(name) for name in ("here", "_start", "[kernel]"))
         self.assertGreaterEqual(report.total, samples_for(0.1, 0.05), play)
         self.assertLess(elsewhere, 15, play)
+
+
+class PassesTest(GdbCase):
+    def test_times_of_passes(self) -> None:
+        """Passes of 1 µs to 10 ms are those of the program's own clock, within a fifth, or "under"."""
+        for steps, count in ((500, 200), (5000, 200), (50000, 100), (500000, 40), (5000000, 15)):
+            with self.subTest(steps):
+                play = play_gdb(
+                    ["profile region work", "run", "profile status"],
+                    program("passes"),
+                    [str(steps), str(count)],
+                )
+                assert_pass(self, play.status().values, play.program_value("pass_s"))
 
 
 class AgentTest(unittest.TestCase):

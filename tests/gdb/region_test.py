@@ -313,7 +313,7 @@ class RegionTest(GdbCase):
         )
         self.assert_refused(
             play,
-            "^profile region: expected LOCATION",
+            "^profile region: there is no region",
             "^profile region: .*nowhere",
             "^profile region: .*nowhere",
             "^profile region: unexpected 'c'",
@@ -365,7 +365,7 @@ def _samples_below(play: Play, function: str) -> list[int]:
 
 def _seconds(text: str) -> float:
     number, unit = re.fullmatch(r"([\d.]+) (\w+)", text).groups()
-    return float(number) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit]
+    return float(number) * {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1}[unit]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from support.programs import program
 from support.shares import assert_seventy, samples_for
 from support.skips import need_tools, run_unittests
 from support.tables import Report, parse_report, parse_status
-from support.times import assert_times
+from support.times import assert_pass, assert_times
 
 
 class TimesTest(LldbCase):
@@ -53,6 +53,23 @@ class PerfTest(LldbCase):
         def measure(lldb: str) -> None:
             result = run_lldb(commands, program("spin7030"), ["1.5"], lldb=lldb)
             check(report_of(result), result.stdout)
+
+        self.in_each(measure)
+
+
+class PassesTest(LldbCase):
+    def test_times_of_passes(self) -> None:
+        def measure(lldb: str) -> None:
+            for steps, count in ((500, 100), (50000, 50), (5000000, 10)):
+                result = run_lldb(
+                    ["profile region work", "run", "profile status"],
+                    program("passes"),
+                    [str(steps), str(count)],
+                    lldb=lldb,
+                )
+                found = re.search(r"pass_s ([0-9.]+)", result.stdout)
+                assert found, result
+                assert_pass(self, parse_status(result.stdout), float(found[1]))
 
         self.in_each(measure)
 

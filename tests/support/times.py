@@ -9,9 +9,23 @@ import unittest
 LEAST_SHARE = 0.8
 
 
+_UNITS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3}
+
+
 def _seconds(text: str) -> float:
     number, _, unit = text.replace("under ", "").partition(" ")
-    return float(number) / (1000 if unit == "ms" else 1)
+    return float(number) * _UNITS.get(unit, 1)
+
+
+def assert_pass(case: unittest.TestCase, status: dict[str, str], truth: float) -> None:
+    """Compares the median of a region's passes in `profile status` with the time of a pass in seconds
+    that the program measured."""
+    shown = status["pass_cpu_median"].partition(" (")[0]
+    if shown.startswith("under "):
+        case.assertLess(truth, 0.000_08, status)  # what is longer is measured
+        case.assertLess(0.8 * truth, _seconds(shown), status)
+    else:
+        case.assertAlmostEqual(_seconds(shown) / truth, 1, delta=0.2, msg=status)
 
 
 def assert_times(case: unittest.TestCase, printed: str, pattern: str) -> None:

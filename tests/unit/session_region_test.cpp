@@ -138,15 +138,107 @@ TEST(Region, NeedsNoExceptionsWhileNoThreadIsInside) {
   EXPECT_EQ(region.stops().count(), 3u);
 }
 
-TEST(StopTimes, EstimateTheTimeThatAStopTakes) {
-  StopTimes stops;
-  EXPECT_EQ(stops.add(500, 100, 5, 1), 500u) << "it waited, and nothing is known yet";
-  EXPECT_EQ(stops.add(500, 100, 2, 1), 100u);
-  EXPECT_EQ(stops.add(900, 100, 4, 2), 100u) << "two stops";
-  EXPECT_EQ(stops.mean_ns(), 400u);
-  EXPECT_EQ(stops.add(9000, 100, 3, 1), 8600u) << "it waited";
-  EXPECT_EQ(stops.add(450, 100, 3, 1), 100u) << "never less than it ran";
-  EXPECT_EQ(stops.add(9000, 0, 0, 1), 8600u) << "nothing is known of the thread";
+TEST(StopCost, IsTheMedianOfTheNewestMeasurements) {
+  StopCost cost;
+  EXPECT_FALSE(cost.is_known());
+  for (uint64_t i = 0; i < 100; ++i)
+    cost.measured({900, 90});
+  for (uint64_t i = 0; i < StopCost::kept; ++i)
+    cost.measured(i % 4 == 3 ? Spent{100'000, 50'000} : Spent{200 + i % 2, 20}); // preempted
+  EXPECT_TRUE(cost.is_known());
+  EXPECT_EQ(cost.median().cpu_ns, 20u);
+  EXPECT_EQ(cost.deviation().cpu_ns, 0u);
+  EXPECT_EQ(cost.median().wall_ns, 200u);
+  for (const uint64_t off : {70u, 80u, 90u}) // the debugger's part, by the passes themselves
+    cost.in_pass({1000 + off, 1000});
+  EXPECT_EQ(cost.median().wall_ns, 80u + 20u);
+  EXPECT_EQ(cost.deviation().wall_ns, 15u);
+}
+
+TEST(StopCost, IsMeasuredInGroupsOfPasses) {
+  StopCost cost;
+  std::vector<size_t> measured;
+  for (size_t i = 0; i < 2000; ++i) {
+    cost.begins(7, {});
+    if (cost.measures())
+      measured.push_back(i);
+  }
+  ASSERT_EQ(measured.size(), 2 * StopCost::kept);
+  EXPECT_EQ(measured[StopCost::kept - 1], StopCost::kept - 1);
+  EXPECT_EQ(measured[StopCost::kept], 1024u);
+}
+
+TEST(Region, MeasuresOnlyWhereInstructionsAreKnown) {
+  for (const char *each : {"mov    %rsp,%rbp", "endbr64", "pushq", "xorl", "sub\tsp, sp, #16"})
+    EXPECT_TRUE(leads_on(each)) << each;
+  // LLDB shows a prefix as an instruction. A breakpoint behind it would destroy the instruction.
+  for (const char *each :
+       {"lock", "lock incl (%rdi)", "rep", "addr32", "data16", "jle", "callq", "ret", "b.eq", "bl",
+        "cbz", "syscall", "", "(bad)", "mov\tpc, lr", "addls pc, pc, r3"})
+    EXPECT_FALSE(leads_on(each)) << each;
+}
+
+TEST(Region, SubtractsWhatItsStopsCost) {
+  Region region({"f"});
+  const RegionHit measured{Kind::measured, 7, false, 0, 0, 0};
+  region.hit(come_back(7, 1000, 0x40), remote, 1, 0);
+  EXPECT_EQ(region.hit(call(7, 1000, 0x40), remote, 10, 100), 0x40u);
+  EXPECT_TRUE(region.stops().measures());
+  EXPECT_EQ(region.hit(measured, remote, 20, 130), 0u);  // a stop costs 30
+  region.hit(come_back(7, 1000, 0x40), remote, 90, 200); // two stops
+  EXPECT_FALSE(region.stops().measures());
+  EXPECT_EQ(region.passes().total_ns(), 40u);
+  EXPECT_EQ(region.cpu_of_passes().count(), 0u) << "nothing is known of a remote thread";
+}
+
+TEST(Region, MeasuresBehindThePassIfItCannotAtTheBegin) {
+  Region region({"f"});
+  region.hit(call(7, 1000, 0x40), remote, 10, 100);
+  region.hit(come_back(7, 1000, 0x40), remote, 20, 200);
+  EXPECT_TRUE(region.stops().measures());
+  EXPECT_FALSE(region.stops().is_known());
+  region.hit({Kind::measured, 8, false, 0, 0, 0}, remote, 21, 210); // another thread
+  EXPECT_FALSE(region.stops().is_known());
+  region.hit(call(7, 1000, 0x40), remote, 30, 300);
+  region.hit(come_back(7, 1000, 0x40), remote, 40, 400);
+  region.hit({Kind::measured, 7, false, 0, 0, 0}, remote, 50, 425);
+  EXPECT_EQ(region.stops().median().wall_ns, 25u);
+}
+
+TEST(Region, SaysWhichPassesEndedBeforeAStopsCostWasKnown) {
+  Region region({"f"});
+  region.hit(call(7, 1000, 0x40), remote, 10, 100);
+  region.hit(come_back(7, 1000, 0x40), remote, 20, 200);
+  EXPECT_EQ(region.stops().uncorrected(), 1u);
+  region.hit({Kind::measured, 7, false, 0, 0, 0}, remote, 21, 225);
+  region.hit(call(7, 1000, 0x40), remote, 30, 300);
+  region.hit(come_back(7, 1000, 0x40), remote, 40, 400);
+  EXPECT_EQ(region.stops().uncorrected(), 1u);
+  EXPECT_EQ(region.passes().total_ns(), 100u + 75u);
+}
+
+TEST(Region, MeasuresNothingOverAHitThatIsNotHandled) {
+  Region region({"f"});
+  region.hit(call(7, 1000, 0x40), remote, 10, 100);
+  ASSERT_TRUE(region.stops().measures());
+  region.pass_over_hit();
+  EXPECT_FALSE(region.stops().measures());
+  region.hit({Kind::measured, 7, false, 0, 0, 0}, remote, 20, 200);
+  EXPECT_FALSE(region.stops().is_known());
+}
+
+TEST(Region, SubtractsTheStopsOfOtherThreads) {
+  Region region({"a.c:1", "a.c:9"});
+  const auto at = [](Kind kind, int32_t tid) {
+    RegionHit hit{kind, tid, false, 0, 0, 0};
+    hit.holds_all = true;
+    return hit;
+  };
+  region.hit(at(Kind::first, 7), remote, 10, 1000);
+  region.hit(at(Kind::measured, 7), remote, 20, 1010); // a stop costs 10
+  region.hit(at(Kind::first, 8), remote, 30, 1100);    // which holds thread 7
+  region.hit(at(Kind::second, 9), remote, 40, 1200);
+  EXPECT_EQ(region.passes().total_ns(), 200u - 3 * 10u);
 }
 
 TEST(Region, CountsAnUnseenExitAtTheNextCall) {

@@ -70,7 +70,8 @@ static_assert(TALLY_HIT_FIRST == int(RegionHit::Kind::first) &&
               TALLY_HIT_SECOND == int(RegionHit::Kind::second) &&
               TALLY_HIT_RETURNED == int(RegionHit::Kind::returned) &&
               TALLY_HIT_CAUGHT == int(RegionHit::Kind::caught) &&
-              TALLY_HIT_JUMPED == int(RegionHit::Kind::jumped));
+              TALLY_HIT_JUMPED == int(RegionHit::Kind::jumped) &&
+              TALLY_HIT_MEASURED == int(RegionHit::Kind::measured));
 static_assert(TALLY_TICK_OURS == int(InterruptClock::Stop::ours) &&
               TALLY_TICK_STALE == int(InterruptClock::Stop::stale) &&
               TALLY_TICK_THEIRS == int(InterruptClock::Stop::theirs));

@@ -151,6 +151,8 @@ const char *tally_unsafe_frame(const char *module, const char *function, int inn
       .data();
 }
 
+int tally_leads_on(const char *instruction) { return leads_on(view_of(instruction)) ? 1 : 0; }
+
 void tally_sigint_watch(int on) { watch_sigint(on != 0); }
 int tally_sigint_seen(void) { return take_sigint() ? 1 : 0; }
 
@@ -182,7 +184,7 @@ tally_error *tally_region_exits(tally_table **table) {
 uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit) {
   try {
     const auto copy = received_by_size(hit, first_hit);
-    if (!copy || copy->kind < TALLY_HIT_FIRST || copy->kind > TALLY_HIT_JUMPED)
+    if (!copy || copy->kind < TALLY_HIT_FIRST || copy->kind > TALLY_HIT_MEASURED)
       return 0;
     return session->session.region_hit({static_cast<RegionHit::Kind>(copy->kind), copy->tid,
                                         copy->at_entry != 0, copy->caller_sp, copy->return_address,
@@ -190,6 +192,10 @@ uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit) 
   } catch (...) {
     return 0;
   }
+}
+
+int tally_session_region_measures(const tally_session *session) {
+  return session->session.region_measures() ? 1 : 0;
 }
 
 tally_error *tally_session_set_passed_stops(tally_session *session, const tally_location *locations,

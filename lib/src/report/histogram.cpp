@@ -234,21 +234,6 @@ Result<HistogramTable> histogram_table(const PcView &view, const HistogramOption
 
 namespace {
 
-constexpr size_t bar_columns = 16;
-
-// Returns a bar that fills `part` of its columns, in steps of an eighth of a column.
-std::string bar(double part) {
-  static constexpr std::array<std::string_view, 8> eighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const auto length = static_cast<size_t>(std::lround(part * bar_columns * 8));
-  std::string out;
-  for (size_t i = 0; i < length / 8; ++i)
-    out += "█";
-  out += part > 0 && length == 0 ? eighths[1] : eighths[length % 8];
-  for (size_t used = display_width(out); used < bar_columns; ++used)
-    out += ' ';
-  return out;
-}
-
 std::string not_shown(const HistogramTable &table) {
   std::string out;
   for (const auto &[ticks, where] :

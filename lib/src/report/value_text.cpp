@@ -60,4 +60,17 @@ std::string totals_text(const StackProfile &profile) {
   return out;
 }
 
+std::string bar(double part) {
+  constexpr size_t bar_columns = 16;
+  static constexpr std::array<std::string_view, 8> eighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto length = static_cast<size_t>(std::lround(part * bar_columns * 8));
+  std::string out;
+  for (size_t i = 0; i < length / 8; ++i)
+    out += "█";
+  out += part > 0 && length == 0 ? eighths[1] : eighths[length % 8];
+  for (size_t used = display_width(out); used < bar_columns; ++used)
+    out += ' ';
+  return out;
+}
+
 } // namespace tally

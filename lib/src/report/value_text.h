@@ -18,6 +18,8 @@ std::string duration_text(uint64_t ns);
 // Returns a value of the type in the unit: a duration if the unit is "nanoseconds", otherwise its
 // digits.
 std::string value_text(uint64_t value, std::string_view unit);
+// Returns a bar of 16 columns that fills `part` of them, in steps of an eighth of a column.
+std::string bar(double part);
 // Returns a total with the name of what it counts: "998 ticks" or "1.26 s cpu".
 std::string total_text(uint64_t total, std::string_view event, std::string_view unit);
 // Returns what rows with these values are sorted by: the sum of the times, if there are several, so

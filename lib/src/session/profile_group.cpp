@@ -219,10 +219,18 @@ void ProfileGroup::settle() {
   front.actions.push(RequestKind::region_end);
 }
 
+bool ProfileGroup::region_measures() const {
+  const Region *const region = sampling.region();
+  return region && region->stops().measures();
+}
+
 uint64_t ProfileGroup::region_hit(const RegionHit &hit) {
   Region *const region = sampling.region();
-  if (!region_requested || !sampling.is_active() || !sampling.time().is_running() || !region)
+  if (!region_requested || !sampling.is_active() || !sampling.time().is_running() || !region) {
+    if (region)
+      region->pass_over_hit();
     return hit.kind == RegionHit::Kind::returned ? hit.return_address : 0;
+  }
   const uint64_t now = now_ns();
   return region->hit(hit, sampling.options().remote ? 0 : sampling.pid(), now,
                      sampling.time().ran_ns(now));

@@ -51,6 +51,7 @@ public:
   void settle();
   // See Session::region_hit().
   uint64_t region_hit(const RegionHit &hit);
+  bool region_measures() const;
   // Returns the words that complete an argument of `kind`, without looking up names.
   std::vector<std::string> words_of(std::string_view kind) const;
 

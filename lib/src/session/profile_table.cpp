@@ -98,6 +98,8 @@ constexpr auto diff_options =
     joined(std::array<OptionSpec, 2>{by_option(diff_keys), diff_sort_option}, frame_options,
            std::array<OptionSpec, 3>{difference_file_option, limit_option("20"), json_rows_option});
 
+constexpr std::array<OptionSpec, 1> region_options{json_option};
+
 constexpr std::array<OptionSpec, 2> histogram_options{{
     {"scale", "S", "", "as for profil(): 0xFFFF is 2 bytes per bin, 0x7FFF is 4"},
     json_option,
@@ -230,16 +232,16 @@ constexpr CommandSpec commands[] = {
      "of their own than before, and blue ones a smaller one. FILE.folded has a line for\n"
      "each stack, with its count before and after.",
      "profile diff previous"},
-    {"region",
-     "LOCATION [LOCATION]",
-     {},
+    {"region", "[LOCATION [LOCATION]]", region_options,
      "sample only inside a region of the program",
      "A single LOCATION is a function: each call is sampled in the calling thread,\n"
      "until it returns or is left by an exception or longjmp. With two locations, all\n"
      "threads are sampled from a hit of the first until a hit of the second. LOCATION\n"
      "is what `break` takes; quote it if it contains blanks. The command begins a new\n"
-     "profile, and begins sampling if necessary. `profile status` shows the number of\n"
-     "passes and their times; `profile stop` ends the region.",
+     "profile, and begins sampling if necessary; `profile stop` ends the region. Without\n"
+     "a LOCATION it shows the passes, with how many took how long. A pass has two times,\n"
+     "by the wall's clock and of its thread's CPU, without what the stops at its begin\n"
+     "and end cost; what is below twice the error is shown as \"under\".",
      "profile region parse"},
     {"clear", "", {}, "discard the collected samples; sampling continues", "", "profile clear"},
     {"config",

@@ -1,6 +1,7 @@
 #include "session/region.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,22 @@ std::span<const RegionExit> region_exits() {
       {"__longjmp_chk", Kind::jumped},
   };
   return exits;
+}
+
+// Disassemblers show some prefixes (lock, rep, addr32) as instructions of their own. Behind one of
+// them is no place for a breakpoint, therefore only names that are known count. On 32-bit ARM, any
+// instruction that writes the pc jumps.
+bool leads_on(std::string_view instruction) {
+  static constexpr std::string_view beginnings[] = {
+      "push", "mov", "lea", "sub", "xor", "and", "test", "cmp", "endbr", "nop",     "pxor",
+      "cvt",  "add", "stp", "str", "ldp", "ldr", "adrp", "orr", "orl",   "paciasp", "bti"};
+  const size_t end = std::min(instruction.find_first_of(" \t"), instruction.size());
+  const std::string_view name = instruction.substr(0, end);
+  std::string_view operands = instruction.substr(end);
+  operands.remove_prefix(std::min(operands.find_first_not_of(" \t"), operands.size()));
+  return !name.starts_with("addr") && !operands.starts_with("pc") &&
+         std::ranges::any_of(beginnings,
+                             [&](std::string_view each) { return name.starts_with(each); });
 }
 
 void PassTimes::add(uint64_t ns) {
@@ -45,18 +62,64 @@ uint64_t PassTimes::median_ns() const {
   return *middle;
 }
 
-uint64_t StopTimes::add(uint64_t wall_ns, uint64_t cpu_ns, uint64_t turns, uint64_t stops) {
-  cpu_ns = std::min(cpu_ns, wall_ns);
-  // A debugger stops the thread at the breakpoint, and again after it has stepped over the
-  // instruction there, so each stop schedules the thread twice. If the thread was scheduled more
-  // often, it waited for something or was preempted, and the interval measures more than the stops.
-  constexpr uint64_t turns_of_a_stop = 2;
-  if (turns != 0 && turns <= stops * turns_of_a_stop) {
-    measured_ += stops;
-    measured_ns_ += wall_ns - cpu_ns;
-    return cpu_ns;
-  }
-  return std::max(cpu_ns, wall_ns - std::min(wall_ns, stops * mean_ns()));
+void StopCost::begins(pid_t tid, const Moment &at) {
+  lacks_ = asked_++ % passes_a_group < kept;
+  tid_ = lacks_ ? tid : 0;
+  from_ = at;
+}
+
+void StopCost::ends(pid_t tid, const Moment &at) {
+  uncorrected_ += !is_known();
+  if (!std::exchange(lacks_, false))
+    return;
+  tid_ = tid;
+  from_ = at;
+}
+
+bool StopCost::hit(pid_t tid, RegionHit::Kind kind, const Moment &at) {
+  ++count_;
+  const bool known = at.ran.turns != 0, was_known = from_.ran.turns != 0;
+  if (std::exchange(tid_, 0) != tid || kind != RegionHit::Kind::measured || known != was_known)
+    return false;
+  lacks_ = false;
+  measured({at.running_ns - std::min(from_.running_ns, at.running_ns),
+            at.ran.cpu_ns - std::min(from_.ran.cpu_ns, at.ran.cpu_ns)});
+  return true;
+}
+
+void StopCost::measured(const Spent &spent) {
+  wall_.add(spent.wall_ns);
+  cpu_.add(spent.cpu_ns);
+}
+
+void StopCost::in_pass(const Spent &spent) {
+  off_.add(spent.wall_ns - std::min(spent.wall_ns, spent.cpu_ns));
+}
+
+Spent StopCost::median() const {
+  return {off_.filled == 0 ? wall_.median : off_.median + cpu_.median, cpu_.median};
+}
+
+Spent StopCost::deviation() const {
+  return {off_.filled == 0 ? wall_.deviation : off_.deviation + cpu_.deviation, cpu_.deviation};
+}
+
+void StopCost::Newest::add(uint64_t value) {
+  values[next] = value;
+  next = (next + 1) % kept;
+  filled = std::min(filled + 1, kept);
+  const auto middle_of = [this](std::array<uint64_t, kept> of) {
+    const auto middle = of.begin() + static_cast<ptrdiff_t>((filled - 1) / 2);
+    std::ranges::nth_element(of.begin(), middle, of.begin() + static_cast<ptrdiff_t>(filled));
+    return *middle;
+  };
+  median = middle_of(values);
+  std::array<uint64_t, kept> distances{};
+  for (size_t i = 0; i < filled; ++i)
+    distances[i] = values[i] > median ? values[i] - median : median - values[i];
+  // 1.5 times the median distance from the median is the standard deviation of what is distributed
+  // normally.
+  deviation = middle_of(distances) * 3 / 2;
 }
 
 void PassList::add(const Stretch &stretch) {
@@ -132,37 +195,85 @@ bool Region::returns_to(uint64_t address, pid_t pid) {
 }
 
 void Region::begin(pid_t tid, const Pass &pass, uint64_t at_ns) {
+  stops_.begins(pass.tid, {pass.began_ns, pass.ran});
   open_.insert_or_assign(tid, pass);
   region_filter_->open(tid, at_ns);
 }
 
-void Region::finish(pid_t key, const RegionHit &hit, uint64_t at_ns, uint64_t running_ns) {
+void Region::finish(pid_t key, const RegionHit &hit, const HeldThread::Ran &ran, uint64_t at_ns,
+                    uint64_t running_ns) {
   const auto open = open_.find(key);
-  const Pass &pass = open->second;
-  uint64_t took = pass.took_ns;
-  if (pass.tid != hit.tid) // one thread hit the first location, another one the second
-    took += stops_.add(running_ns - std::min(running_ns, pass.at_running_ns), 0, 0, 1);
-  passes_.add(took);
+  Pass &pass = open->second;
+  const bool other = pass.tid != hit.tid; // it has hit the second location
+  if (other) {
+    // The stop of this hit comes after the pass.
+    const uint64_t stops = 1 + pass.held - hit.holds_all;
+    pass.took.wall_ns += running_ns - std::min(running_ns, pass.at_running_ns);
+    pass.stops += stops;
+    pass.stops_waited += stops;
+  }
+  const Spent stop = stops_.median();
+  const auto without = [](uint64_t all, uint64_t stops, uint64_t one) {
+    return all - std::min(all, stops * one);
+  };
+  passes_.add(without(pass.took.wall_ns, pass.stops_waited, stop.wall_ns) +
+              without(pass.ran_ns, pass.stops - pass.stops_waited, stop.cpu_ns));
+  if (!other && pass.is_cpu_known)
+    cpu_.add(without(pass.took.cpu_ns, pass.stops, stop.cpu_ns));
+  stops_in_passes_.all += pass.stops;
+  stops_in_passes_.waited += pass.stops_waited;
   made_.add({key, pass.began_ns, std::max(pass.began_ns, running_ns)});
+  stops_.ends(hit.tid, {running_ns, ran});
   open_.erase(open);
   region_filter_->close(key, at_ns);
 }
 
 void Region::count_stop(const RegionHit &hit, const HeldThread::Ran &ran, uint64_t running_ns) {
-  stops_.count();
+  const bool measured = stops_.hit(hit.tid, hit.kind, {running_ns, ran});
   for (auto &[key, pass] : open_) {
     if (pass.tid != hit.tid) {
       pass.held += hit.holds_all;
       continue;
     }
+    // A stop schedules the thread twice. If the thread was scheduled more often, it waited for
+    // something or was preempted.
+    constexpr uint64_t turns_of_a_stop = 2;
     const bool known = ran.turns != 0 && pass.ran.turns != 0;
-    pass.took_ns += stops_.add(running_ns - std::min(running_ns, pass.at_running_ns),
-                               known ? ran.cpu_ns - pass.ran.cpu_ns : 0,
-                               known ? ran.turns - pass.ran.turns : 0, 1 + pass.held);
+    const uint64_t stops = 1 + pass.held;
+    const Spent spent = {running_ns - std::min(running_ns, pass.at_running_ns),
+                         known ? ran.cpu_ns - std::min(ran.cpu_ns, pass.ran.cpu_ns) : 0};
+    pass.is_cpu_known &= known;
+    pass.took.cpu_ns += spent.cpu_ns;
+    pass.stops += stops;
+    if (known && ran.turns - pass.ran.turns <= stops * turns_of_a_stop) {
+      pass.ran_ns += spent.cpu_ns;
+      if (stops == 1 && !measured)
+        stops_.in_pass(spent);
+    } else {
+      pass.took.wall_ns += spent.wall_ns;
+      pass.stops_waited += stops;
+    }
     pass.at_running_ns = running_ns;
     pass.ran = ran;
     pass.held = 0;
   }
+}
+
+// A median of as many measurements as StopCost keeps errs by a fifth of their standard deviation;
+// the median of the passes has an error of its own. In addition, it has a sixteenth of the cost:
+// medians of passes of known times were within that. What one stop costs may be anything from a
+// fifth of the median upwards, so that the least and the longest pass, being extremes, are less
+// certain. The debugger's part of a stop matters only if most passes waited.
+Region::Errors Region::errors() const {
+  const uint64_t passes = std::max<uint64_t>(passes_.count(), 1);
+  const uint64_t stops = (stops_in_passes_.all + passes / 2) / passes;
+  const bool waited = 2 * stops_in_passes_.waited > stops_in_passes_.all;
+  const Spent cost = stops_.median(), deviation = stops_.deviation();
+  const auto of = [&](uint64_t wall, uint64_t cpu) {
+    return Spent{stops * (waited ? wall : cpu), stops * cpu};
+  };
+  return {of(std::max(deviation.wall_ns, cost.wall_ns), std::max(deviation.cpu_ns, cost.cpu_ns)),
+          of(deviation.wall_ns / 2 + cost.wall_ns / 16, deviation.cpu_ns / 2 + cost.cpu_ns / 16)};
 }
 
 void Region::give_up(pid_t tid, uint64_t at_ns, uint64_t running_ns) {
@@ -175,6 +286,8 @@ void Region::give_up(pid_t tid, uint64_t at_ns, uint64_t running_ns) {
 
 uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_ns) {
   give_up_closed();
+  if (hit.kind != RegionHit::Kind::measured)
+    stops_.withdraw();
   const bool leaves = hit.kind == RegionHit::Kind::caught || hit.kind == RegionHit::Kind::jumped;
   if (leaves && open_.empty())
     return Session::nobody;
@@ -189,7 +302,7 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
     if (hit.kind == RegionHit::Kind::first && !open_.contains(all))
       begin(all, {0, 0, hit.tid, running_ns, running_ns, ran}, at_ns);
     else if (hit.kind == RegionHit::Kind::second && open_.contains(all))
-      finish(all, hit, at_ns, running_ns);
+      finish(all, hit, ran, at_ns, running_ns);
     return 0;
   }
   const auto open = open_.find(hit.tid);
@@ -220,21 +333,22 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
   case RegionHit::Kind::returned:
     if (inside && hit.return_address == open->second.return_address &&
         has_left(open->second, hit.caller_sp, pid))
-      finish(hit.tid, hit, at_ns, running_ns);
+      finish(hit.tid, hit, ran, at_ns, running_ns);
     return is_awaited(hit.return_address) ? hit.return_address : 0;
   case RegionHit::Kind::caught:
     if (inside && has_left(open->second, hit.caller_sp, pid))
-      finish(hit.tid, hit, at_ns, running_ns);
+      finish(hit.tid, hit, ran, at_ns, running_ns);
     return 0;
   case RegionHit::Kind::jumped: {
     if (!inside)
       return 0;
     const uint64_t sp = stack_pointer_of_jump(pid, hit.jump_buffer);
     if (sp != 0 && has_left(open->second, sp, pid))
-      finish(hit.tid, hit, at_ns, running_ns);
+      finish(hit.tid, hit, ran, at_ns, running_ns);
     return 0;
   }
   case RegionHit::Kind::second:
+  case RegionHit::Kind::measured:
     break;
   }
   return 0;
@@ -256,12 +370,14 @@ void Region::end_open(uint64_t at_ns, uint64_t running_ns) {
 void Region::close() { threads_.clear(); }
 
 void Region::clear() {
-  passes_ = {};
+  passes_ = cpu_ = {};
+  stops_in_passes_ = {};
   made_.clear();
   stops_ = {};
   unfinished_ = inlined_ = unreturning_ = 0;
   for (auto &[tid, pass] : open_)
-    pass.began_ns = pass.at_running_ns = pass.took_ns = 0; // the running time restarts at zero, too
+    pass = {pass.caller_sp, pass.return_address,
+            pass.tid}; // the running time restarts at zero, too
 }
 
 void Region::give_up_closed() {

@@ -1,6 +1,7 @@
 // A region of the program: between two code locations, or a function from call to return.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -20,6 +21,11 @@
 
 namespace tally {
 
+// Times in nanoseconds: on the wall's clock, and those of a thread's CPU clock.
+struct Spent {
+  uint64_t wall_ns = 0, cpu_ns = 0;
+};
+
 // Statistics of the durations of passes. Memory is bounded, whatever the number of passes.
 class PassTimes {
 public:
@@ -31,6 +37,7 @@ public:
   // Returns the median over every `stride`-th pass; of two middle values, the lower one.
   uint64_t median_ns() const;
   uint64_t stride() const { return stride_; }
+  const std::vector<uint64_t> &kept() const { return kept_; } // each `stride`-th one
 
 private:
   static constexpr size_t most_kept = 65'536;
@@ -39,22 +46,59 @@ private:
   uint64_t count_ = 0, total_ = 0, least_ = UINT64_MAX, most_ = 0;
 };
 
-// Measures the duration of the debugger's stops. In an interval in which the thread was neither
-// preempted nor blocked, the time in which the thread did not run is that of the stops.
-class StopTimes {
+// What one stop of the debugger costs. A debugger stops the thread at the breakpoint, and again
+// when it has stepped over the instruction there; the cost is that of both.
+//
+// The kernel's work for a stop counts as the thread's CPU time. It is the CPU time from a hit to
+// the next one of a thread that executes two instructions between them. The rest, in which the
+// debugger works, is what the thread did not run in a stretch in which it was neither preempted nor
+// blocked.
+//
+// The cost drifts with the load of the machine, therefore the newest measurements count, and their
+// median. They are made in groups of consecutive passes, because a stop at a breakpoint that the
+// debugger has just set costs a tenth less than one at a breakpoint that stays set.
+class StopCost {
 public:
-  // Adds an interval of `wall_ns` with `stops` stops, in which the thread ran for `cpu_ns` and was
-  // scheduled `turns` times (0 if unknown). Returns the interval's time without the stops: cpu_ns
-  // if the interval could be measured, otherwise an estimate by the mean duration of a stop.
-  uint64_t add(uint64_t wall_ns, uint64_t cpu_ns, uint64_t turns, uint64_t stops);
-  void count() { ++count_; }
-  uint64_t count() const { return count_; }
-  // Returns the mean duration of a stop; 0 if none was measured.
-  uint64_t mean_ns() const { return measured_ == 0 ? 0 : measured_ns_ / measured_; }
+  // The running time, and the thread's scheduling statistics, at a hit.
+  struct Moment {
+    uint64_t running_ns = 0;
+    HeldThread::Ran ran = {};
+  };
+  // A thread begins a pass, or ends one, with this hit.
+  void begins(pid_t tid, const Moment &at);
+  void ends(pid_t tid, const Moment &at);
+  // Returns whether to measure from the last hit on: at the begin of a pass, or at its end if the
+  // code at the begin jumps.
+  bool measures() const { return tid_ != 0; }
+  void withdraw() { tid_ = 0; } // a hit comes that hit() may not learn of
+  // Counts a hit. Returns whether it ends a measurement.
+  bool hit(pid_t tid, RegionHit::Kind kind, const Moment &at);
+  void measured(const Spent &spent); // with two instructions
+  void in_pass(const Spent &spent);  // with a part of a pass, without other reasons to wait
+  bool is_known() const { return cpu_.filled != 0; }
+  Spent median() const;
+  Spent deviation() const;                  // the standard deviation of one stop's cost
+  uint64_t count() const { return count_; } // of all stops
+  // Passes that ended before the cost was known, so that their times contain it.
+  uint64_t uncorrected() const { return uncorrected_; }
+
+  static constexpr size_t kept = 31; // odd
 
 private:
-  uint64_t count_ = 0;
-  uint64_t measured_ = 0, measured_ns_ = 0;
+  static constexpr uint64_t passes_a_group = 1024; // of which the first `kept` measure
+  struct Newest {
+    std::array<uint64_t, kept> values{};
+    size_t filled = 0, next = 0;
+    uint64_t median = 0, deviation = 0;
+    void add(uint64_t value);
+  };
+  Newest cpu_;  // of measurements, and the wall's time of these,
+  Newest wall_; // if the debugger's part is not known from passes:
+  Newest off_;
+  uint64_t asked_ = 0, count_ = 0, uncorrected_ = 0;
+  pid_t tid_ = 0;      // the thread that measures with its next hit, or 0
+  Moment from_ = {};   // when it began to
+  bool lacks_ = false; // the measurement that begins() asked for has not come
 };
 
 // The stretches of a region's passes. Memory is bounded: the oldest are dropped.
@@ -80,11 +124,12 @@ public:
       : locations_(std::move(locations)), region_filter_(std::make_shared<RegionFilter>()) {}
 
   bool is_function() const { return locations_.size() == 1; }
-  const std::vector<std::string> &locations() const { return locations_; }
   std::string words() const; // "parse, from each call until it returns"
   std::string name() const;  // "parse", or "a.c:10 to a.c:20"
   const std::shared_ptr<RegionFilter> &region_filter() const { return region_filter_; }
 
+  // A hit comes that is not handled, because the process does not count as running.
+  void pass_over_hit() { stops_.withdraw(); }
   // Handles a hit; see Session::region_hit(). `pid` is 0 for a remote process. `at_ns` is the time
   // by CLOCK_MONOTONIC; `running_ns` is how long the program had run until then.
   uint64_t hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_ns);
@@ -96,8 +141,15 @@ public:
   // Counts as unfinished the passes whose thread or program has ended, as the sampler reports.
   void give_up_closed();
 
-  const PassTimes &passes() const { return passes_; } // without the time of the stops in them
-  const StopTimes &stops() const { return stops_; }
+  // The times of the passes, without what the stops in them cost if that is known.
+  const PassTimes &passes() const { return passes_; }     // by the wall's clock
+  const PassTimes &cpu_of_passes() const { return cpu_; } // of those whose thread's is known
+  const StopCost &stops() const { return stops_; }
+  // `one` is the error of the times of one pass, `median` that of their median and of their mean.
+  struct Errors {
+    Spent one, median;
+  };
+  Errors errors() const;
   // Adds the passes of a sampler's profile. Those that go on end at `running_ns`.
   void add_passes(StackProfile &profile, uint64_t running_ns) const;
   void forget_passes() { made_.clear(); }             // but not their statistics
@@ -114,12 +166,18 @@ private:
     uint64_t began_ns = 0;      // the running time when it began
     uint64_t at_running_ns = 0; // the running time at the thread's last stop
     HeldThread::Ran ran = {};   // the thread's scheduling statistics at that stop
-    uint64_t took_ns = 0;       // the duration up to that stop
     uint64_t held = 0;          // later stops of other threads that also held this thread
+    // Up to that stop: the CPU time, and the wall's time of the stretches in which the thread
+    // waited, with the stops in all and in these.
+    Spent took = {};
+    uint64_t ran_ns = 0; // the CPU time of the other stretches
+    uint64_t stops = 0, stops_waited = 0;
+    bool is_cpu_known = true; // at all stops
   };
   void count_stop(const RegionHit &hit, const HeldThread::Ran &ran, uint64_t running_ns);
   void begin(pid_t tid, const Pass &pass, uint64_t at_ns);
-  void finish(pid_t key, const RegionHit &hit, uint64_t at_ns, uint64_t running_ns);
+  void finish(pid_t key, const RegionHit &hit, const HeldThread::Ran &ran, uint64_t at_ns,
+              uint64_t running_ns);
   void give_up(pid_t tid, uint64_t at_ns, uint64_t running_ns);
   bool returns_to(uint64_t address, pid_t pid);
   bool complete(RegionHit &hit, HeldThread *thread, pid_t pid);
@@ -133,9 +191,12 @@ private:
   pid_t known_pid_ = 0;                  // the process whose step area the region filter knows
   std::unordered_map<pid_t, HeldThread> threads_;
   std::unordered_set<uint64_t> return_addresses_; // accepted by is_return_address()
-  PassTimes passes_;
+  PassTimes passes_, cpu_;
   PassList made_; // with the newest sampler
-  StopTimes stops_;
+  StopCost stops_;
+  struct {
+    uint64_t all = 0, waited = 0;
+  } stops_in_passes_;
   uint64_t unfinished_ = 0;
   uint64_t inlined_ = 0;
   uint64_t unreturning_ = 0;

@@ -1,30 +1,117 @@
 // `profile region`.
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "report/render.h"
+#include "report/value_text.h"
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
 #include "session/refusals.h"
+#include "support/json_out.h"
 #include "support/text.h"
 
 namespace tally {
 
 namespace {
 
-// Formats a duration with three significant digits: "850 ns", "12.3 us", "1.25 s".
-std::string span_of_time(uint64_t ns) {
-  struct Unit {
-    uint64_t ns;
-    std::string_view name;
+// Returns the smallest of 1, 2, 5, 10, 20, … that is not below the number.
+uint64_t round_above(uint64_t number) {
+  for (uint64_t ten = 1;; ten *= 10)
+    for (const uint64_t digit : {uint64_t{1}, uint64_t{2}, uint64_t{5}})
+      if (digit * ten >= number || ten > UINT64_MAX / 100)
+        return digit * ten;
+}
+
+// What is below twice its error is not told from nothing.
+bool is_noise(uint64_t ns, uint64_t error_ns) { return error_ns != 0 && ns < 2 * error_ns; }
+
+std::string span_text(uint64_t ns, uint64_t error_ns) {
+  return is_noise(ns, error_ns) ? "under " + duration_text(round_above(2 * error_ns))
+                                : duration_text(ns);
+}
+
+void add_times(std::vector<StatusRow> &rows, std::string_view prefix, const PassTimes &times,
+               uint64_t error_ns, uint64_t error_of_median_ns) {
+  if (times.count() == 0)
+    return;
+  const auto add = [&](std::string_view name, uint64_t ns, uint64_t error) {
+    rows.push_back(StatusRow::seconds(fmt::format("{}{}", prefix, name), ns, span_text(ns, error)));
   };
-  static constexpr Unit units[] = {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}};
-  for (const Unit &unit : units)
-    if (ns >= unit.ns) {
-      const double value = static_cast<double>(ns) / static_cast<double>(unit.ns);
-      return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit.name);
+  add("min", times.least_ns(), error_ns);
+  add("median", times.median_ns(), error_of_median_ns);
+  if (times.stride() != 1)
+    rows.back() =
+        std::move(rows.back()).with_note(fmt::format("over one pass in {}", times.stride()));
+  add("max", times.most_ns(), error_ns);
+  add("total", times.total_ns(), times.count() * error_of_median_ns);
+}
+
+struct PassBin {
+  uint64_t from_ns = 0, to_ns = 0, passes = 0;
+};
+
+// Counts the passes by their CPU time, or by the wall's clock if that of a pass is not known. The
+// limits are 1, 2, 5, 10, … and the first one is where the noise ends.
+struct PassHistogram {
+  explicit PassHistogram(const Region &region)
+      : of_cpu(region.cpu_of_passes().count() == region.passes().count()) {
+    const PassTimes &times = of_cpu ? region.cpu_of_passes() : region.passes();
+    const Spent of_one = region.errors().one;
+    const uint64_t error = of_cpu ? of_one.cpu_ns : of_one.wall_ns;
+    std::vector<uint64_t> values = times.kept();
+    std::ranges::sort(values);
+    for (const uint64_t value : values) {
+      const uint64_t above = round_above(std::max({value + 1, 2 * error, uint64_t{1}}));
+      if (bins.empty() || bins.back().to_ns != above)
+        bins.push_back({bins.empty() ? 0 : bins.back().to_ns, above, 0});
+      bins.back().passes += times.stride();
     }
-  return fmt::format("{} ns", ns);
+  }
+  bool of_cpu;
+  std::vector<PassBin> bins;
+};
+
+std::string to_text(const PassHistogram &histogram, const TextOptions &options) {
+  uint64_t most = 0;
+  for (const PassBin &each : histogram.bins)
+    most = std::max(most, each.passes);
+  TextTable table;
+  table.add_column(histogram.of_cpu ? "CPU time below" : "time below", true);
+  table.add_column("passes", true);
+  table.add_column("", false);
+  for (const PassBin &each : histogram.bins)
+    table.add_row({duration_text(each.to_ns), std::to_string(each.passes),
+                   bar(static_cast<double>(each.passes) / static_cast<double>(most))});
+  return table.render(0, options.width, options.style);
+}
+
+// `profile region` without a location.
+Result<Reply> show_region(ProfileGroup &group, bool json) {
+  Region *const region = group.sampling.region();
+  if (!region)
+    return fail(ErrorCode::invalid_argument, "there is no region: expected LOCATION [LOCATION]",
+                "profile region");
+  region->give_up_closed();
+  std::vector<StatusRow> rows;
+  add_region(*region, rows);
+  const PassHistogram histogram(*region);
+  if (json) {
+    JsonOut bins = JsonOut::list();
+    for (const PassBin &each : histogram.bins)
+      bins.push_back({{"from_s", static_cast<double>(each.from_ns) * 1e-9},
+                      {"to_s", static_cast<double>(each.to_ns) * 1e-9},
+                      {"passes", each.passes}});
+    JsonOut out = to_json_object(rows);
+    out.add("histogram_of", histogram.of_cpu ? "cpu" : "wall");
+    out.add("histogram", bins);
+    return Reply{out.text() + '\n', {}};
+  }
+  std::string out = to_text(rows, group.front.style);
+  if (!histogram.bins.empty())
+    out += to_text(histogram, group.front.text_options());
+  return Reply{std::move(out), {}};
 }
 
 // What was collected before the region begins becomes the previous run.
@@ -52,6 +139,12 @@ Result<Reply> begin_region(ProfileGroup &group, std::shared_ptr<Region> region) 
 } // namespace
 
 Result<Reply> region_command(ProfileGroup &group, const ParsedCommand &command) {
+  if (command.arguments.empty())
+    return show_region(group, command.has("json"));
+  if (command.has("json"))
+    return fail(ErrorCode::invalid_argument,
+                "--json shows the passes of the region that is set, and takes no LOCATION",
+                "profile region");
   TALLY_CHECK(group.backends.check_target());
   const std::string &first = command.arguments[0];
   const size_t colon = first.rfind(':');
@@ -78,12 +171,24 @@ Result<Reply> region_command(ProfileGroup &group, const ParsedCommand &command) 
   return Reply{};
 }
 
+static std::string cost_words(const Region &region) {
+  if (!region.stops().is_known())
+    return "what they cost could not be measured, and counts in the passes";
+  const Spent cost = region.stops().median();
+  std::string out = fmt::format("each costs {}", duration_text(cost.wall_ns));
+  if (cost.cpu_ns != 0)
+    out += fmt::format(", of which {} are the thread's CPU time", duration_text(cost.cpu_ns));
+  out += "; that is subtracted from passes";
+  if (region.stops().uncorrected() != 0)
+    out += fmt::format(
+        ", but not from the first {}, which ended before",
+        region.stops().uncorrected() == 1 ? "one" : std::to_string(region.stops().uncorrected()));
+  return out;
+}
+
 void add_region(const Region &region, std::vector<StatusRow> &rows) {
   const auto line = [&](std::string_view name, const auto &value) {
     rows.emplace_back(name, value);
-  };
-  const auto time = [&](std::string_view name, uint64_t ns) {
-    rows.push_back(StatusRow::seconds(name, ns, span_of_time(ns)));
   };
   const PassTimes &passes = region.passes();
   line("region", region.words());
@@ -101,34 +206,35 @@ void add_region(const Region &region, std::vector<StatusRow> &rows) {
         StatusRow("unreturning", region.unreturning())
             .with_note("entries at which the stack holds no return address; they are not "
                        "passes"));
-  rows.push_back(StatusRow("region_stops", region.stops().count()));
-  if (const StopTimes &stops = region.stops(); stops.mean_ns() != 0)
-    rows.back() =
-        std::move(rows.back())
-            .with_note(fmt::format("{} each, excluded from passes", span_of_time(stops.mean_ns())));
-  if (passes.count() == 0)
-    return;
-  time("pass_min", passes.least_ns());
-  time("pass_median", passes.median_ns());
-  if (passes.stride() != 1)
-    rows.back() =
-        std::move(rows.back()).with_note(fmt::format("over one pass in {}", passes.stride()));
-  time("pass_max", passes.most_ns());
-  time("pass_total", passes.total_ns());
+  const StopCost &stops = region.stops();
+  rows.push_back(StatusRow("region_stops", stops.count()));
+  if (stops.count() != 0)
+    rows.back() = std::move(rows.back()).with_note(cost_words(region));
+  const auto [error, of_median] = region.errors();
+  add_times(rows, "pass_", passes, error.wall_ns, of_median.wall_ns);
+  add_times(rows, "pass_cpu_", region.cpu_of_passes(), error.cpu_ns, of_median.cpu_ns);
 }
 
 std::string region_footer(const Region &region) {
-  const PassTimes &passes = region.passes();
+  const PassTimes &passes = region.passes(), &cpu = region.cpu_of_passes();
   if (passes.count() == 0)
-    return fmt::format("(region {}: no pass has ended)", joined_text(region.locations(), " to "));
-  const StopTimes &stops = region.stops();
-  const std::string each =
-      stops.mean_ns() == 0 ? "" : fmt::format(" of {}, left out", span_of_time(stops.mean_ns()));
-  return fmt::format("(region {}: {} {}, min {}, median {}, max {}; {} stops{})",
-                     joined_text(region.locations(), " to "), passes.count(),
-                     passes.count() == 1 ? "pass" : "passes", span_of_time(passes.least_ns()),
-                     span_of_time(passes.median_ns()), span_of_time(passes.most_ns()),
-                     stops.count(), each);
+    return fmt::format("(region {}: no pass has ended)", region.name());
+  const auto [error, of_median] = region.errors();
+  const auto times = [](const PassTimes &of, uint64_t error_ns, uint64_t error_of_median_ns) {
+    return fmt::format("min {}, median {}, max {}", span_text(of.least_ns(), error_ns),
+                       span_text(of.median_ns(), error_of_median_ns),
+                       span_text(of.most_ns(), error_ns));
+  };
+  std::string out = fmt::format("(region {}: {} {}, {}", region.name(), passes.count(),
+                                passes.count() == 1 ? "pass" : "passes",
+                                times(passes, error.wall_ns, of_median.wall_ns));
+  if (cpu.count() != 0)
+    out += fmt::format("; of CPU time {}", times(cpu, error.cpu_ns, of_median.cpu_ns));
+  const StopCost &stops = region.stops();
+  out += fmt::format("; {} stops", stops.count());
+  return out + (stops.is_known()
+                    ? fmt::format(" of {}, left out)", duration_text(stops.median().wall_ns))
+                    : ", not left out)");
 }
 
 } // namespace tally

@@ -121,6 +121,7 @@ Result<Reply> Session::tick(std::span<const ThreadStack> stacks) {
 }
 
 uint64_t Session::region_hit(const RegionHit &hit) { return state_->profile.region_hit(hit); }
+bool Session::region_measures() const { return state_->profile.region_measures(); }
 
 void Session::set_passed_stops(std::span<const BreakpointLocation> locations, bool steps_by_copy) {
   const pid_t pid =

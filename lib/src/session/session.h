@@ -47,7 +47,7 @@ enum class EventKind : uint8_t {
 
 // tally_hit
 struct RegionHit {
-  enum class Kind : uint8_t { first, second, returned, caught, jumped }; // tally_hit_kind
+  enum class Kind : uint8_t { first, second, returned, caught, jumped, measured }; // tally_hit_kind
   Kind kind = Kind::first;
   int32_t tid = 0;
   bool at_entry = false;
@@ -64,6 +64,9 @@ struct RegionExit {
   RegionHit::Kind kind;
 };
 std::span<const RegionExit> region_exits();
+
+// See tally_leads_on() in tally.h.
+bool leads_on(std::string_view instruction);
 
 // tally_display. A style is a pair of a role and an escape sequence (see Style::set()). Text of a
 // role without a style is plain.
@@ -208,6 +211,7 @@ public:
   // See tally_session_region_hit() in tally.h. `look` and `nobody` are its special results.
   static constexpr uint64_t look = UINT64_MAX, nobody = UINT64_MAX - 1;
   uint64_t region_hit(const RegionHit &hit);
+  bool region_measures() const; // see tally_session_region_measures()
 
   // States which of the user's breakpoints the debugger may pass without a stop for the user. Each
   // call replaces the previous set. See tally_session_set_passed_stops() in tally.h.

@@ -26,7 +26,7 @@ std::string why_no_samples(ProfileGroup &group) {
     return "no samples yet: the program has not run while it was sampled";
   if (const Region *region = sampling.region();
       region && region->passes().count() == 0 && region->inside() == 0)
-    return fmt::format("no samples yet: region {} was {}", joined_text(region->locations(), " to "),
+    return fmt::format("no samples yet: region {} was {}", region->name(),
                        region->unreturning() != 0
                            ? "entered only where the stack holds no return address"
                        : region->inlined() != 0 ? "entered only in inlined copies"

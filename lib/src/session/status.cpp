@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "support/json_out.h"
-
 namespace tally {
 
 StatusRow::StatusRow(std::string_view row, std::string shown)
@@ -42,14 +40,25 @@ StatusRow StatusRow::with_note(std::string_view text_of_note) && {
   return std::move(*this);
 }
 
+std::string to_text(const std::vector<StatusRow> &rows, const Style &style) {
+  std::string out;
+  for (const StatusRow &row : rows)
+    out += fmt::format("{} {}\n", style.paint(Role::variable, row.name), row.text);
+  return out;
+}
+
 std::string to_json(const std::vector<StatusRow> &rows) {
+  return to_json_object(rows).text() + '\n';
+}
+
+JsonOut to_json_object(const std::vector<StatusRow> &rows) {
   JsonOut out = JsonOut::object();
   for (const StatusRow &row : rows) {
     std::visit([&](const auto &value) { out.add(row.key, value); }, row.value);
     if (!row.note.empty())
       out.add(row.name + "_note", row.note);
   }
-  return out.text() + '\n';
+  return out;
 }
 
 } // namespace tally

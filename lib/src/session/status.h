@@ -7,6 +7,10 @@
 #include <variant>
 #include <vector>
 
+#include <tally/style.h>
+
+#include "support/json_out.h"
+
 namespace tally {
 
 // One row: its name and its value.
@@ -26,6 +30,8 @@ struct StatusRow {
   std::string note;
 };
 
-std::string to_json(const std::vector<StatusRow> &rows);
+std::string to_text(const std::vector<StatusRow> &rows, const Style &style); // a line for each
+std::string to_json(const std::vector<StatusRow> &rows);                     // an object, as a line
+JsonOut to_json_object(const std::vector<StatusRow> &rows);
 
 } // namespace tally

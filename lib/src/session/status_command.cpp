@@ -57,10 +57,7 @@ Result<Reply> status_command(ProfileGroup &group, const ParsedCommand &command) 
   const std::vector<StatusRow> rows = status_rows(group);
   if (command.has("json"))
     return Reply{to_json(rows), {}};
-  std::string out;
-  for (const StatusRow &row : rows)
-    out += fmt::format("{} {}\n", group.front.style.paint(Role::variable, row.name), row.text);
-  return Reply{std::move(out), {}};
+  return Reply{to_text(rows, group.front.style), {}};
 }
 
 std::vector<StatusRow> status_rows(ProfileGroup &group) {
