@@ -560,8 +560,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   if (status.processes > 1)
     of_what += fmt::format(" of {}", counted(status.processes, "processes"));
   if (sampling.waits)
-    of_what += fmt::format(", {} of {}, {} ready but not running", counted(status.waits, "waits"),
-                           seconds_text(status.wait_ns), seconds_text(status.ready_ns));
+    of_what += fmt::format(", {} of {}, queued for {}", counted(status.waits, "waits"),
+                           seconds_text(status.wait_ns), seconds_text(status.queued_ns));
   say(fmt::format("tally: {}; {} in {}, {} lost; wrote {}", end, counted(status.samples, "samples"),
                   of_what, status.lost, path));
   if (status.processes_left > 0)

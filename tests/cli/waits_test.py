@@ -65,6 +65,25 @@ class WaitsTest(ProfileCase):
                     way.cpu + row["wait"] + row["queued"], way.life, delta=0.01 * way.life + 2e6
                 )
 
+    def test_the_time_in_the_queue_after_a_wake_up_is_no_wait(self) -> None:
+        path = self.path("out.pb.gz")
+        done = self.tally("record", "--clock", "wall", "-o", path, "--", program("queued"))
+        found = re.search(r"queued_s ([\d.]+) ([\d.]+)", done.stdout)
+        assert found, done.stdout
+        waiter, spinner = (float(each) * 1e9 for each in found.groups())
+        report = self.report(path)
+        # What was not read before the threads ended is not divided.
+        queued: int = report["totals"][VALUES.index("queued")]
+        self.assertAlmostEqual(queued, waiter + spinner, delta=0.05 * (waiter + spinner) + 5e6)
+        of_sleep = max(
+            (row["self"] for row in report["functions"] if "nanosleep" in row["name"]),
+            key=lambda values: values[3],
+        )
+        row = dict(zip(VALUES, of_sleep))
+        self.assertEqual(row["waits"], 300)
+        self.assertLess(row["queued"], waiter + 5e6)
+        self.assertGreater(row["queued"], 0.5 * waiter - 5e6)
+
     def test_tables_show_each_value(self) -> None:
         path, _ = self.record("out.pb.gz")
         lines = self.tally("report", path).stdout.splitlines()

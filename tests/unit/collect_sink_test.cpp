@@ -329,7 +329,7 @@ TEST(WaitsTest, HaveTheirTimeAndStack) {
   EXPECT_EQ(sink.counters().samples, 1u);
   EXPECT_EQ(sink.waits()->counters().waits, 2u);
   EXPECT_EQ(sink.waits()->counters().wait_ns, 600u);
-  EXPECT_EQ(sink.waits()->counters().ready_ns, 20u);
+  EXPECT_EQ(sink.waits()->counters().queued_ns, 20u);
 }
 
 TEST_F(SinkTest, IgnoresOtherProcesses) {

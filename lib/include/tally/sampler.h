@@ -113,9 +113,10 @@ struct SamplerStatus {
   // How often each of SamplerOptions::events happened, as the kernel counted it; the clock in ns.
   // The kernel counts events that it did not sample because there were too many at once.
   std::vector<uint64_t> counted;
-  // With SamplerOptions::waits: the number of waits that have ended, their time, and the time that
-  // threads were ready to run and had no processor.
-  uint64_t waits = 0, wait_ns = 0, ready_ns = 0;
+  // With SamplerOptions::waits: the number of waits that have ended, their time, and the time in
+  // which threads could run and had no processor. Of that, divided_ns came after wake-ups: the
+  // kernel's total for a thread, divided evenly among its waits.
+  uint64_t waits = 0, wait_ns = 0, queued_ns = 0, divided_ns = 0;
   bool waits_unsampled = false; // short waits have no stacks (unprivileged)
   uint64_t rounds = 0;          // the ticks of a wall clock, each of which counts every thread
   bool wall_clock = false;      // the clock is wall time, otherwise CPU time

@@ -49,6 +49,8 @@ constexpr uint32_t first_stack_bytes(const SamplerOptions &options) {
 // With fewer samples since the last stop, the share of truncated stacks is not significant.
 constexpr uint64_t enough_samples = 100;
 constexpr int longest_perf_wait_ms = 200;
+// What the kernel knows of a thread's time in queues is lost with the thread (see run_delay.h).
+constexpr int longest_wait_for_delays_ms = 50;
 // A wait that is younger than this may end before it can be looked at. The interval between the
 // looks should be short beside the waits that are seen, which are those from a millisecond on.
 constexpr uint64_t shortest_look_ns = 300'000;
@@ -169,6 +171,8 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
       waits->set_unsampled();
     if (!options_.enable_on_exec)
       begin_waits(tids);
+    for (const pid_t tid : tids)
+      waits->exists(tid);
   }
   if (!events_.kernel_included())
     cpu_time_.measure_kernel(pid_);
@@ -268,7 +272,8 @@ Result<void> PerfSampler::start_reader() {
 }
 
 void PerfSampler::read_until_stopped() {
-  int timeout_ms = looks_at_waits() ? look_interval_ms : longest_perf_wait_ms;
+  const int longest_ms = sink_.waits() ? longest_wait_for_delays_ms : longest_perf_wait_ms;
+  int timeout_ms = looks_at_waits() ? look_interval_ms : longest_ms;
   for (;;) {
     const int failed = wait(timeout_ms);
     const std::lock_guard lock(mutex_);
@@ -286,7 +291,7 @@ void PerfSampler::read_until_stopped() {
       if (most > events_.ring_bytes() / 4)
         timeout_ms = std::max(timeout_ms / 2, shortest_wait_ms);
       else
-        timeout_ms = std::min(timeout_ms * 2, longest_perf_wait_ms);
+        timeout_ms = std::min(timeout_ms * 2, longest_ms);
       look_at_waits();
       if (looks_at_waits())
         timeout_ms = std::min(timeout_ms, look_interval_ms);
@@ -320,6 +325,8 @@ size_t PerfSampler::drain(uint64_t newest_ns) {
   const size_t most =
       merge_.run(events_.rings(), events_.layout(), newest_ns,
                  [this](const PerfRecord &record) { sink_.handle(record, events_.ids()); });
+  if (sink_.waits())
+    sink_.waits()->settle();
   if (sink_.take_exec())
     if (std::string command = command_line(pid_); !command.empty())
       sink_.collector().set_command(std::move(command));
@@ -474,7 +481,8 @@ SamplerStatus PerfSampler::status() {
   if (WaitSink *const waits = sink_.waits()) {
     status.waits = waits->counters().waits;
     status.wait_ns = waits->counters().wait_ns;
-    status.ready_ns = waits->counters().ready_ns;
+    status.queued_ns = waits->counters().queued_ns;
+    status.divided_ns = waits->counters().divided_ns;
     status.waits_unsampled = !events_.samples_switches();
   }
   status.memory_bytes = sink_.collector().memory_bytes();

@@ -111,6 +111,8 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
     whole = decode_lost(record, count);
     if (whole)
       counters_.lost += count;
+    if (waits_)
+      waits_->lost();
     break;
   }
   case PERF_RECORD_THROTTLE:

@@ -75,10 +75,10 @@ std::optional<WaitClock::Interval> WaitClock::in(pid_t tid, uint64_t at_ns) {
   thread.in_ns = at_ns;
   if (thread.seen_ns > at_ns)
     thread.stack.clear();
-  if (!std::exchange(thread.is_out, false) || at_ns < thread.since_ns || !thread.counts ||
-      (thread.why != Why::waits && thread.why != Why::queued))
+  if (!std::exchange(thread.is_out, false) || at_ns < thread.since_ns || thread.why == Why::unknown)
     return std::nullopt;
-  return Interval{thread.why, at_ns - thread.since_ns, thread.continued, thread.stack};
+  return Interval{thread.why, thread.counts, at_ns - thread.since_ns, thread.continued,
+                  thread.stack};
 }
 
 void WaitClock::hold(pid_t tid) {

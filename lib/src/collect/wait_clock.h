@@ -31,6 +31,7 @@ public:
   };
   struct Interval {
     Why why = Why::unknown;
+    bool counts = true; // false: outside of the region
     uint64_t ns = 0;
     bool continues = false;          // the wait began before a debugger's stop
     std::span<const uint64_t> stack; // the leaf first; empty if it is unknown
@@ -55,7 +56,7 @@ public:
   // The thread has given up its processor. If no sample preceded this, `counts` states whether the
   // interval is reported.
   void out(pid_t tid, uint64_t at_ns, bool preempted, bool counts = true);
-  // Returns the interval that ends, unless the thread was held or its state was unknown.
+  // Returns the interval that ends, unless the thread's state was unknown.
   std::optional<Interval> in(pid_t tid, uint64_t at_ns);
   // The thread is held by a debugger, since its last switch.
   void hold(pid_t tid);

@@ -1,11 +1,13 @@
 #include "collect/wait_sink.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include <linux/perf_event.h>
 
 #include "stacks/truncation_mark.h"
+#include "support/sort.h"
 
 namespace tally {
 
@@ -30,8 +32,37 @@ void WaitSink::switched(pid_t tid, uint64_t at_ns, uint16_t misc) {
   if ((misc & PERF_RECORD_MISC_SWITCH_OUT) != 0)
     clock_.out(tid, at_ns, (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0,
                !region || region->holds(tid, at_ns));
-  else if (const auto interval = clock_.in(tid, at_ns))
-    add(tid, *interval, at_ns);
+  else if (const auto ended = clock_.in(tid, at_ns)) {
+    ended_.push_back({{tid, ended->ns, ended->why == WaitClock::Why::queued, 0},
+                      ended->why,
+                      ended->counts,
+                      ended->continues,
+                      at_ns,
+                      stacks_.size(),
+                      ended->stack.size()});
+    stacks_.insert(stacks_.end(), ended->stack.begin(), ended->stack.end());
+  }
+}
+
+void WaitSink::settle() {
+  sort_stably(ended_, {}, [](const Ended &one) { return one.interval.tid; });
+  settle(ended_);
+  ended_.clear();
+  stacks_.clear();
+}
+
+void WaitSink::settle(std::span<Ended> ended) {
+  std::vector<RunDelay::Interval> intervals;
+  for (const Ended &one : ended)
+    intervals.push_back(one.interval);
+  delay_.divide(intervals);
+  for (size_t i = 0; i < ended.size(); ++i) {
+    const Ended &one = ended[i];
+    const auto stack = std::span(stacks_).subspan(one.stack_begin, one.stack_size);
+    if (one.counts && one.why != WaitClock::Why::held)
+      add(one.interval.tid, {one.why, true, one.interval.ns, one.continues, stack}, one.end_ns,
+          intervals[i].queued_ns);
+  }
 }
 
 void WaitSink::ticked(pid_t tid) {
@@ -42,6 +73,7 @@ void WaitSink::ticked(pid_t tid) {
 void WaitSink::began(pid_t tid, uint64_t at_ns) {
   RegionFilter *const region = collector_.region_filter();
   clock_.begin(tid, WaitClock::Why::queued, at_ns, !region || region->holds(tid, at_ns));
+  delay_.began(tid);
 }
 
 void WaitSink::ended(pid_t tid, uint64_t at_ns) {
@@ -49,9 +81,18 @@ void WaitSink::ended(pid_t tid, uint64_t at_ns) {
   count_unsampled(tid);
   unsampled_ns_.erase(tid);
   clock_.ended(tid);
+  // The collector forgets the thread's name.
+  const auto of_others = [tid](const Ended &one) { return one.interval.tid != tid; };
+  const auto own = std::stable_partition(ended_.begin(), ended_.end(), of_others);
+  settle(std::span(own, ended_.end()));
+  ended_.erase(own, ended_.end());
+  delay_.ended(tid);
 }
 
 void WaitSink::exec(pid_t tid, uint64_t at_ns) {
+  settle();
+  delay_.clear();
+  delay_.begin(tid);
   clock_.runs_until(tid, at_ns);
   count_unsampled();
   unsampled_ns_.clear();
@@ -62,9 +103,10 @@ void WaitSink::exec(pid_t tid, uint64_t at_ns) {
 }
 
 void WaitSink::finish(uint64_t at_ns) {
+  settle();
   for (const pid_t tid : clock_.open())
-    if (const auto interval = clock_.in(tid, at_ns))
-      add(tid, *interval, at_ns);
+    if (const auto interval = clock_.in(tid, at_ns); interval && interval->counts)
+      add(tid, *interval, at_ns, interval->why == WaitClock::Why::queued ? interval->ns : 0);
   for (const pid_t tid : clock_.threads())
     clock_.runs_until(tid, at_ns);
   count_unsampled();
@@ -94,14 +136,17 @@ void WaitSink::count_unsampled(pid_t tid) {
 }
 
 void WaitSink::clear(uint64_t at_ns) {
+  settle(); // what was before is forgotten with the samples
   counters_ = {};
+  delay_.restart();
   clock_.restart(at_ns);
   for (const pid_t tid : clock_.threads())
     clock_.take_cpu_ns(tid);
   unsampled_ns_.clear();
 }
 
-void WaitSink::add(pid_t tid, const WaitClock::Interval &interval, uint64_t end_ns) {
+void WaitSink::add(pid_t tid, const WaitClock::Interval &interval, uint64_t end_ns,
+                   uint64_t queued_ns) {
   const bool is_wait = interval.why == WaitClock::Why::waits;
   // The stack is unknown if the kernel may not be sampled, if the ring was full, or if the wait
   // began before sampling did.
@@ -113,8 +158,14 @@ void WaitSink::add(pid_t tid, const WaitClock::Interval &interval, uint64_t end_
       return;
     stack = mark;
   }
-  (is_wait ? counters_.wait_ns : counters_.ready_ns) += interval.ns;
-  collector_.add(tid, stack, static_cast<int64_t>(interval.ns), end_ns, is_wait ? wait : queued);
+  const uint64_t wait_ns = interval.ns - queued_ns;
+  counters_.wait_ns += wait_ns;
+  counters_.queued_ns += queued_ns;
+  counters_.divided_ns += is_wait ? queued_ns : 0;
+  if (wait_ns != 0)
+    collector_.add(tid, stack, static_cast<int64_t>(wait_ns), end_ns - queued_ns, wait);
+  if (queued_ns != 0)
+    collector_.add(tid, stack, static_cast<int64_t>(queued_ns), end_ns, queued);
   if (is_wait && !interval.continues) {
     ++counters_.waits;
     collector_.add(tid, stack, 1, end_ns, waits);

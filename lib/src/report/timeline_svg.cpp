@@ -200,7 +200,7 @@ void Picture::legend() {
   if (timeline_.has_waits)
     entries = {{ThreadState::running, "running"},
                {ThreadState::waiting, "waiting"},
-               {ThreadState::queued, "queued: ready, but not running"}};
+               {ThreadState::queued, "queued: without a processor"}};
   else if (timeline_.has_durations)
     entries = {{ThreadState::running, "running at least half of the time"},
                {ThreadState::running_less, "running less"}};

@@ -129,9 +129,9 @@ constexpr CommandSpec commands[] = {
      "sample, which works for remote targets and static programs. auto selects the\n"
      "first backend that works, and says why.\n"
      "With --clock wall, perf also measures each wait of each thread, with its stack,\n"
-     "and how long the thread was ready without a processor: the values cpu, wait and\n"
-     "queued, and the number of waits. Where perf is refused, interrupt counts threads\n"
-     "that run and that sleep.\n"
+     "and how long the thread was queued, which is ready without a processor: the\n"
+     "values cpu, wait and queued, and the number of waits. Where perf is refused,\n"
+     "interrupt counts threads that run and that sleep.\n"
      "With --event, perf samples an event in place of the clock: each page-faults,\n"
      "minor-faults, major-faults, context-switches or cpu-migrations; and, where the\n"
      "processor counts them for perf, one in many cycles, instructions, ref-cycles,\n"
@@ -185,7 +185,7 @@ constexpr CommandSpec commands[] = {
      "profile tree parse --limit 20"},
     {"timeline", "[FILE.svg]", timeline_options, "show when each thread ran and waited",
      "Each thread has a row, in which a character stands for a stretch of the time that\n"
-     "the program ran: # is running, . is waiting, - is ready without a processor, and\n"
+     "the program ran: # is running, . is waiting, - is queued for a processor, and\n"
      "| is a stop of the debugger. Waits are known if sampling began with --clock wall.\n"
      "With FILE.svg, the same is drawn as a picture.\n"
      "--from and --to, here and in the tables, are running time: what the program spent\n"

@@ -164,7 +164,7 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   if (shown.wall && !now.wall_clock && collected) {
     line("waits", now.waits);
     time("waiting", now.wait_ns);
-    time("ready", now.ready_ns);
+    time("queued", now.queued_ns);
   }
   time("running", run);
   time("stopped", stopped);
