@@ -123,7 +123,10 @@ class LlvmCorpusTest(unittest.TestCase):
         )
         impossible = 0
         for name, file in found.items():
-            self.assertEqual(file.lines, expected[name].lines, name)
+            lines = dict(expected[name].lines)
+            if name.endswith(".inc"):  # llvm-cov also counts the line behind the last one
+                del lines[max(lines)]
+            self.assertEqual(file.lines, lines, name)
             self.assertEqual(file.functions, expected[name].functions, name)
             # llvm-cov's tracefiles, but not its totals, also list outcomes that cannot happen.
             self.assertFalse(file.branches - expected[name].branches, name)

@@ -132,7 +132,7 @@ TEST_F(WaitClockTest, KnowsThreadsThatExistedBefore) {
   EXPECT_EQ(clock.open(), (std::vector<pid_t>{1, 3}));
   clock.restart(150); // the times before are cleared
   EXPECT_EQ(in(160)->ns, 10u);
-  EXPECT_FALSE(clock.in(2, 160));
+  EXPECT_EQ(clock.in(2, 160)->why, Why::held);
   clock.ended(3);
   EXPECT_TRUE(clock.open().empty());
 }

@@ -173,6 +173,9 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
       order = 0;
     }
     const uint32_t file = file_of(location.file);
+    const uint32_t end_line = function.end_line == 0 && graph_.by_clang && options_.instances_apart
+                                  ? UINT32_MAX
+                                  : function.end_line;
     const auto of_location = graph_.lines_of(location);
     now_.lines.clear();
     for (const uint32_t line : of_location)
@@ -189,7 +192,7 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
           perhaps_not_begun += place >= each.first_perhaps && place < each.first_not_begun;
         }
       const bool own = grouped_[index_of(id)] && file == own_file && line >= function.start_line &&
-                       line <= function.end_line;
+                       line <= end_line;
       const uint64_t key = uint64_t{own ? group_table + index_of(id) : file} << 32 | line;
       last = files_.wanted(file) ? key : UINT64_MAX;
       if (!files_.wanted(file)) {

@@ -145,6 +145,8 @@ std::vector<LineCoverage> lines_of(const std::vector<SegmentCoverage> &segments)
     bool is_code = !begins_skipped && ((wrapped && wrapped->has_count) || has_start);
     is_code |= std::ranges::any_of(
         here, [](const SegmentCoverage &each) { return each.is_entry && each.has_count; });
+    // The region of a whole included file ends before the line behind the file's last one.
+    is_code &= line != segments.back().line || here.size() != 1 || here.front().column > 1;
     if (is_code) {
       int64_t count = wrapped ? wrapped->count : 0;
       for (const SegmentCoverage &each : here)

@@ -134,6 +134,7 @@ Piece Collect::count(size_t i, SourceResolver &resolver) const {
   const ObjectFiles &files = inputs_.objects[i];
   resolver.begin_object(files.notes);
   GcovOptions counting;
+  counting.instances_apart = true;
   counting.wants = [&](const std::string &name, std::string_view folder) {
     return resolver.resolve(name, folder).has_value();
   };
