@@ -51,7 +51,9 @@ TEST(CollectLive, AttributesTimeToTheFunctionsThatSpentIt) {
     EXPECT_EQ(counts.no_stack, 0);
     EXPECT_EQ(counts.no_mapping, 0);
     const double n = static_cast<double>(counts.first + counts.second);
-    EXPECT_GT(n, 0.8 * static_cast<double>(counts.all));
+    // How much of the time the kernel takes is the machine's matter.
+    const auto in_kernel = static_cast<double>(status.kernel_samples);
+    EXPECT_GT(n, 0.95 * (static_cast<double>(counts.all) - in_kernel));
     // Allows six standard deviations of a sampled share, and one percent for interruptions.
     EXPECT_NEAR(static_cast<double>(counts.first) / n, 0.7, 6 * std::sqrt(0.21 / n) + 0.01);
   }

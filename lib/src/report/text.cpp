@@ -347,6 +347,9 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
     cells.push_back(idle->name);
     text.add_row(std::move(cells));
   }
+  const bool has_unsampled =
+      std::ranges::any_of(std::span(table.rows).first(shown),
+                          [](const FlatRow &row) { return row.name == "[not sampled]"; });
   std::string out =
       fmt::format("{} in total\n", totals_of(table.events, table.totals, table.units));
   if (has_values && has_inclusive)
@@ -356,6 +359,11 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
   if (!has_values)
     out += other_events(table, options.width);
   out += text.render(options.limit, options.width, options.style);
+  if (has_unsampled)
+    out += options.style.paint(Role::metadata,
+                               "([not sampled] is CPU time that the kernel counted and no tick "
+                               "showed, such as that of threads that live for less than a tick)") +
+           '\n';
   return out + cycles_text(table, options);
 }
 

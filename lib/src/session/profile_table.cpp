@@ -144,10 +144,14 @@ constexpr CommandSpec commands[] = {
     {"stop", "", {}, "end sampling and keep the samples", "", "profile stop"},
     {"status", "", status_options, "show what is sampled, how, and the counts so far",
      "Each line is a name and its value. `lost` counts samples that could not be taken\n"
-     "or kept, `throttled` counts how often the kernel paused a clock, and\n"
-     "`interruptions` counts the signals that the agent sent to the program. `running`\n"
-     "is the time between resume and stop; `stopped` is the time at the prompt, which\n"
-     "is never counted.\n"
+     "or kept, `throttled` counts how often the kernel paused a clock, `outside` counts\n"
+     "ticks outside of the region or in the debugger's own stops, and `interruptions`\n"
+     "counts the signals that the agent sent to the program. `queued` is the time in\n"
+     "which threads were ready without a processor; with the interrupt backend, how\n"
+     "often a tick left out such a thread. `unheld` counts rounds of that backend that\n"
+     "stopped the threads too late. `running` is the time between resume and stop;\n"
+     "`stopped` is the time at the prompt, which is never counted. In tables,\n"
+     "[not sampled] is CPU time that the kernel counted and no tick showed.\n"
      "With --json the names are keys. Times are in seconds (`running_s`) and sizes in\n"
      "bytes (`memory_bytes`); remarks in parentheses have keys of their own\n"
      "(`backend_note`).",
