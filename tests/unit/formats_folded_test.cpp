@@ -176,9 +176,10 @@ TEST(Folded, KeepsFractions) {
   EXPECT_EQ(hundredths.types, std::vector<std::string>{"nanoticks"});
   EXPECT_EQ(hundredths.totals, std::vector<int64_t>{4'750'000'000});
   EXPECT_EQ(hundredths.written, "a 2\na;b 2.5\nc 0.25\n");
-  EXPECT_EQ(hundredths.findings,
-            std::vector<std::string>{
-                "f: note: counts have fractions: a count of 1 is read as 1000000000 nanoticks"});
+  EXPECT_EQ(
+      hundredths.findings,
+      std::vector<std::string>{
+          "f: note: counts have fractions, which are kept as billionths of a tick (nanoticks)"});
   // Zeros after the decimal point are not a fraction; the smaller unit may become necessary late.
   EXPECT_EQ(read_all("a 1.000\n").types, std::vector<std::string>{"ticks"});
   const Read billionths = read_all("a 1\na 0.5\na 0.0000001\n");

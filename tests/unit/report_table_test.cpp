@@ -409,6 +409,9 @@ TEST(ValueText, HasThreeDigits) {
     EXPECT_EQ(duration_text(ns), text);
   EXPECT_EQ(value_text(1'500'000, "nanoseconds"), "1.50 ms");
   EXPECT_EQ(value_text(1'500'000, "count"), "1500000");
+  EXPECT_EQ(value_text(1'500'000'000, "billionths"), "1.5");
+  EXPECT_EQ(value_text(20'000'000'000, "billionths"), "20");
+  EXPECT_EQ(total_text(1, "nanoticks", "billionths"), "0.000000001 ticks");
 }
 
 TEST(Groups, TellTheOutermostScope) {

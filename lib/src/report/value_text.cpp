@@ -28,13 +28,27 @@ std::string duration_text(uint64_t ns) {
   return ns == 0 ? "0" : fmt::format("{} ns", ns);
 }
 
+// Returns "1.5" for 1'500'000'000.
+static std::string decimal_text(uint64_t billionths) {
+  std::string out = fmt::format("{}.{:09}", billionths / 1'000'000'000, billionths % 1'000'000'000);
+  out.resize(out.find_last_not_of('0') + 1);
+  if (out.back() == '.')
+    out.pop_back();
+  return out;
+}
+
 std::string value_text(uint64_t value, std::string_view unit) {
-  return unit == "nanoseconds" ? duration_text(value) : fmt::format("{}", value);
+  return unit == "nanoseconds"  ? duration_text(value)
+         : unit == "billionths" ? decimal_text(value)
+                                : fmt::format("{}", value);
 }
 
 std::string total_text(uint64_t total, std::string_view event, std::string_view unit) {
-  return unit == "nanoseconds" ? fmt::format("{} {}", duration_text(total), event)
-                               : counted(total, event);
+  if (unit == "billionths") // of nanoticks
+    event.remove_prefix(event.starts_with("nano") ? 4 : 0);
+  return unit == "nanoseconds" || unit == "billionths"
+             ? fmt::format("{} {}", value_text(total, unit), event)
+             : counted(total, event);
 }
 
 uint64_t weight_of(std::span<const uint64_t> values, std::span<const std::string> units) {

@@ -15,8 +15,8 @@ std::string seconds_text(uint64_t ns);
 // Returns a duration with three digits at least, in the largest unit that it reaches: "1.26 s",
 // "15.2 ms", "300 µs" or "12 ns"; 0 is "0".
 std::string duration_text(uint64_t ns);
-// Returns a value of the type in the unit: a duration if the unit is "nanoseconds", otherwise its
-// digits.
+// Returns a value of the type in the unit: a duration if the unit is "nanoseconds", a number with a
+// fraction if it is "billionths", otherwise its digits.
 std::string value_text(uint64_t value, std::string_view unit);
 // Returns a bar of 16 columns that fills `part` of them, in steps of an eighth of a column.
 std::string bar(double part);

@@ -18,8 +18,9 @@ namespace tally::folded {
 struct Unit {
   unsigned decimals;
   std::string_view prefix;
+  std::string_view name; // as value_text() knows it
 };
-inline constexpr std::array<Unit, 2> units{{{0, ""}, {9, "nano"}}};
+inline constexpr std::array<Unit, 2> units{{{0, "", "count"}, {9, "nano", "billionths"}}};
 
 inline std::string ticks_name(const Unit &unit) { return std::string(unit.prefix) + "ticks"; }
 // Return the names of the two values of the differential form, which has two counts per line.

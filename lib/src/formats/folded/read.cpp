@@ -137,20 +137,20 @@ private:
   void add_samples() {
     const Unit &unit = units[unit_];
     if (is_differential_) {
-      builder_.add_value_type(before_name(unit), "count");
-      builder_.add_value_type(after_name(unit), "count");
+      builder_.add_value_type(before_name(unit), unit.name);
+      builder_.add_value_type(after_name(unit), unit.name);
       diagnostics_.add(
           Severity::note,
           fmt::format("each line has two counts, which are read as the values '{}' and '{}'",
                       before_name(unit), after_name(unit)),
           source_.name());
     } else {
-      builder_.add_value_type(ticks_name(unit), "count");
+      builder_.add_value_type(ticks_name(unit), unit.name);
     }
     if (unit.decimals != 0)
       diagnostics_.add(Severity::note,
-                       fmt::format("counts have fractions: a count of 1 is read as {} {}",
-                                   powers_of_ten[unit.decimals], ticks_name(unit)),
+                       fmt::format("counts have fractions, which are kept as {} of a tick ({})",
+                                   unit.name, ticks_name(unit)),
                        source_.name());
     for (size_t row = 0; row < sums_.size(); ++row)
       if (is_leaf_[row])
