@@ -294,8 +294,8 @@ class Tables(ProfilesCase):
         first = table["functions"][0]
         self.assertEqual((first["name"], first["before"], first["after"]), ("work", 80, 180))
         lines = self.text("diff a.callgrind b.callgrind").splitlines()
-        self.assertEqual(lines[0], "100 Ir before, 200 now; self cost in percent of each")
-        self.assertRegex(lines[2], r"80\.00% +90\.00% +\+10\.00 +80 +180  work ")
+        self.assertEqual(lines[0], "100 Ir before, 200 now; changes of the self cost")
+        self.assertRegex(lines[2], r"\+100 +80 +180 +80\.00% +90\.00%  work ")
         self.assertEqual(
             self.json("diff a.callgrind b.callgrind --event Miss")["totals"],
             {"before": 3, "after": 3},

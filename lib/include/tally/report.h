@@ -133,7 +133,8 @@ struct DiffTable {
   SortBy cost = SortBy::self; // the cost that is compared
   std::string event;
   uint64_t before_total = 0, after_total = 0;
-  std::vector<DiffRow> rows; // in descending order of the absolute change in percentage points
+  std::vector<DiffRow> rows; // in descending order of the absolute change
+  std::string unit{};        // of the event: "nanoseconds", "count"
 };
 
 // Compares the first event of two tables, which must have the same `by`. Rows match by name, file

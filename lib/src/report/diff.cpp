@@ -9,6 +9,7 @@
 #include "report/groups.h"
 #include "report/render.h"
 #include "report/row_match.h"
+#include "report/value_text.h"
 #include "support/sort.h"
 #include "support/text.h"
 
@@ -19,6 +20,7 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after, SortBy co
   diff.by = after.by;
   diff.cost = cost;
   diff.event = after.events.front();
+  diff.unit = after.units.empty() ? std::string() : after.units.front();
   diff.before_total = before.totals.front();
   diff.after_total = after.totals.front();
   const RowMatch match(before, after);
@@ -56,20 +58,34 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after, SortBy co
       diff.rows.push_back(std::move(row));
   }
   const auto size = [](const DiffRow &row) {
-    return std::pair(std::abs(row.after_percent - row.before_percent),
-                     std::max(row.before, row.after) - std::min(row.before, row.after));
+    return std::pair(std::max(row.before, row.after) - std::min(row.before, row.after),
+                     std::abs(row.after_percent - row.before_percent));
   };
   sort_stably(diff.rows, [&](const DiffRow &a, const DiffRow &b) { return size(a) > size(b); });
   return diff;
 }
 
+// Returns what makes the changes hard to judge, as a line; empty if nothing does.
+static std::string diff_remark(const DiffTable &table) {
+  const uint64_t least = std::min(table.before_total, table.after_total);
+  const uint64_t most = std::max(table.before_total, table.after_total);
+  constexpr uint64_t enough_ticks = 100, far_apart = 4;
+  if (table.event == "ticks" && least < enough_ticks)
+    return fmt::format("({} are few: with less than {}, most changes are chance)",
+                       counted(least, table.event), enough_ticks);
+  if (most / far_apart >= least)
+    return fmt::format("(one side has {} times the cost of the other: compare the percentages)",
+                       most / std::max<uint64_t>(least, 1));
+  return {};
+}
+
 std::string to_text(const DiffTable &table, const TextOptions &options) {
   TextTable text;
-  text.add_column("before%", true);
-  text.add_column("after%", true);
   text.add_column("change", true, Role::highlight);
   text.add_column("before", true);
   text.add_column("after", true);
+  text.add_column("before%", true);
+  text.add_column("after%", true);
   const bool has_place = table.by == By::function || table.by == By::line;
   text.add_column(std::string(row_title(table.by)), false,
                   has_place ? Role::function : Role::filename);
@@ -80,10 +96,14 @@ std::string to_text(const DiffTable &table, const TextOptions &options) {
     if (row.before == row.after && row.before_percent == row.after_percent)
       continue;
     any = true;
-    std::vector<std::string> cells{fmt::format("{:.2f}%", row.before_percent),
-                                   fmt::format("{:.2f}%", row.after_percent),
-                                   fmt::format("{:+.2f}", row.after_percent - row.before_percent),
-                                   fmt::format("{}", row.before), fmt::format("{}", row.after)};
+    const uint64_t change = std::max(row.before, row.after) - std::min(row.before, row.after);
+    std::vector<std::string> cells{
+        (row.after < row.before ? "-"
+         : change == 0          ? ""
+                                : "+") +
+            value_text(change, table.unit),
+        value_text(row.before, table.unit), value_text(row.after, table.unit),
+        fmt::format("{:.2f}%", row.before_percent), fmt::format("{:.2f}%", row.after_percent)};
     if (!has_place) {
       cells.emplace_back(shown_group(table.by, row.name, row.object));
     } else {
@@ -92,10 +112,14 @@ std::string to_text(const DiffTable &table, const TextOptions &options) {
     }
     text.add_row(std::move(cells));
   }
-  return fmt::format("{} before, {} now; {} cost in percent of each\n",
-                     counted(table.before_total, table.event), table.after_total,
-                     table.cost == SortBy::self ? "self" : "inclusive") +
-         (any ? text.render(options.limit, options.width, options.style) : "nothing changed\n");
+  std::string out = fmt::format("{} before, {} now; changes of the {} cost\n",
+                                total_text(table.before_total, table.event, table.unit),
+                                value_text(table.after_total, table.unit),
+                                table.cost == SortBy::self ? "self" : "inclusive");
+  out += any ? text.render(options.limit, options.width, options.style) : "nothing changed\n";
+  if (const std::string remark = diff_remark(table); any && !remark.empty())
+    out += options.style.paint(Role::metadata, remark) + '\n';
+  return out;
 }
 
 } // namespace tally
