@@ -295,10 +295,11 @@ std::vector<uint64_t> Region::path_from(lldb::SBTarget target, lldb::SBProcess &
 
 // Lets threads that were stopped at `pc` report TALLY_HIT_MEASURED two instructions later, or not.
 // LLDB's steps off the breakpoint at `pc`, and off the one that measures, must not end at other
-// breakpoints (see steps.h), therefore it does nothing where these are.
+// breakpoints (see steps.h), therefore it does nothing where these are; nor where steer_steps() may
+// spare a step, as its cost would be missing.
 void Region::measure(const Breakpoint &like, lldb::SBProcess &process, uint64_t pc, bool measures) {
   lldb::SBTarget target = like.target;
-  const Breakpoint *known = nullptr;
+  Breakpoint *known = nullptr;
   {
     const std::lock_guard lock(mutex_);
     const auto at = measures_.find(pc);
@@ -309,7 +310,9 @@ void Region::measure(const Breakpoint &like, lldb::SBProcess &process, uint64_t 
   }
   if (known) {
     lldb::SBBreakpoint handle = known->handle;
-    measures = measures && !has_breakpoint(target, known->path);
+    measures = measures && known->unasked < most_unasked && !steps_.is_near(pc) &&
+               !has_breakpoint(target, known->path);
+    known->is_awaited = measures;
     if (handle.IsEnabled() != measures &&
         (measures || !is_pending(stopped_threads(process), std::nullopt)))
       handle.SetEnabled(measures);
@@ -317,11 +320,12 @@ void Region::measure(const Breakpoint &like, lldb::SBProcess &process, uint64_t 
   }
   std::vector<uint64_t> path = path_from(target, process, like, pc);
   Breakpoints one;
-  if (!path.empty() && !has_breakpoint(target, path)) {
+  if (!path.empty() && !steps_.is_near(pc) && !has_breakpoint(target, path)) {
     const uint64_t to = path[1];
     path.erase(path.begin() + 1);
-    watch(one, like, target.BreakpointCreateByAddress(to), TALLY_HIT_MEASURED).path =
-        std::move(path);
+    Breakpoint &made = watch(one, like, target.BreakpointCreateByAddress(to), TALLY_HIT_MEASURED);
+    made.path = std::move(path);
+    made.is_awaited = true;
   }
   const std::lock_guard lock(mutex_);
   measures_.emplace(pc, one.empty() ? nullptr : std::move(one.front()));
@@ -487,7 +491,8 @@ void Region::stop_at_other(const Breakpoint &breakpoint) {
 void Region::hit(Breakpoint &breakpoint, lldb::SBProcess &process, lldb::SBThread &thread,
                  lldb::SBBreakpointLocation &location) {
   enter_stop(process, thread);
-  note_addresses(breakpoint, process, location);
+  if (breakpoint.kind != TALLY_HIT_MEASURED) // measure() looks for others on its path
+    note_addresses(breakpoint, process, location);
   report(breakpoint, process, thread, location);
   steer_steps(process);
 }
@@ -540,8 +545,13 @@ void Region::report(Breakpoint &breakpoint, lldb::SBProcess &process, lldb::SBTh
   }
   if (!returns_to || *returns_to == TALLY_HIT_LOOK)
     return;
-  if (breakpoint.kind == TALLY_HIT_MEASURED)
+  if (breakpoint.kind == TALLY_HIT_MEASURED) {
+    // A loop begins there if it is hit without a hit before it.
+    if (!breakpoint.is_awaited.exchange(false) && ++breakpoint.unasked >= most_unasked &&
+        !is_pending(stopped_threads(process), std::nullopt))
+      breakpoint.handle.SetEnabled(false);
     return;
+  }
   if (!breakpoint.is_function) {
     breakpoint.stops = false;
     stop_at_other(breakpoint);

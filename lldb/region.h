@@ -23,6 +23,8 @@
 namespace tally_lldb {
 
 constexpr const char *region_name = "tally-region";
+// A breakpoint that measures is given up after so many hits without a hit before it.
+constexpr int most_unasked = 8;
 
 class Region {
 public:
@@ -57,6 +59,8 @@ private:
     // If kind is TALLY_HIT_MEASURED: the addresses before and behind it that have no breakpoint
     // while it is enabled.
     std::vector<uint64_t> path = {};
+    std::atomic<bool> is_awaited = false; // the hit before it has been reported
+    std::atomic<int> unasked = 0;         // how often it was hit without that
   };
   using Breakpoints = std::vector<std::unique_ptr<Breakpoint>>;
   struct StoppedThread {

@@ -15,6 +15,9 @@ from .console import FAULTS, reason_of
 from .session import Refused, Session
 
 _X86_64 = "i386:x86-64"
+# A breakpoint that measures a stop is hit once after each hit before it. After this many hits more, its
+# place is given up: a loop begins there.
+_MOST_UNASKED = 8
 # matches GDB's messages for a location that does not exist
 _UNKNOWN = re.compile(r" not defined|^No (symbol|source file|line|function|file)\b")
 
@@ -32,6 +35,9 @@ class _Breakpoint(gdb.Breakpoint):
         self.spec = spec
         # 0 if the location is not an address
         self.pc = int(spec[1:], 16) if re.fullmatch("\\*0x[0-9a-f]+", spec) else 0
+        self.library = gdb.solib_name(self.pc) if self.pc else None
+        self.expected: Set[int] = set()  # the threads that have yet to report HIT_MEASURED
+        self.unasked = 0
         self._owner = owner
         self._kind = kind
         self._address = address
@@ -279,6 +285,8 @@ class Region:
         hit.at_entry = is_entry and self._is_x86_64
         hit.caller_sp = hit.holds_all = 0
         hit.return_address = address
+        if kind == _abi.HIT_MEASURED:
+            self._expect_one(at, hit.tid)
         if kind == _abi.HIT_JUMPED:
             hit.jump_buffer = _register("rdi")
         elif kind == _abi.HIT_FIRST and self._functions and not is_entry:
@@ -299,9 +307,18 @@ class Region:
                     self, f"*{returns_to:#x}", _abi.HIT_RETURNED, returns_to
                 )
         if kind != _abi.HIT_MEASURED and (measures or self._measures):
-            self._measure(at.pc or _register("pc"), measures)
+            self._measure(at.pc or _register("pc"), measures, hit.tid)
 
-    def _measure(self, pc: int, measures: bool) -> None:
+    def _expect_one(self, at: _Breakpoint, tid: int) -> None:
+        """Gives up a breakpoint that measures if it is hit without a hit before it too often."""
+        if tid in at.expected:
+            at.expected.discard(tid)
+            return
+        at.unasked += 1
+        if at.unasked >= _MOST_UNASKED:
+            at.enabled = False
+
+    def _measure(self, pc: int, measures: bool, tid: int) -> None:
         """Lets threads that were stopped at `pc` report HIT_MEASURED or not."""
         if measures and pc not in self._measures:
             self._measures[pc] = None
@@ -312,7 +329,11 @@ class Region:
             except Refused:
                 pass  # a location of the region is gone
         made = self._measures.get(pc)
-        if made is not None and made.enabled != measures:
+        if made is None or made.unasked >= _MOST_UNASKED:
+            return
+        if measures:
+            made.expected.add(tid)
+        if made.enabled != measures:
             made.enabled = measures
 
     def _two_behind(self, pc: int) -> int:
@@ -364,7 +385,19 @@ class Region:
             function.follow(list(taken))  # longjmp() has several names in most libraries
             taken.update(function.addresses())
 
+    def _drop_replaced(self) -> None:
+        """Deletes the breakpoints behind hits where another library is now, whose instructions may
+        begin elsewhere."""
+        for pc, at in list(self._returns.items()):
+            if gdb.solib_name(pc) != at.library:
+                _delete([self._returns.pop(pc)])
+        for pc, behind in list(self._measures.items()):
+            if behind is None or gdb.solib_name(behind.pc) != behind.library:
+                _delete([behind] if behind is not None else [])
+                del self._measures[pc]
+
     def _on_new_objfile(self, _event) -> None:
+        self._drop_replaced()
         if self._functions:
             try:
                 self._follow()

@@ -86,7 +86,9 @@ class OneTruthTest(unittest.TestCase):
 
     def check(self, folder: Path, branches: dict[str, tuple[int, int]], functions: int) -> None:
         report = folder / "out.info"
-        done = run_tally("coverage", "--root", folder, "--report", f"lcov:{report}", folder)
+        done = run_tally(
+            "coverage", "--root", str(folder), "--report", f"lcov:{report}", str(folder)
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("warning", done.stderr)
         found: dict[str, list[int]] = {}

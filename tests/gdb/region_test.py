@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import Dict
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -39,6 +40,26 @@ def play_region(
     )
 
 
+_ALTERNATES = """
+#include <dlfcn.h>
+#include <stdio.h>
+void opened(void) {}
+int main(int argc, char **argv) {
+  for (int i = 0; i < 8; ++i) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/lib%c.so", argv[1], i % 2 ? 'b' : 'a');
+    void *const library = dlopen(path, RTLD_NOW);
+    int (*const g)(int) = library ? (int (*)(int))dlsym(library, "g") : 0;
+    opened();
+    printf("call %d gives %d\\n", i, g ? g(i) : -1);
+    if (library)
+      dlclose(library);
+  }
+  return 0;
+}
+"""
+
+
 class RegionTest(GdbCase):
     def assert_region(self, play: Play, function: str, passes: int, seconds: float) -> None:
         """Asserts that all samples are below the function, and that they account for its time."""
@@ -66,6 +87,43 @@ class RegionTest(GdbCase):
 
     def test_longjmp(self) -> None:
         self.assert_region(play_region("jumper", calls="jumper"), "jumper", 3, SECONDS)
+
+    def test_a_loop_that_begins_where_stops_are_measured(self) -> None:
+        play = play_gdb(
+            ["profile region countdown", "run", "profile status"], program("passes"), ["1", "1"]
+        )
+        status = play.status().values
+        self.assertEqual(status["passes"], "1")
+        self.assertLess(int(status["region_stops"].split()[0]), 20, play)
+
+    def test_another_library_at_the_same_address(self) -> None:
+        """No breakpoint of the first library is left in the code of the second one."""
+        with tempfile.TemporaryDirectory() as text:
+            folder = Path(text)
+            for name, body in (
+                ("a", "mov %edi, %eax\n mov $3, %ebx\n add %ebx, %ebx\n add %ebx, %eax"),
+                ("b", "mov $0x04040404, %ecx\n lea (%rdi,%rcx), %eax\n nop\n nop"),
+            ):
+                (folder / f"{name}.c").write_text(
+                    '__asm__(".globl g\\n.type g, @function\\ng: push %rbx\\n '
+                    + body.replace("\n", "\\n")
+                    + '\\n pop %rbx\\n ret\\n.size g, . - g\\n");\n'
+                )
+                compiled = ["gcc", "-shared", "-o", f"lib{name}.so", f"{name}.c"]
+                subprocess.run(compiled, cwd=folder, check=True)
+            (folder / "main.c").write_text(_ALTERNATES)
+            subprocess.run(["gcc", "-g", "-o", "main", "main.c"], cwd=folder, check=True)
+            alone = subprocess.run(
+                [str(folder / "main"), text], stdout=subprocess.PIPE, text=True, check=True
+            )
+            play = play_gdb(
+                ["break opened", "run", "profile region g", "delete", "continue", "profile status"],
+                str(folder / "main"),
+                [text],
+            )
+            for line in alone.stdout.splitlines():
+                self.assertIn(line, play.result.stdout)
+            self.assertRegex(play.result.stdout, "exited normally")
 
     def test_threads(self) -> None:
         play = play_region("worker", calls="worker")

@@ -149,7 +149,7 @@ TEST(StopCost, IsTheMedianOfTheNewestMeasurements) {
   EXPECT_EQ(cost.median().cpu_ns, 20u);
   EXPECT_EQ(cost.deviation().cpu_ns, 0u);
   EXPECT_EQ(cost.median().wall_ns, 200u);
-  for (const uint64_t off : {70u, 80u, 90u}) // the debugger's part, by the passes themselves
+  for (const uint64_t off : {70u, 70u, 80u, 90u, 90u}) // the debugger's part, by the passes
     cost.in_pass({1000 + off, 1000});
   EXPECT_EQ(cost.median().wall_ns, 80u + 20u);
   EXPECT_EQ(cost.deviation().wall_ns, 15u);
@@ -162,10 +162,32 @@ TEST(StopCost, IsMeasuredInGroupsOfPasses) {
     cost.begins(7, {});
     if (cost.measures())
       measured.push_back(i);
+    cost.hit(7, Kind::measured, {});
   }
   ASSERT_EQ(measured.size(), 2 * StopCost::kept);
   EXPECT_EQ(measured[StopCost::kept - 1], StopCost::kept - 1);
   EXPECT_EQ(measured[StopCost::kept], 1024u);
+}
+
+TEST(StopCost, IsMeasuredAgainWhereThreadsThwartIt) {
+  StopCost cost;
+  size_t asked = 0;
+  for (size_t i = 0; i < 1000; ++i) {
+    cost.begins(7, {});
+    asked += cost.measures();
+    cost.hit(8, Kind::measured, {});
+    if (i % 3 == 0)
+      cost.hit(7, Kind::measured, {});
+  }
+  EXPECT_EQ(asked, 3 * StopCost::kept - 2);
+  EXPECT_TRUE(cost.is_known());
+  StopCost never;
+  asked = 0;
+  for (size_t i = 0; i < 1000; ++i) {
+    never.begins(7, {});
+    asked += never.measures();
+  }
+  EXPECT_EQ(asked, 4 * StopCost::kept);
 }
 
 TEST(Region, MeasuresOnlyWhereInstructionsAreKnown) {
@@ -221,7 +243,7 @@ TEST(Region, MeasuresNothingOverAHitThatIsNotHandled) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 100);
   ASSERT_TRUE(region.stops().measures());
-  region.pass_over_hit();
+  region.pass_over_hit(7);
   EXPECT_FALSE(region.stops().measures());
   region.hit({Kind::measured, 7, false, 0, 0, 0}, remote, 20, 200);
   EXPECT_FALSE(region.stops().is_known());

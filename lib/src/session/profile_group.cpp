@@ -228,7 +228,7 @@ uint64_t ProfileGroup::region_hit(const RegionHit &hit) {
   Region *const region = sampling.region();
   if (!region_requested || !sampling.is_active() || !sampling.time().is_running() || !region) {
     if (region)
-      region->pass_over_hit();
+      region->pass_over_hit(hit.tid);
     return hit.kind == RegionHit::Kind::returned ? hit.return_address : 0;
   }
   const uint64_t now = now_ns();

@@ -63,7 +63,10 @@ uint64_t PassTimes::median_ns() const {
 }
 
 void StopCost::begins(pid_t tid, const Moment &at) {
-  lacks_ = asked_++ % passes_a_group < kept;
+  const uint64_t in_group = passes_++ % passes_a_group;
+  if (in_group == 0)
+    measured_ = 0;
+  lacks_ = measured_ < kept && in_group < most_attempts;
   tid_ = lacks_ ? tid : 0;
   from_ = at;
 }
@@ -79,9 +82,13 @@ void StopCost::ends(pid_t tid, const Moment &at) {
 bool StopCost::hit(pid_t tid, RegionHit::Kind kind, const Moment &at) {
   ++count_;
   const bool known = at.ran.turns != 0, was_known = from_.ran.turns != 0;
-  if (std::exchange(tid_, 0) != tid || kind != RegionHit::Kind::measured || known != was_known)
+  if (tid_ != tid)
+    return false;
+  tid_ = 0;
+  if (kind != RegionHit::Kind::measured || known != was_known)
     return false;
   lacks_ = false;
+  ++measured_;
   measured({at.running_ns - std::min(from_.running_ns, at.running_ns),
             at.ran.cpu_ns - std::min(from_.ran.cpu_ns, at.ran.cpu_ns)});
   return true;
@@ -120,6 +127,9 @@ void StopCost::Newest::add(uint64_t value) {
   // 1.5 times the median distance from the median is the standard deviation of what is distributed
   // normally.
   deviation = middle_of(distances) * 3 / 2;
+  constexpr size_t enough = 5;
+  if (filled < enough) // these show nothing of it
+    deviation = std::max(deviation, median);
 }
 
 void PassList::add(const Stretch &stretch) {
@@ -287,7 +297,7 @@ void Region::give_up(pid_t tid, uint64_t at_ns, uint64_t running_ns) {
 uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_ns) {
   give_up_closed();
   if (hit.kind != RegionHit::Kind::measured)
-    stops_.withdraw();
+    stops_.withdraw(hit.tid);
   const bool leaves = hit.kind == RegionHit::Kind::caught || hit.kind == RegionHit::Kind::jumped;
   if (leaves && open_.empty())
     return Session::nobody;

@@ -70,7 +70,8 @@ public:
   // Returns whether to measure from the last hit on: at the begin of a pass, or at its end if the
   // code at the begin jumps.
   bool measures() const { return tid_ != 0; }
-  void withdraw() { tid_ = 0; } // a hit comes that hit() may not learn of
+  // A hit of the thread comes that hit() may not learn of.
+  void withdraw(pid_t tid) { tid_ = tid_ == tid ? 0 : tid_; }
   // Counts a hit. Returns whether it ends a measurement.
   bool hit(pid_t tid, RegionHit::Kind kind, const Moment &at);
   void measured(const Spent &spent); // with two instructions
@@ -85,7 +86,9 @@ public:
   static constexpr size_t kept = 31; // odd
 
 private:
-  static constexpr uint64_t passes_a_group = 1024; // of which the first `kept` measure
+  static constexpr uint64_t passes_a_group = 1024;
+  // Of a group, until `kept` are measured. Threads may thwart each other, and the code may jump.
+  static constexpr uint64_t most_attempts = 4 * kept;
   struct Newest {
     std::array<uint64_t, kept> values{};
     size_t filled = 0, next = 0;
@@ -95,10 +98,11 @@ private:
   Newest cpu_;  // of measurements, and the wall's time of these,
   Newest wall_; // if the debugger's part is not known from passes:
   Newest off_;
-  uint64_t asked_ = 0, count_ = 0, uncorrected_ = 0;
-  pid_t tid_ = 0;      // the thread that measures with its next hit, or 0
-  Moment from_ = {};   // when it began to
-  bool lacks_ = false; // the measurement that begins() asked for has not come
+  uint64_t passes_ = 0, count_ = 0, uncorrected_ = 0;
+  uint64_t measured_ = 0; // in this group
+  pid_t tid_ = 0;         // the thread that measures with its next hit, or 0
+  Moment from_ = {};      // when it began to
+  bool lacks_ = false;    // the measurement that begins() asked for has not come
 };
 
 // The stretches of a region's passes. Memory is bounded: the oldest are dropped.
@@ -129,7 +133,7 @@ public:
   const std::shared_ptr<RegionFilter> &region_filter() const { return region_filter_; }
 
   // A hit comes that is not handled, because the process does not count as running.
-  void pass_over_hit() { stops_.withdraw(); }
+  void pass_over_hit(pid_t tid) { stops_.withdraw(tid); }
   // Handles a hit; see Session::region_hit(). `pid` is 0 for a remote process. `at_ns` is the time
   // by CLOCK_MONOTONIC; `running_ns` is how long the program had run until then.
   uint64_t hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_ns);
