@@ -30,18 +30,23 @@ class _Breakpoint(gdb.Breakpoint):
     def __init__(
         self, owner: "Region", spec: str, kind: int, address: int = 0, is_entry: bool = False
     ) -> None:
-        super().__init__(spec, internal=True)
-        self.silent = True
-        self.spec = spec
         # 0 if the location is not an address
         self.pc = int(spec[1:], 16) if re.fullmatch("\\*0x[0-9a-f]+", spec) else 0
         self.library = gdb.solib_name(self.pc) if self.pc else None
+        super().__init__(spec, internal=True)
+        self.silent = True
+        self.spec = spec
         self.expected: Set[int] = set()  # the threads that have yet to report HIT_MEASURED
         self.unasked = 0
         self._owner = owner
         self._kind = kind
         self._address = address
         self._is_entry = is_entry
+
+    def addresses(self) -> List[int]:
+        if hasattr(self, "locations"):  # GDB 13
+            return [each.address or 0 for each in self.locations]
+        return _look_up(self.spec)
 
     def stop(self) -> bool:
         try:
@@ -347,7 +352,7 @@ class Region:
     def _has_breakpoint(self, address: int) -> bool:
         """Returns whether the region begins or may end at the address."""
         return any(address in each.addresses() for each in self._functions) or any(
-            address in _look_up(each.spec) for each in self._breakpoints
+            address in each.addresses() for each in self._breakpoints
         )
 
     def _stop_at_exits(self, stop: bool) -> None:
@@ -386,23 +391,21 @@ class Region:
             taken.update(function.addresses())
 
     def _drop_replaced(self) -> None:
-        """Deletes the breakpoints behind hits where another library is now, whose instructions may
-        begin elsewhere."""
+        """Deletes the breakpoints at return addresses where another library is now, and all that
+        measure: instructions may begin elsewhere."""
         for pc, at in list(self._returns.items()):
             if gdb.solib_name(pc) != at.library:
                 _delete([self._returns.pop(pc)])
-        for pc, behind in list(self._measures.items()):
-            if behind is None or gdb.solib_name(behind.pc) != behind.library:
-                _delete([behind] if behind is not None else [])
-                del self._measures[pc]
+        _delete(list(filter(None, self._measures.values())))
+        self._measures.clear()
 
     def _on_new_objfile(self, _event) -> None:
-        self._drop_replaced()
-        if self._functions:
-            try:
+        try:
+            self._drop_replaced()
+            if self._functions:
                 self._follow()
-            except FAULTS:
-                pass
+        except FAULTS:
+            pass
 
     def _on_stop(self, event) -> None:
         if not self._follows:  # a remote target may start a process without a new_objfile event

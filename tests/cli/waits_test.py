@@ -67,20 +67,20 @@ class WaitsTest(ProfileCase):
 
     def test_the_time_in_the_queue_after_a_wake_up_is_no_wait(self) -> None:
         path = self.path("out.pb.gz")
-        done = self.tally("record", "--clock", "wall", "-o", path, "--", program("queued"))
+        done = self.tally("record", "--clock", "wall", "-o", path, "--", program("queued"), "1000")
         found = re.search(r"queued_s ([\d.]+) ([\d.]+)", done.stdout)
         assert found, done.stdout
         waiter, spinner = (float(each) * 1e9 for each in found.groups())
         report = self.report(path)
-        # What was not read before the threads ended is not divided.
+        # The last waits before the threads end are not divided.
         queued: int = report["totals"][VALUES.index("queued")]
-        self.assertAlmostEqual(queued, waiter + spinner, delta=0.05 * (waiter + spinner) + 5e6)
+        self.assertAlmostEqual(queued, waiter + spinner, delta=0.1 * (waiter + spinner) + 5e6)
         of_sleep = max(
             (row["self"] for row in report["functions"] if "nanosleep" in row["name"]),
             key=lambda values: values[3],
         )
         row = dict(zip(VALUES, of_sleep))
-        self.assertEqual(row["waits"], 300)
+        self.assertIn(row["waits"], range(998, 1019))
         self.assertLess(row["queued"], waiter + 5e6)
         self.assertGreater(row["queued"], 0.5 * waiter - 5e6)
 

@@ -63,8 +63,22 @@ TEST_F(RunDelayTest, ForgetsWhatWasBefore) {
   EXPECT_EQ(divided({{1, 100}}), Queued{0});
   kernel[1] = 150;
   EXPECT_EQ(divided({{1, 60}}), Queued{60});
+}
+
+TEST_F(RunDelayTest, DividesNothingWhereRecordsAreLost) {
+  delay.began(1);
+  kernel[1] = 100; // of a preemption whose record is lost
   delay.lose();
-  EXPECT_EQ(divided({{1, 60}}), Queued{0});
+  EXPECT_EQ(divided({{1, 500}, {1, 7, true}}), (Queued{0, 7}));
+  kernel[1] = 130;
+  EXPECT_EQ(divided({{1, 500}}), Queued{30});
+}
+
+TEST_F(RunDelayTest, DividesAllButTheFirstWaitsOfAThreadThatItMissed) {
+  kernel[1] = 100;
+  EXPECT_EQ(divided({{1, 500}}), Queued{0});
+  kernel[1] = 130;
+  EXPECT_EQ(divided({{1, 500}}), Queued{30});
 }
 
 } // namespace

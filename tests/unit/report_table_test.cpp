@@ -539,7 +539,7 @@ TEST(Groups, HaveTitlesInTextAndJson) {
             "change  before  after  before%  after%  directory\n"
             "    +1       1      2   33.33%  66.67%  [unknown]\n"
             "    -1       2      1   66.67%  33.33%  /src\n"
-            "(3 ticks are few: with less than 100, most changes are chance)\n");
+            "(a side has 3 ticks; with less than 100, most changes are chance)\n");
 }
 
 TEST(Diff, ComparesByNameIfOneSideHasOnlyNames) {

@@ -118,9 +118,9 @@ struct GcovOptions {
   // Counts only entries of a function as its executions. gcov also counts jumps by computed goto
   // and the like, for which GCC adds fake arcs from the entry.
   bool only_entries = false;
-  // Has the lines of functions that begin in one line apart, such as the instances of a template,
+  // Separates the lines of functions that begin in one line, such as the instances of a template,
   // also where the notes (of Clang, in the format of GCC 4) do not say where a function ends.
-  // gcov's output has them apart only where the notes say so.
+  // gcov's output separates them only where the notes say so.
   bool instances_apart = false;
   // Whether to add a diagnostic that names the functions with negative counts. A caller that adds
   // up many objects can disable this, and report the functions once.

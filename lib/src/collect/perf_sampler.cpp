@@ -50,7 +50,10 @@ constexpr uint32_t first_stack_bytes(const SamplerOptions &options) {
 constexpr uint64_t enough_samples = 100;
 constexpr int longest_perf_wait_ms = 200;
 // What the kernel knows of a thread's time in queues is lost with the thread (see run_delay.h).
+// To ask for it takes microseconds for each thread, so that a reader that comes every millisecond
+// asks less often.
 constexpr int longest_wait_for_delays_ms = 50;
+constexpr uint64_t settle_interval_ns = 40'000'000;
 // A wait that is younger than this may end before it can be looked at. The interval between the
 // looks should be short beside the waits that are seen, which are those from a millisecond on.
 constexpr uint64_t shortest_look_ns = 300'000;
@@ -115,7 +118,8 @@ private:
   Result<void> start_reader();
   void read_until_stopped();
   int wait(int timeout_ms);
-  size_t drain(uint64_t newest_ns);
+  // `often`: this is called every few milliseconds.
+  size_t drain(uint64_t newest_ns, bool often = false);
   void drain_now();
   void finish_if_ended();
   void end();
@@ -138,6 +142,7 @@ private:
   DumpSize dump_size_;
   SampleSink sink_;
   PerfMerge merge_;
+  uint64_t settles_ns_ = 0; // when the waits that have ended are counted next
   ProcessEnd process_end_;
   WaitLook look_{pid_};
   CpuTime cpu_time_;
@@ -285,7 +290,7 @@ void PerfSampler::read_until_stopped() {
     }
     problem_.guarded([&] {
       const uint64_t now = now_ns();
-      const size_t most = drain(now - (looks_at_waits() ? look_slack_ns : slack_ns));
+      const size_t most = drain(now - (looks_at_waits() ? look_slack_ns : slack_ns), true);
       // If the ring is more than a quarter full, the reader comes too late; otherwise it may wait
       // longer.
       if (most > events_.ring_bytes() / 4)
@@ -321,12 +326,14 @@ int PerfSampler::wait(int timeout_ms) {
   return 0;
 }
 
-size_t PerfSampler::drain(uint64_t newest_ns) {
+size_t PerfSampler::drain(uint64_t newest_ns, bool often) {
   const size_t most =
       merge_.run(events_.rings(), events_.layout(), newest_ns,
                  [this](const PerfRecord &record) { sink_.handle(record, events_.ids()); });
-  if (sink_.waits())
+  if (const uint64_t now = now_ns(); sink_.waits() && (!often || now >= settles_ns_)) {
     sink_.waits()->settle();
+    settles_ns_ = now + settle_interval_ns;
+  }
   if (sink_.take_exec())
     if (std::string command = command_line(pid_); !command.empty())
       sink_.collector().set_command(std::move(command));

@@ -30,7 +30,7 @@ void RunDelay::restart() {
 
 void RunDelay::lose() {
   for (auto &[tid, thread] : threads_)
-    thread.left_ns = 0;
+    thread.is_known = false;
 }
 
 void RunDelay::divide(std::span<Interval> intervals) {
@@ -52,10 +52,14 @@ void RunDelay::divide_one(std::span<Interval> intervals) {
     if (!each.is_queued)
       waits.push_back(&each);
   }
-  const auto thread = threads_.find(intervals.front().tid);
-  const auto ns = thread == threads_.end() ? std::nullopt : read_(intervals.front().tid);
+  const auto ns = read_(intervals.front().tid);
   if (!ns)
     return;
+  const auto [thread, is_new] = threads_.try_emplace(intervals.front().tid);
+  if (is_new || !thread->second.is_known) {
+    thread->second = {*ns, 0};
+    return;
+  }
   const auto more = static_cast<int64_t>(*ns - std::min(*ns, thread->second.read_ns));
   left += more + thread->second.left_ns;
   // The shortest first: what is more than it belongs to the others.

@@ -38,7 +38,7 @@ public:
   void ended(pid_t tid) { threads_.erase(tid); }
   void clear() { threads_.clear(); }
   void restart(); // begins all threads
-  // Records are lost: what was not divided yet belongs to intervals that are not known.
+  // Records are lost: what comes until the next call belongs to intervals that are not known.
   void lose();
   // Divides the intervals that have ended since the last call. `intervals` is sorted by thread.
   void divide(std::span<Interval> intervals);
@@ -47,6 +47,7 @@ private:
   struct Thread {
     uint64_t read_ns = 0; // at the last call
     int64_t left_ns = 0;  // read, but not divided; below 0 if more was divided than read
+    bool is_known = true; // false: what was read so far does not tell of this thread's waits
   };
   void divide_one(std::span<Interval> intervals);
 

@@ -60,9 +60,12 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
   case PERF_RECORD_MMAP2: {
     PerfMmap mmap;
     whole = decode(layout_, record, mmap);
-    if (whole && mmap.executable && is_sampled(mmap.pid))
-      collector_.map(mmap.pid, {mmap.address, mmap.address + mmap.length, mmap.file_offset,
-                                mmap.device, mmap.inode, std::string(mmap.path)});
+    if (!whole || !mmap.executable || !is_sampled(mmap.pid))
+      break;
+    if (waits_)
+      waits_->settle(); // the stacks in the code that this replaces
+    collector_.map(mmap.pid, {mmap.address, mmap.address + mmap.length, mmap.file_offset,
+                              mmap.device, mmap.inode, std::string(mmap.path)});
     break;
   }
   case PERF_RECORD_COMM: {
@@ -128,6 +131,8 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
 // The first thread of a process has the name of the process.
 void SampleSink::name(const PerfComm &comm, uint64_t at_ns) {
   if (comm.is_exec) {
+    if (waits_)
+      waits_->settle(); // the stacks of the program so far
     if (collector_.region_filter() && at_ns != 0 && comm.pid == pid_)
       collector_.region_filter()->close_all(at_ns);
     collector_.forget_mappings(comm.pid);

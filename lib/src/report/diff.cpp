@@ -71,11 +71,11 @@ static std::string diff_remark(const DiffTable &table) {
   const uint64_t most = std::max(table.before_total, table.after_total);
   constexpr uint64_t enough_ticks = 100, far_apart = 4;
   if (table.event == "ticks" && least < enough_ticks)
-    return fmt::format("({} are few: with less than {}, most changes are chance)",
+    return fmt::format("(a side has {}; with less than {}, most changes are chance)",
                        counted(least, table.event), enough_ticks);
-  if (most / far_apart >= least)
+  if (least != 0 && most / far_apart >= least)
     return fmt::format("(one side has {} times the cost of the other: compare the percentages)",
-                       most / std::max<uint64_t>(least, 1));
+                       most / least);
   return {};
 }
 

@@ -273,8 +273,8 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
   TextTable text;
   text.add_column("#", true);
   if (has_values)
-    for (const std::string &event : table.events)
-      text.add_column(printable(event), true);
+    for (size_t e = 0; e < table.events.size(); ++e)
+      text.add_column(printable(std::string(shown_event(table.events[e], table.units[e]))), true);
   if (!has_values) {
     text.add_column("self%", true, Role::highlight);
     text.add_column("self", true);

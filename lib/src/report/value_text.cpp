@@ -43,11 +43,14 @@ std::string value_text(uint64_t value, std::string_view unit) {
                                 : fmt::format("{}", value);
 }
 
+std::string_view shown_event(std::string_view event, std::string_view unit) {
+  constexpr std::string_view prefix = "nano";
+  return unit == "billionths" && event.starts_with(prefix) ? event.substr(prefix.size()) : event;
+}
+
 std::string total_text(uint64_t total, std::string_view event, std::string_view unit) {
-  if (unit == "billionths") // of nanoticks
-    event.remove_prefix(event.starts_with("nano") ? 4 : 0);
   return unit == "nanoseconds" || unit == "billionths"
-             ? fmt::format("{} {}", value_text(total, unit), event)
+             ? fmt::format("{} {}", value_text(total, unit), shown_event(event, unit))
              : counted(total, event);
 }
 

@@ -20,6 +20,8 @@ std::string duration_text(uint64_t ns);
 std::string value_text(uint64_t value, std::string_view unit);
 // Returns a bar of 16 columns that fills `part` of them, in steps of an eighth of a column.
 std::string bar(double part);
+// Returns the name of an event in the unit that value_text() prints: "ticks" for "nanoticks".
+std::string_view shown_event(std::string_view event, std::string_view unit);
 // Returns a total with the name of what it counts: "998 ticks" or "1.26 s cpu".
 std::string total_text(uint64_t total, std::string_view event, std::string_view unit);
 // Returns what rows with these values are sorted by: the sum of the times, if there are several, so

@@ -129,9 +129,9 @@ constexpr CommandSpec commands[] = {
      "sample, which works for remote targets and static programs. auto selects the\n"
      "first backend that works, and says why.\n"
      "With --clock wall, perf also measures each wait of each thread, with its stack,\n"
-     "and how long the thread was queued, which is ready without a processor: the\n"
-     "values cpu, wait and queued, and the number of waits. Where perf is refused,\n"
-     "interrupt counts threads that run and that sleep.\n"
+     "and the time for which the thread was queued: it could run, and had no\n"
+     "processor. The values are cpu, wait, queued and the number of waits. Where perf\n"
+     "is refused, interrupt counts threads that run and that sleep.\n"
      "With --event, perf samples an event in place of the clock: each page-faults,\n"
      "minor-faults, major-faults, context-switches or cpu-migrations; and, where the\n"
      "processor counts them for perf, one in many cycles, instructions, ref-cycles,\n"
@@ -243,9 +243,9 @@ constexpr CommandSpec commands[] = {
      "threads are sampled from a hit of the first until a hit of the second. LOCATION\n"
      "is what `break` takes; quote it if it contains blanks. The command begins a new\n"
      "profile, and begins sampling if necessary; `profile stop` ends the region. Without\n"
-     "a LOCATION it shows the passes, with how many took how long. A pass has two times,\n"
-     "by the wall's clock and of its thread's CPU, without what the stops at its begin\n"
-     "and end cost; what is below twice the error is shown as \"under\".",
+     "a LOCATION it shows the passes, with a histogram of their times. A pass has a wall\n"
+     "time and a CPU time, both without the cost of the debugger's stops. A time below\n"
+     "twice its error is shown as \"under\".",
      "profile region parse"},
     {"clear", "", {}, "discard the collected samples; sampling continues", "", "profile clear"},
     {"config",

@@ -282,7 +282,11 @@ Region::Errors Region::errors() const {
   const auto of = [&](uint64_t wall, uint64_t cpu) {
     return Spent{stops * (waited ? wall : cpu), stops * cpu};
   };
-  return {of(std::max(deviation.wall_ns, cost.wall_ns), std::max(deviation.cpu_ns, cost.cpu_ns)),
+  const Spent one =
+      of(std::max(deviation.wall_ns, cost.wall_ns), std::max(deviation.cpu_ns, cost.cpu_ns));
+  if (2 * stops_.uncorrected() >= passes) // the median may be one of them
+    return {one, one};
+  return {one,
           of(deviation.wall_ns / 2 + cost.wall_ns / 16, deviation.cpu_ns / 2 + cost.cpu_ns / 16)};
 }
 

@@ -173,7 +173,7 @@ Result<Reply> region_command(ProfileGroup &group, const ParsedCommand &command) 
 
 static std::string cost_words(const Region &region) {
   if (!region.stops().is_known())
-    return "what they cost could not be measured, and counts in the passes";
+    return "their cost could not be measured, and is part of the passes' times";
   const Spent cost = region.stops().median();
   std::string out = fmt::format("each costs {}", duration_text(cost.wall_ns));
   if (cost.cpu_ns != 0)
@@ -232,7 +232,7 @@ std::string region_footer(const Region &region) {
     out += fmt::format("; of CPU time {}", times(cpu, error.cpu_ns, of_median.cpu_ns));
   const StopCost &stops = region.stops();
   out += fmt::format("; {} stops", stops.count());
-  return out + (stops.is_known()
+  return out + (stops.uncorrected() < passes.count()
                     ? fmt::format(" of {}, left out)", duration_text(stops.median().wall_ns))
                     : ", not left out)");
 }

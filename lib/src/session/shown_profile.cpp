@@ -155,10 +155,10 @@ std::string footer(ProfileGroup &group) {
     add_line(fmt::format("(wall time; waits for a processor are left out: {})",
                          counted(now.queued, "ticks")));
   if (now.divided_ns >= now.queued_ns / 100 && now.divided_ns != 0)
-    add_line(
-        fmt::format("(of queued, {} came after waits: the kernel's total of each thread, divided "
-                    "evenly among the thread's waits)",
-                    duration_text(now.divided_ns)));
+    add_line(fmt::format(
+        "({} of the queued time followed wake-ups; the kernel has only a total for each "
+        "thread, which is divided evenly among its waits)",
+        duration_text(now.divided_ns)));
   if (now.unheld != 0)
     add_line(fmt::format("({} of {} rounds stopped the threads late: they show the ends of system "
                          "calls too often)",

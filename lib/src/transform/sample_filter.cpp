@@ -109,8 +109,9 @@ Slice slice_of(const StackProfile &profile, uint64_t from, uint64_t to) {
       const uint64_t begin = time.at_ns - std::min(time.at_ns, length);
       if (time.at_ns <= from || begin >= to)
         continue;
-      // A part of an interval ends where the interval or the stretch ends. What an interval is
-      // longer than the axis was then is part of the first stretch: it had begun before the run.
+      // A part of an interval ends where the interval or the stretch ends. An
+      // interval may be longer than the running time before its end, because it had begun before
+      // the run. The rest counts in the first stretch.
       const uint64_t behind = time.at_ns - std::min(time.at_ns, to);
       time.at_ns -= behind;
       time.amount = static_cast<int64_t>(begin < from ? time.at_ns - from : length - behind);
