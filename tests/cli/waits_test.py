@@ -72,9 +72,11 @@ class WaitsTest(ProfileCase):
         assert found, done.stdout
         waiter, spinner = (float(each) * 1e9 for each in found.groups())
         report = self.report(path)
-        # The last waits before the threads end are not divided.
-        queued: int = report["totals"][VALUES.index("queued")]
-        self.assertAlmostEqual(queued, waiter + spinner, delta=0.1 * (waiter + spinner) + 5e6)
+        # The last waits before the threads end are not divided. A hypervisor that takes the processor
+        # away within a switch adds to the queue, but not to the kernel's account.
+        totals: dict[str, int] = dict(zip(VALUES, report["totals"]))
+        self.assertGreater(totals["queued"], 0.9 * (waiter + spinner) - 5e6)
+        self.assertGreater(totals["wait"], 1000 * 1e6, "each sleep takes a millisecond at least")
         of_sleep = max(
             (row["self"] for row in report["functions"] if "nanosleep" in row["name"]),
             key=lambda values: values[3],

@@ -177,9 +177,10 @@ class DeepStacksTest(GdbCase):
             r"\(\d+ of \d+ stacks are truncated: .* the {} bytes .*; --stack-bytes 65528 copies"
         )
         self.assertRegex(play.text("profile report", 0), advice.format(16384))
-        self.assertEqual(play.status(0).count("truncated_stacks"), 0, play)
+        # The kernel does not copy a page of the stack that is not in memory.
+        self.assertLess(play.status(0).count("truncated_stacks"), 4, play)
         self.assertEqual(play.status(0).count("stack_bytes"), 65528)
-        self.assertNotIn("truncated", play.text("profile report", 1))
+        self.assertNotIn("deeper than", play.text("profile report", 1))
         report = play.report(which=1)
         # The program's start has a few ticks outside of main.
         self.assertGreater(report.row("main").inclusive_ticks, 0.9 * report.total, play)
