@@ -31,9 +31,12 @@ def assert_pass(case: unittest.TestCase, status: dict[str, str], truth: float) -
 def assert_times(case: unittest.TestCase, printed: str, pattern: str) -> None:
     """Compares what `pattern` finds with the lines that the program `stamps` prints, from the last
     one back: the first run begins in the dynamic linker."""
-    ran = [float(each) for each in re.findall(r"^ran (\S+)$", printed, re.MULTILINE)]
+    ran = [float(each) for each in re.findall(r"^ran (\S+)\r?$", printed, re.MULTILINE)]
     shown = [_seconds(each) for each in re.findall(pattern, printed, re.MULTILINE)]
     pairs = list(zip(reversed(ran), reversed(shown)))[: len(ran) - 1]
-    case.assertGreaterEqual(len(pairs), len(ran) - 2, printed)
-    good = sum(abs(s - r) <= max(0.002, 0.02 * r) for r, s in pairs)
+    case.assertGreaterEqual(len(pairs), max(1, len(ran) - 2), printed)
+    # How long this machine takes between the debugger's resumption and the program's next instruction;
+    # it is the program's time for the debugger only.
+    latency = min(0.001, max(0.0, min(s - r for r, s in pairs)))
+    good = sum(abs(s - r - latency) <= max(0.002, 0.02 * r) for r, s in pairs)
     case.assertGreaterEqual(good, LEAST_SHARE * len(pairs), (pairs, printed))
