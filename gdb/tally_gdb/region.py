@@ -31,7 +31,7 @@ class _Breakpoint(gdb.Breakpoint):
         self, owner: "Region", spec: str, kind: int, address: int = 0, is_entry: bool = False
     ) -> None:
         # 0 if the location is not an address
-        self.pc = int(spec[1:], 16) if re.fullmatch("\\*0x[0-9a-f]+", spec) else 0
+        self.pc = int(spec[1:], 16) if re.fullmatch(r"\*0x[0-9a-f]+", spec) else 0
         self.library = gdb.solib_name(self.pc) if self.pc else None
         super().__init__(spec, internal=True)
         self.silent = True
@@ -271,9 +271,9 @@ class Region:
     def process_gone(self) -> None:
         """Forgets the process's addresses, after its end or an exec: the next process or program
         has other addresses."""
-        _delete([*self._returns.values(), *filter(None, self._measures.values())])
+        _delete(list(self._returns.values()))
         self._returns.clear()
-        self._measures.clear()
+        self._forget_measures()
         for function in self._functions:
             function.end()
         self._follows = False
@@ -396,6 +396,9 @@ class Region:
         for pc, at in list(self._returns.items()):
             if gdb.solib_name(pc) != at.library:
                 _delete([self._returns.pop(pc)])
+        self._forget_measures()
+
+    def _forget_measures(self) -> None:
         _delete(list(filter(None, self._measures.values())))
         self._measures.clear()
 

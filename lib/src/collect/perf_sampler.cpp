@@ -49,7 +49,7 @@ constexpr uint32_t first_stack_bytes(const SamplerOptions &options) {
 // With fewer samples since the last stop, the share of truncated stacks is not significant.
 constexpr uint64_t enough_samples = 100;
 constexpr int longest_perf_wait_ms = 200;
-// What the kernel knows of a thread's time in queues is lost with the thread (see run_delay.h).
+// The kernel's account of a thread's time in queues ends with the thread (see run_delay.h).
 // To ask for it takes microseconds for each thread, so that a reader that comes every millisecond
 // asks less often.
 constexpr int longest_wait_for_delays_ms = 50;

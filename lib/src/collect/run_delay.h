@@ -32,7 +32,7 @@ public:
 
   explicit RunDelay(Read read) : read_(std::move(read)) {}
 
-  // What the thread has done so far does not count.
+  // Begins the account of a thread that exists already.
   void begin(pid_t tid);
   void began(pid_t tid) { threads_.insert_or_assign(tid, Thread{}); } // it does not exist before
   void ended(pid_t tid) { threads_.erase(tid); }

@@ -90,7 +90,6 @@ void WaitSink::ended(pid_t tid, uint64_t at_ns) {
 }
 
 void WaitSink::exec(pid_t tid, uint64_t at_ns) {
-  settle();
   delay_.clear();
   delay_.begin(tid);
   clock_.runs_until(tid, at_ns);

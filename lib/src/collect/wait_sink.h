@@ -56,8 +56,9 @@ public:
   void ticked(pid_t tid);                                  // a sample of the clock was counted
   void began(pid_t tid, uint64_t at_ns);                   // another thread created it
   void ended(pid_t tid, uint64_t at_ns);
-  void exec(pid_t tid, uint64_t at_ns); // which goes on as the only thread
-  void lost() { delay_.lose(); }        // records
+  // The thread goes on as the only one, with another program. Call settle() before.
+  void exec(pid_t tid, uint64_t at_ns);
+  void lost() { delay_.lose(); } // records
   // Counts the intervals that have ended. Call this after the records that have come.
   void settle();
   // Counts the intervals of threads that do not run at `at_ns`.

@@ -1,6 +1,9 @@
 #include "report/value_text.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>

@@ -20,9 +20,9 @@ std::span<const RegionExit> region_exits() {
   return exits;
 }
 
-// Disassemblers show some prefixes (lock, rep, addr32) as instructions of their own. Behind one of
-// them is no place for a breakpoint, therefore only names that are known count. On 32-bit ARM, any
-// instruction that writes the pc jumps.
+// Disassemblers show some prefixes (lock, rep, addr32) as instructions of their own. A breakpoint
+// behind a prefix destroys the instruction, therefore the function accepts only names that it
+// knows. On 32-bit ARM, any instruction that writes the pc jumps.
 bool leads_on(std::string_view instruction) {
   static constexpr std::string_view beginnings[] = {
       "push", "mov", "lea", "sub", "xor", "and", "test", "cmp", "endbr", "nop",     "pxor",

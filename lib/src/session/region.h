@@ -46,8 +46,8 @@ private:
   uint64_t count_ = 0, total_ = 0, least_ = UINT64_MAX, most_ = 0;
 };
 
-// What one stop of the debugger costs. A debugger stops the thread at the breakpoint, and again
-// when it has stepped over the instruction there; the cost is that of both.
+// Measures the cost of one stop of the debugger. A debugger stops the thread at the breakpoint, and
+// again when it has stepped over the instruction there; the cost is that of both.
 //
 // The kernel's work for a stop counts as the thread's CPU time. It is the CPU time from a hit to
 // the next one of a thread that executes two instructions between them. The rest, in which the
@@ -87,7 +87,8 @@ public:
 
 private:
   static constexpr uint64_t passes_a_group = 1024;
-  // Of a group, until `kept` are measured. Threads may thwart each other, and the code may jump.
+  // At most so many passes of a group ask for a measurement: threads may disturb those of others,
+  // and there may be no place for them.
   static constexpr uint64_t most_attempts = 4 * kept;
   struct Newest {
     std::array<uint64_t, kept> values{};

@@ -24,7 +24,7 @@ uint64_t round_above(uint64_t number) {
         return digit * ten;
 }
 
-// What is below twice its error is not told from nothing.
+// A time below twice its error may be zero.
 bool is_noise(uint64_t ns, uint64_t error_ns) { return error_ns != 0 && ns < 2 * error_ns; }
 
 std::string span_text(uint64_t ns, uint64_t error_ns) {
