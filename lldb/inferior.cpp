@@ -10,6 +10,21 @@
 
 namespace tally_lldb {
 
+namespace {
+
+// Returns the event for a local process that has been seen to run. It takes the facts from /proc,
+// because LLDB's objects take a lock that the client's thread may hold.
+Event run_of(int pid) {
+  Event event;
+  event.kind = TALLY_EVENT_RESUMED;
+  event.target = TALLY_TARGET_NATIVE;
+  event.pid = pid;
+  std::tie(event.program, event.command) = program_of(pid);
+  return event;
+}
+
+} // namespace
+
 // If this debugger's launch has failed, another debugger in LLDB's process may launch the same
 // program. The target's process id, which LLDB returns without a lock, shows which debugger's
 // process it is while the process is still stopped.
@@ -20,21 +35,17 @@ bool Inferior::found(lldb::SBTarget target, int pid) {
   Event event = launch_;
   event.target = TALLY_TARGET_NATIVE;
   event.pid = pid;
+  reported_.is_unasked = false;
   return runs(event);
 }
 
-// Handles a process that a client of LLDB's API, not a command, has launched or resumed. It takes
-// the facts from /proc, because LLDB's objects take a lock that the client's thread may hold.
+// Handles a process that a client of LLDB's API, not a command, has launched or resumed.
 bool Inferior::found_unasked(int id, int pid) {
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(id);
   if (!wait_until([&] { return process_of(debugger, pid).IsValid(); }))
     return false;
-  Event event;
-  event.kind = TALLY_EVENT_RESUMED;
-  event.target = TALLY_TARGET_NATIVE;
-  event.pid = pid;
-  std::tie(event.program, event.command) = program_of(pid);
-  return runs(event);
+  reported_.is_unasked = true;
+  return runs(run_of(pid));
 }
 
 bool Inferior::runs(const Event &event) {
@@ -50,7 +61,7 @@ bool Inferior::runs(const Event &event) {
   note(session_.event(event, performer));
   if (session_.sampled_pid() != pid)
     return true;
-  reported_.stop = 0;
+  reported_.stop = reported_.calls = 0;
   reported_.running = true;
   watch_.follow(pid);
   return true;
@@ -58,7 +69,11 @@ bool Inferior::runs(const Event &event) {
 
 // Makes the watch report a launch or resume that no command causes, if sampling is armed.
 void Inferior::watch_for_unasked(lldb::SBDebugger &debugger) {
-  if (!session_.is_armed() || session_.sampled_pid() != 0 || actions_.interrupter().is_on())
+  if (actions_.interrupter().is_on())
+    return;
+  if (const int32_t sampled = session_.sampled_pid(); sampled != 0)
+    return watch_for_resume(sampled);
+  if (!session_.is_armed())
     return;
   lldb::SBTarget target = debugger.GetSelectedTarget();
   lldb::SBProcess process = target.GetProcess();
@@ -75,6 +90,17 @@ void Inferior::watch_for_unasked(lldb::SBDebugger &debugger) {
     else if (is_running(process) && session_.sampled_pid() == 0)
       runs(facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
   }
+}
+
+void Inferior::watch_for_resume(int sampled) {
+  if (!reported_.running && watch_.follows(sampled))
+    watch_.expect_run(sampled, [this](int pid) {
+      LaterPerformer performer(actions_);
+      Event event = run_of(pid);
+      event.at_ns = watch_.seen().left_ns;
+      report_run(event, performer);
+      return true;
+    });
 }
 
 void Inferior::before_resume(lldb::SBDebugger &debugger) {
@@ -99,6 +125,7 @@ void Inferior::before_resume(lldb::SBDebugger &debugger) {
   reported_.stop = process.GetStopID();
   reported_.calls = process.GetStopID(true);
   reported_.running = true;
+  reported_.is_unasked = false;
   killing_ = false;
   watch(process);
   watch_.reset();
@@ -162,10 +189,8 @@ void Inferior::look_at_unsampled(lldb::SBDebugger &debugger, lldb::SBProcess pro
   if (now.process == before.process && now.stop == before.stop) {
     if (now.calls == before.calls)
       return;
-    Event called = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
-    called.text = "call";
     report(debugger, resumed);
-    report(debugger, called);
+    report(debugger, call_of(process));
     return;
   }
   // A client of LLDB's API may have resumed the process several times.
@@ -222,38 +247,66 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
   if (!is_stopped(process))
     return;
   const uint32_t stop = process.GetStopID(), calls = process.GetStopID(true);
-  if (stop != reported_.stop) {
-    Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
-    event.at_ns = seen.left_ns;
-    event.text = "unseen";
-    if (!reported_.running)
-      report(debugger, event);
-    event = stop_of(process);
-    event.at_ns = seen.stopped_ns;
-    report(debugger, event);
-    if (event.kind == TALLY_EVENT_OTHER && event.text == "exec")
+  const bool is_new = reported_.calls.exchange(calls) != calls; // otherwise look_at_held() has it
+  const bool is_call = reported_.stop.exchange(stop) == stop;
+  if (is_new && !is_call) {
+    LldbPerformer performer(debugger, pid, actions_);
+    const Event event = stop_of(process);
+    report_stop(process, event, seen, performer);
+    if (is_exec(event))
       actions_.region().process_gone();
-    reported_.running = false;
-    reported_.signal = signal_of(process);
-  } else if (reported_.running && seen.left_ns == 0) {
+  } else if (reported_.running && !reported_.is_unasked && seen.left_ns == 0) {
     // The command that was to resume the process has failed.
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
     event.at_ns = seen.stopped_ns;
     report(debugger, event);
     reported_.running = false;
-  } else if (calls != reported_.calls && !reported_.running && called_at_ns_ != 0) {
+  } else if (is_new && (reported_.running || called_at_ns_ != 0)) {
+    LldbPerformer performer(debugger, pid, actions_);
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
     event.at_ns = called_at_ns_;
-    report(debugger, event);
-    event.kind = TALLY_EVENT_OTHER;
-    event.text = "call";
-    event.at_ns = seen.stopped_ns;
-    report(debugger, event);
+    report_run(event, performer);
+    report_stop(process, call_of(process), seen, performer);
   }
-  reported_.stop = stop;
-  reported_.calls = calls;
   called_at_ns_ = 0;
   watch_.reset();
+}
+
+void Inferior::report_run(const Event &run, Performer &performer) {
+  if (!reported_.running.exchange(true))
+    note(session_.event(run, performer));
+}
+
+void Inferior::report_stop(lldb::SBProcess process, Event stop, const ProcessWatch::Seen &seen,
+                           Performer &performer) {
+  Event run = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
+  run.at_ns = seen.left_ns;
+  run.text = "unseen";
+  report_run(run, performer);
+  stop.at_ns = seen.stopped_ns;
+  note(session_.event(stop, performer));
+  reported_.signal = signal_of(process);
+  reported_.running = false;
+  reported_.is_unasked = true;
+}
+
+void Inferior::look_at_held(int pid, uint64_t held) {
+  lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(debugger_);
+  lldb::SBProcess process = process_of(debugger, pid);
+  if (!reported_.is_unasked || actions_.interrupter().is_on() || !is_stopped(process))
+    return;
+  uint32_t calls_before = reported_.calls;
+  const uint32_t stop = process.GetStopID(), calls = process.GetStopID(true);
+  const Event event = stop == reported_.stop ? call_of(process) : stop_of(process);
+  if (calls == calls_before || is_exec(event)) // an exec needs the debugger's thread
+    return;
+  const std::optional<ProcessWatch::Seen> seen = watch_.take(held);
+  if (!seen || !reported_.calls.compare_exchange_strong(calls_before, calls))
+    return;
+  LaterPerformer performer(actions_);
+  reported_.stop = stop;
+  report_stop(process, event, *seen, performer);
+  watch_for_resume(pid);
 }
 
 // The id of a remote process denotes another process on this machine, so only a local one is

@@ -11,6 +11,7 @@
 #include <lldb/API/LLDB.h>
 
 #include "actions.h"
+#include "asker.h"
 #include "process_watch.h"
 #include "session.h"
 
@@ -62,8 +63,12 @@ private:
   struct Reported {
     std::atomic<bool> running = false; // the last event reported was a resume
     std::atomic<uint32_t> stop = 0;    // stop id of the last stop that was reported
-    uint32_t calls = 0; // stop id of that stop, with the stops of expressions counted
-    int signal = 0;     // the signal of the last stop; 0 if there was none
+    // The stop id of that stop, with the stops of expressions counted.
+    std::atomic<uint32_t> calls = 0;
+    std::atomic<int> signal = 0; // the signal of the last stop; 0 if there was none
+    // No command has caused the run. Its end is reported while the process is held, because the
+    // next resume may be unseen, too.
+    std::atomic<bool> is_unasked = false;
   };
   // The last stop that was reported of a process that is not sampled.
   struct Unsampled {
@@ -87,7 +92,12 @@ private:
   bool found(lldb::SBTarget target, int pid);
   bool found_unasked(int debugger, int pid);
   bool runs(const Event &resumed);
+  void look_at_held(int pid, uint64_t held);               // called on the asker's thread
+  void report_run(const Event &run, Performer &performer); // unless a run has been reported
+  void report_stop(lldb::SBProcess process, Event stop, const ProcessWatch::Seen &seen,
+                   Performer &performer);
   void watch_for_unasked(lldb::SBDebugger &debugger);
+  void watch_for_resume(int sampled);
   void report(lldb::SBDebugger &debugger, const Event &event);
   void note(const Outcome &outcome);
   News take_news();
@@ -101,6 +111,8 @@ private:
   Session &session_;
   Actions actions_;
   ProcessWatch watch_;
+  Asker asker_;
+  int debugger_ = 0;        // its id
   std::vector<Hook> hooks_; // LLDB holds pointers to them
   bool used_ = false;       // a `profile` command was given
 

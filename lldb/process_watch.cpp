@@ -34,6 +34,9 @@ constexpr milliseconds between_looks_at_process{5};
 constexpr milliseconds longest_catch_up{1000};
 // A run that begins and ends between two looks is assumed to last as long as their interval.
 constexpr uint64_t shortest_seen_ns = std::chrono::nanoseconds(between_looks_at_process).count();
+// A stop for a condition or a command of a breakpoint, which LLDB itself ends, is nearly always
+// shorter. One for a user is longer.
+constexpr uint64_t shortest_hold_ns = 20'000'000;
 constexpr uint64_t longest_launch_ns = 20'000'000'000; // a launch that takes longer has failed
 
 // A copy of struct pidfd_info in linux/pidfd.h, which exists since Linux 6.13. The kernel supplies
@@ -270,14 +273,46 @@ ProcessWatch::Seen ProcessWatch::seen() {
 
 void ProcessWatch::reset() {
   const std::lock_guard lock(mutex_);
+  forget_run();
+}
+
+void ProcessWatch::forget_run() {
   seen_.left_ns = 0;
   seen_.stopped_ns = pid_ == 0 ? 0 : now_ns() + shortest_seen_ns;
+}
+
+void ProcessWatch::when_held(std::function<void(int, uint64_t)> is_held) {
+  const std::lock_guard lock(mutex_);
+  stop_.is_held = std::move(is_held);
+}
+
+std::optional<ProcessWatch::Seen> ProcessWatch::take(uint64_t stop) {
+  const std::lock_guard lock(mutex_);
+  if (pid_ != 0)
+    look_at_process();
+  if (!stopped_ || stop_.number != stop || seen_.left_ns == 0)
+    return std::nullopt;
+  const Seen out = seen_;
+  forget_run();
+  return out;
+}
+
+void ProcessWatch::tell_of_stop() {
+  if (!stopped_ || seen_.left_ns == 0 || !stop_.is_held ||
+      now_ns() < seen_.stopped_ns + stop_.wait_ns)
+    return;
+  stop_.wait_ns *= 2;
+  stop_.is_held(pid_, stop_.number);
 }
 
 void ProcessWatch::run() {
   std::unique_lock lock(mutex_);
   while (!over_) {
     try {
+      if (pid_ != 0 && seen_.died_ns == 0) {
+        look_at_process();
+        tell_of_stop();
+      }
       if (expected_.found && !expected_.for_ever &&
           now_ns() - expected_.since_ns > longest_launch_ns) {
         expected_.found = nullptr;
@@ -299,7 +334,6 @@ void ProcessWatch::run() {
         changed_.wait_for(lock,
                           expected_.for_ever ? between_looks_at_process : between_looks_for_child);
       } else if (pid_ != 0 && seen_.died_ns == 0) {
-        look_at_process();
         changed_.wait_for(lock, between_looks_at_process);
       } else {
         changed_.wait(lock);
@@ -343,10 +377,13 @@ void ProcessWatch::look_at_process() {
   const bool stopped = state == 't';
   if (stopped != stopped_) {
     stopped_ = stopped;
-    if (stopped)
+    if (stopped) {
       seen_.stopped_ns = now;
-    else if (seen_.left_ns == 0)
+      ++stop_.number;
+      stop_.wait_ns = shortest_hold_ns;
+    } else if (seen_.left_ns == 0) {
       seen_.left_ns = now;
+    }
   }
   pollfd end{pidfd_, POLLIN, 0};
   const bool died =

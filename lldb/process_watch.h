@@ -70,6 +70,13 @@ public:
   Seen seen();
   void reset(); // call this before the process resumes
 
+  // A stop after a run that began since the last reset(). `is_held` is called on the watch's thread
+  // when such a stop has lasted for 20 ms, and again while it lasts, at doubling intervals. It must
+  // not call the watch. Call this before follow().
+  void when_held(std::function<void(int pid, uint64_t stop)> is_held);
+  // Returns seen(), and resets it, if the process is still in that stop.
+  std::optional<Seen> take(uint64_t stop);
+
 private:
   struct Expected {
     std::function<bool(int)> found; // null if no process is expected
@@ -87,6 +94,8 @@ private:
   int expected_process() const; // returns 0 if there is no such process yet
   int new_child() const;
   void look_at_process();
+  void forget_run();
+  void tell_of_stop();
   void begin_to_expect(std::function<bool(int pid)> found);
   void start_thread();
 
@@ -100,6 +109,11 @@ private:
   int pidfd_ = -1;
   bool stopped_ = true; // the process is in a tracing stop
   Seen seen_;
+  struct {
+    std::function<void(int pid, uint64_t stop)> is_held;
+    uint64_t number = 0;  // of the last stop that was seen
+    uint64_t wait_ns = 0; // how long it must last until the next call of `is_held`
+  } stop_;
 };
 
 } // namespace tally_lldb

@@ -146,6 +146,14 @@ Event stop_of(lldb::SBProcess process) {
   return out;
 }
 
+bool is_exec(const Event &stop) { return stop.kind == TALLY_EVENT_OTHER && stop.text == "exec"; }
+
+Event call_of(lldb::SBProcess process) {
+  Event out = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
+  out.text = "call";
+  return out;
+}
+
 Event end_of(lldb::SBProcess process, std::optional<int> status, int last_signal) {
   Event out;
   out.kind = TALLY_EVENT_EXITED;

@@ -22,6 +22,9 @@ bool is_stopped(lldb::SBProcess process);
 bool is_running(lldb::SBProcess process);
 // Returns an event with the reason and the source location of the last stop.
 Event stop_of(lldb::SBProcess process);
+bool is_exec(const Event &stop);
+// Returns the event for the end of a function that the debugger has called.
+Event call_of(lldb::SBProcess process);
 // Return the signal that stopped the thread or process, or 0 if no signal did.
 int signal_of(lldb::SBThread thread);
 int signal_of(lldb::SBProcess process);

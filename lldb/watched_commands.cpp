@@ -76,6 +76,10 @@ std::string end_of_run(lldb::SBDebugger &debugger, lldb::SBProcess &process) {
 } // namespace
 
 void Inferior::connect(lldb::SBDebugger &debugger) {
+  debugger_ = static_cast<int>(debugger.GetID());
+  watch_.when_held([this](int pid, uint64_t held) {
+    asker_.ask([this, pid, held] { look_at_held(pid, held); });
+  });
   lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
   hooks_.reserve(std::size(watched));
   for (const Watched &each : watched) {
@@ -84,7 +88,10 @@ void Inferior::connect(lldb::SBDebugger &debugger) {
   }
 }
 
-void Inferior::close() { watch_.end(); }
+void Inferior::close() {
+  watch_.end();
+  asker_.end();
+}
 
 bool Inferior::before(void *hook, const char **words) noexcept {
   try {

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 from typing import Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.lldb_driver import LldbResult, in_each_lldb, need_lldb
+from support.lldb_driver import LldbResult, in_each_lldb, lldb_name, lldb_programs, need_lldb
 from support.skips import need_perf
 from support.tables import Report, parse_report, parse_status
 
@@ -62,3 +65,40 @@ def report_of(result: LldbResult, command: str = REPORT, which: int = 0) -> Repo
 
 def status_of(result: LldbResult, which: int = 0) -> dict[str, str]:
     return parse_status(text_of(result, "profile status", which))
+
+
+def _python_with_lldb(lldb: str, folder: str) -> dict[str, str]:
+    """Returns the environment in which Python finds this LLDB's module. Skips if there is none."""
+    modules = sorted(
+        Path("/usr/lib", lldb_name(lldb).replace("lldb", "llvm")).glob(
+            "lib/python3.*/dist-packages/lldb/__init__.py"
+        )
+    )
+    if not modules:
+        raise unittest.SkipTest(f"not installed: python3-{lldb_name(lldb)}")
+    # The link in Debian's package points at a liblldb that is elsewhere.
+    shown = Path(folder, "lldb")
+    shown.mkdir()
+    for each in modules[0].parent.iterdir():
+        if not each.name.startswith("_lldb"):
+            os.symlink(each, shown / each.name)
+    library = f"/usr/lib/{lldb_name(lldb).replace('lldb', 'llvm')}/lib/liblldb.so.1"
+    os.symlink(library, shown / "_lldb.so")
+    server = f"/usr/lib/{lldb_name(lldb).replace('lldb', 'llvm')}/bin/lldb-server"
+    return {**os.environ, "PYTHONPATH": folder, "LLDB_DEBUGSERVER_PATH": server}
+
+
+def run_python(script: str) -> str:
+    """Returns the output of a Python program that uses the module of the first LLDB."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            ["/usr/bin/python3", "-c", script],
+            env=_python_with_lldb(lldb_programs()[0], folder),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    if done.returncode != 0:
+        raise AssertionError(str(done))
+    return done.stdout

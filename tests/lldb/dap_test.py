@@ -1,17 +1,66 @@
 """Tests LLDB driven by an editor: no command launches or resumes the program."""
 import os
+import re
 import sys
+import time
 import unittest
 from typing import Callable
 
 sys.path.insert(0, os.path.dirname(__file__))
-from case import REPORT, LldbCase
+from case import PARTS, REPORT, LldbCase, run_python
 from support.dap_driver import LldbDap, dap_server
 from support.lldb_driver import lldb_name, lldb_programs
-from support.programs import program
+from support.programs import lldb_plugin, program
 from support.shares import assert_seventy
 from support.skips import run_unittests
 from support.tables import parse_report, parse_status
+
+
+# A user looks at each stop for a second, and enters no command until the last.
+LOOK_S = 1.0
+SCRIPT = """
+import os, sys, time
+sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
+import lldb
+debugger = lldb.SBDebugger.Create()
+debugger.SetAsync(False)
+def do(command):
+    result = lldb.SBCommandReturnObject()
+    debugger.GetCommandInterpreter().HandleCommand(command, result)
+    print(result.GetOutput() or "", result.GetError() or "")
+do("plugin load {plugin}")
+do("profile start")
+target = debugger.CreateTarget("{program}")
+target.BreakpointCreateByName("checkpoint")
+process = target.LaunchSimple(["0.9", "3"], None, "/")
+for _ in range(2):
+    time.sleep({look_s})
+    process.Continue()
+do("{parts}")
+do("profile status")
+"""
+
+
+def assert_three_parts(case: unittest.TestCase, shown: str) -> None:
+    """The program has spun for three times the same time, and two stops have been looked at."""
+    report, status = parse_report(shown), parse_status(shown[shown.index("\nstate ") + 1 :])
+    case.assertEqual(
+        sorted(re.sub(", .*", "", row.name) for row in report.rows),
+        ["1 breakpoint 1", "2 breakpoint 1", "3 breakpoint 1"],
+        shown,
+    )
+    for row in report.rows:
+        case.assertAlmostEqual(row.self_percent, 33.3, delta=8, msg=shown)
+    case.assertGreaterEqual(float(status["stopped"].removesuffix(" s")), 2 * LOOK_S, shown)
+
+
+class ScriptTest(LldbCase):
+    def test_a_script_that_resumes(self) -> None:
+        """LLDB's lock is held while the program runs."""
+        script = SCRIPT.format(
+            plugin=lldb_plugin(), program=program("spin7030"), parts=PARTS, look_s=LOOK_S
+        )
+        assert_three_parts(self, run_python(script))
 
 
 class DapTest(LldbCase):
@@ -71,6 +120,23 @@ class DapTest(LldbCase):
             self.assertGreater(samples[0], 30, dap.transcript)
             self.assertGreater(samples[1], samples[0] + 30, dap.transcript)
             dap.wait_exit()
+
+        self.in_each_server(measure)
+
+    def test_stops_without_a_command(self) -> None:
+        def measure(dap: LldbDap) -> None:
+            dap.launch(
+                program("spin7030"),
+                ["0.9", "3"],
+                commands=["profile start"],
+                functions=["checkpoint"],
+            )
+            for _ in range(2):
+                dap.wait_event("stopped")
+                time.sleep(LOOK_S)
+                dap.proceed()
+            dap.wait_event("stopped")
+            assert_three_parts(self, dap.command(PARTS) + dap.command("profile status"))
 
         self.in_each_server(measure)
 

@@ -1,14 +1,11 @@
 """Tests that defects of Tally, or of the process that LLDB is in, do not end LLDB."""
 import os
-import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(__file__))
-from case import LldbCase
-from support.lldb_driver import lldb_name, lldb_programs, run_lldb
+from case import LldbCase, run_python
+from support.lldb_driver import run_lldb
 from support.programs import lldb_plugin, program
 from support.skips import run_unittests
 
@@ -35,27 +32,6 @@ print("the end")
 """
 
 
-def python_with_lldb(lldb: str, folder: str) -> dict[str, str]:
-    """Returns the environment in which Python finds this LLDB's module. Skips if there is none."""
-    modules = sorted(
-        Path("/usr/lib", lldb_name(lldb).replace("lldb", "llvm")).glob(
-            "lib/python3.*/dist-packages/lldb/__init__.py"
-        )
-    )
-    if not modules:
-        raise unittest.SkipTest(f"not installed: python3-{lldb_name(lldb)}")
-    # The link in Debian's package points at a liblldb that is elsewhere.
-    shown = Path(folder, "lldb")
-    shown.mkdir()
-    for each in modules[0].parent.iterdir():
-        if not each.name.startswith("_lldb"):
-            os.symlink(each, shown / each.name)
-    library = f"/usr/lib/{lldb_name(lldb).replace('lldb', 'llvm')}/lib/liblldb.so.1"
-    os.symlink(library, shown / "_lldb.so")
-    server = f"/usr/lib/{lldb_name(lldb).replace('lldb', 'llvm')}/bin/lldb-server"
-    return {**os.environ, "PYTHONPATH": folder, "LLDB_DEBUGSERVER_PATH": server}
-
-
 class ExceptionTest(LldbCase):
     samples_by_perf = False
 
@@ -80,23 +56,10 @@ class ExceptionTest(LldbCase):
 
 class PythonHostTest(LldbCase):
     def host(self, flags: str) -> str:
-        lldb = lldb_programs()[0]
-        with tempfile.TemporaryDirectory() as folder:
-            environment = python_with_lldb(lldb, folder)
-            done = subprocess.run(
-                [
-                    "/usr/bin/python3",
-                    "-c",
-                    HOST.format(flags=flags, plugin=lldb_plugin(), program=program("spin7030")),
-                ],
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-        self.assertEqual((done.returncode, done.stdout.splitlines()[-1:]), (0, ["the end"]), done)
-        return done.stdout
+        script = HOST.format(flags=flags, plugin=lldb_plugin(), program=program("spin7030"))
+        shown = run_python(script)
+        self.assertEqual(shown.splitlines()[-1:], ["the end"], shown)
+        return shown
 
     def test_two_debuggers_of_one_process(self) -> None:
         shown = self.host("os.RTLD_GLOBAL")
