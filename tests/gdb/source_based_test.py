@@ -67,11 +67,11 @@ class SourceBasedTest(unittest.TestCase):
                 )
                 calls = self.calls(play, FUNCTIONS)
                 # The breakpoint may be before the code that counts the call.
-                self.assertIn(calls.pop("checkpoint"), [(0, False), (1, True)])
+                self.assertEqual(calls.pop("checkpoint"), (1, True))
                 self.assertEqual(calls, {"add": (50, True), "spin": (1, True), "main": (1, True)})
-                since = self.calls(play, SINCE)
-                self.assertEqual(since.pop("checkpoint")[0], 1)
-                self.assertEqual(since, {"spin": (1, True)})
+                self.assertEqual(
+                    self.calls(play, SINCE), {"checkpoint": (1, True), "spin": (1, True)}
+                )
                 lines = json.loads(play.text("coverage annotate spin --since mark --json"))["lines"]
                 counts = {each["line"]: each["count"]["count"] for each in lines if each["count"]}
                 text = SOURCE.read_text(encoding="utf-8").splitlines()
@@ -81,6 +81,23 @@ class SourceBasedTest(unittest.TestCase):
                 self.assertEqual(counts[loop + 5], 1)
                 self.assertRegex(play.text("coverage report --by object"), r"(?m)^x +\d+\.\d%")
                 self.assertRegex(play.text("coverage status"), r"(?m)^functions +4$")
+
+    def test_each_instruction_of_an_entry(self) -> None:
+        """A call has begun before the code that counts it."""
+        steps = 12
+        for clang in clangs_with_profiles():
+            with self.subTest(clang):
+                path = self.compile(clang, "-O0")
+                at_each = ["coverage mark", FUNCTIONS, *[*("stepi", FUNCTIONS, SINCE)] * steps]
+                play = self.play(path, "break *checkpoint", "run", "continue", *at_each, "kill")
+                calls = [self.calls(play, FUNCTIONS, i)["checkpoint"] for i in range(steps + 1)]
+                self.assertEqual(calls[0], (2, True))
+                for count, exact in calls:
+                    self.assertIn((count, exact), [(2, True), (1, False)])
+                self.assertEqual(calls[-1], (2, True))
+                for i in range(steps):
+                    since = self.calls(play, SINCE, i).get("checkpoint", (0, True))
+                    self.assertEqual(since[0], 0)
 
     def test_optimized_code_has_at_least_its_counts(self) -> None:
         for clang in clangs_with_profiles():

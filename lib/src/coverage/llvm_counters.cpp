@@ -15,6 +15,8 @@ void add_counters(CounterRecord &sum, const CounterRecord &more) {
     sum.bitmap[i] = static_cast<char>(sum.bitmap[i] | more.bitmap[i]);
   sum.open.frames += more.open.frames;
   sum.open.frames_before += more.open.frames_before;
+  sum.open.entered += more.open.entered;
+  sum.open.entered_before += more.open.entered_before;
   sum.open.next.insert(sum.open.next.end(), more.open.next.begin(), more.open.next.end());
   sum.open.at_least |= more.open.at_least;
 }

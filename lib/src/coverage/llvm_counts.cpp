@@ -289,8 +289,7 @@ private:
                 ? UINT64_MAX
                 : std::max(not_negative(count->most, true), counted.count) - counted.count;
       if (is_first && region.is_stretch()) {
-        counted_.count = counted.count;
-        counted_.uncertain = counted.uncertain;
+        count_calls(counted);
         is_first = false;
       }
       counted_.regions.push_back(counted);
@@ -301,6 +300,16 @@ private:
     counted_.files = mapped_.files;
     counted_.bitmap = now_.sum.bitmap;
     return true;
+  }
+
+  // A call that has begun is one, before the code of the function's first region has counted it.
+  void count_calls(const CountedRegion &first) {
+    const CounterRecord::Open &open = now_.sum.open;
+    const uint64_t begun = first.count + open.entered;
+    counted_.count = begun - std::min<uint64_t>(begun, open.entered_before);
+    counted_.uncertain = open.at_least
+                             ? UINT64_MAX
+                             : first.uncertain - std::min<uint64_t>(first.uncertain, open.entered);
   }
 
   // Other objects may have the same function, compiled in another unit. Their records have counts

@@ -185,6 +185,7 @@ GivenSourceBased SourceBasedProgram::counters(const Moment &now, const Moment *b
       llvm::CounterRecord &record = image.records[k];
       subtract(record, old[k], counted.records.has_byte_counters);
       record.open.frames_before = open_before[i][k].frames;
+      record.open.entered_before = open_before[i][k].entered;
       if (open_before[i][k].at_least) { // what was in registers at the mark was counted later
         std::ranges::fill(record.counts, 0);
         record.open.at_least = true;
@@ -244,8 +245,11 @@ void SourceBasedProgram::add_open(const Code &code, bool is_innermost, Open &ope
     open[record].frames += open[record].frames < any_number ? 1 : 0;
     open[record].at_least |= code.is_optimized;
   }
-  if (is_innermost && code.next)
-    open[code.next->first].next.push_back(code.next->second);
+  if (!is_innermost || !code.next)
+    return;
+  llvm::CounterRecord::Open &of_next = open[code.next->record];
+  of_next.next.push_back(code.next->index);
+  of_next.entered += code.is_entry ? 1 : 0;
 }
 
 CounterFinder::CounterFinder(const SourceBasedModule &counted)
@@ -258,7 +262,7 @@ CounterFinder::CounterFinder(const SourceBasedModule &counted)
   sort_stably(in_order_);
 }
 
-std::optional<std::pair<size_t, uint32_t>> CounterFinder::at(uint64_t address) const {
+std::optional<CounterOfRecord> CounterFinder::at(uint64_t address) const {
   auto next = std::ranges::upper_bound(in_order_, std::pair(address, SIZE_MAX));
   if (next == in_order_.begin() || address >= end_)
     return std::nullopt;
@@ -266,7 +270,18 @@ std::optional<std::pair<size_t, uint32_t>> CounterFinder::at(uint64_t address) c
   const uint64_t offset = address - next->first;
   if (offset % width_ != 0)
     return std::nullopt;
-  return std::pair(next->second, static_cast<uint32_t>(offset / width_));
+  return CounterOfRecord{next->second, static_cast<uint32_t>(offset / width_)};
+}
+
+std::vector<CounterOfRecord> CounterFinder::in(uint64_t begin,
+                                               std::span<const std::byte> code) const {
+  std::vector<uint64_t> operands;
+  add_operands(begin, code, operands);
+  std::vector<CounterOfRecord> out;
+  for (const uint64_t operand : operands)
+    if (const auto counter = at(operand))
+      out.push_back(*counter);
+  return out;
 }
 
 SourceBasedProgram::Code SourceBasedProgram::code_at(size_t index, uint64_t pc, Memory &memory) {
@@ -293,21 +308,20 @@ SourceBasedProgram::Code SourceBasedProgram::code_at(size_t index, uint64_t pc, 
     const uint64_t begin = range.start + module.bias;
     if (!memory.read(begin, bytes))
       return out;
-    std::vector<uint64_t> operands;
-    add_operands(begin, bytes, operands);
-    for (const uint64_t operand : operands)
-      if (const auto counter = finder.at(operand))
-        out.records.push_back(counter->first);
+    for (const CounterOfRecord &counter : finder.in(begin, bytes))
+      out.records.push_back(counter.record);
     if (!range.holds(address))
       continue;
     // Unoptimized code loads a counter, adds 1 and stores it, in 18 bytes.
-    constexpr uint64_t update = 18;
-    const auto rest = std::span(bytes).subspan(std::min<size_t>(pc - begin, bytes.size()));
-    operands.clear();
-    add_operands(pc, rest.first(std::min<size_t>(update, rest.size())), operands);
-    for (const uint64_t operand : operands) // in the order of the code
-      if (!out.next)
-        out.next = finder.at(operand);
+    constexpr size_t update = 18;
+    const auto code_before = std::span(bytes).first(std::min<size_t>(pc - begin, bytes.size()));
+    const auto code_after = std::span(bytes).subspan(code_before.size());
+    const auto next = finder.in(pc, code_after.first(std::min(update, code_after.size())));
+    if (next.empty())
+      continue;
+    out.next = next[0];
+    out.is_entry = next[0].index == 0 && !out.is_optimized && frames.size() == 1 &&
+                   !counted.records.has_byte_counters && finder.in(begin, code_before).empty();
   }
   sort_stably(out.records);
   out.records.erase(std::unique(out.records.begin(), out.records.end()), out.records.end());

@@ -36,12 +36,18 @@ struct SourceBasedFrame {
   uint32_t line = 0;
 };
 
+struct CounterOfRecord {
+  size_t record = 0;
+  uint32_t index = 0; // of the record's counters
+};
+
 // Tells the counters of a module by their addresses.
 class CounterFinder {
 public:
   explicit CounterFinder(const SourceBasedModule &counted);
-  // Returns the record, and the number of its counter, at an address.
-  std::optional<std::pair<size_t, uint32_t>> at(uint64_t address) const;
+  std::optional<CounterOfRecord> at(uint64_t address) const;
+  // Returns the counters that code of x86-64 at `begin` addresses, in the code's order.
+  std::vector<CounterOfRecord> in(uint64_t begin, std::span<const std::byte> code) const;
 
 private:
   uint64_t width_, end_;
@@ -71,9 +77,10 @@ private:
   struct Code {
     bool is_known = false; // which counters it updates
     bool is_optimized = false;
-    std::vector<size_t> records;                     // whose counters it updates
-    std::optional<SourceBasedFrame> frame;           // if it has a line
-    std::optional<std::pair<size_t, uint32_t>> next; // the record and counter updated right here
+    std::vector<size_t> records;           // whose counters it updates
+    std::optional<SourceBasedFrame> frame; // if it has a line
+    std::optional<CounterOfRecord> next;   // the counter that is updated right here
+    bool is_entry = false; // it counts the function's calls, and no code before the pc does
   };
   std::vector<Open> open_functions(std::span<const StoppedThread> threads, Memory &memory);
   Code code_at(size_t index, uint64_t pc, Memory &memory); // `index` is that of its module

@@ -25,7 +25,10 @@ struct CounterRecord {
     // if the counters are those since a mark, at its begin.
     uint32_t frames = 0, frames_before = 0;
     std::vector<uint32_t> next{}; // counters that threads are about to increase, each by one
-    bool at_least = false;        // counters may be in registers
+    // The calls that have begun, and of which the first counter, which is among `next`, does not
+    // tell: at the end and at the begin.
+    uint32_t entered = 0, entered_before = 0;
+    bool at_least = false; // counters may be in registers
     friend bool operator==(const Open &, const Open &) = default;
   } open;
   friend bool operator==(const CounterRecord &, const CounterRecord &) = default;
