@@ -13,6 +13,7 @@
 
 #include "support/demangle.h"
 #include "support/demangle_limits.h"
+#include "support/template_name.h"
 
 namespace tally::support_demangle_test {
 namespace {
@@ -318,4 +319,32 @@ TEST(Demangle, SurvivesDamagedNames) {
 }
 
 } // namespace
+
+TEST(TemplateName, IsThatOfAllInstances) {
+  using tally::template_name;
+  const std::pair<const char *, const char *> names[] = {
+      {"int f<int>(int)", "f"},
+      {"std::vector<int> ns::f<int>(std::vector<int> const&) const", "ns::f"},
+      {"(anonymous namespace)::A<int>::g() &&", "::A::g"},
+      {"bool operator< <int>(A<int> const&, A<int> const&)", "operator<"},
+      {"A<int>::operator()(int) const", "A::operator()"},
+      {"A<int>& operator<< <int>(A<int>&, int)", "operator<<"},
+      {"auto f<int>(int)::{lambda(int)#1}::operator()<long>(int) const",
+       "f::{lambda#1}::operator()"},
+      {"A<int>::{unnamed type#1}::g()", "A::{unnamedtype#1}::g"},
+      {"decltype (x->f()) g<int>(decltype (x->f()))", "g"},
+      {"f<(3>2)>(int)", "f"},
+  };
+  for (const auto &[name, expected] : names)
+    EXPECT_EQ(template_name(name), expected) << name;
+}
+
+TEST(TemplateName, OfOtherFunctionsIsTheirWholeName) {
+  using tally::template_name;
+  for (const char *name :
+       {"", "f", "f(int)", "f(std::vector<int>)", "main.(*T).f", ">", ")(", "operator",
+        "main::{lambda()#1}::operator()() const", "bool operator<(A, A)"})
+    EXPECT_EQ(template_name(name), name);
+}
+
 } // namespace tally::support_demangle_test

@@ -1,11 +1,16 @@
 #include <tally/coverage.h>
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "model/coverage_findings.h"
+#include "model/function_totals.h"
 #include "support/checked.h"
+#include "support/demangle.h"
+#include "support/sort.h"
+#include "support/template_name.h"
 
 namespace tally {
 
@@ -31,6 +36,29 @@ CoverageTotals &CoverageTotals::operator+=(const CoverageTotals &more) {
   return *this;
 }
 
+FunctionTotals totals_of(std::vector<FunctionPlace> functions) {
+  sort_stably(functions, {}, &FunctionPlace::line);
+  FunctionTotals out;
+  for (auto begin = functions.begin(); begin != functions.end();) {
+    const auto end = begin->line == 0
+                         ? begin + 1
+                         : std::ranges::find_if(begin, functions.end(), [&](auto &each) {
+                             return each.line != begin->line;
+                           });
+    std::map<std::string, bool> ran; // by the name in the source
+    if (end - begin == 1)
+      ran.emplace(std::string(), begin->ran);
+    else
+      for (auto each = begin; each != end; ++each)
+        ran[template_name(demangled(each->name))] |= each->ran;
+    out.found += ran.size();
+    for (const auto &[name, has_run] : ran)
+      out.executed += has_run ? 1 : 0;
+    begin = end;
+  }
+  return out;
+}
+
 CoverageTotals totals_of(const FileCoverage &file) {
   const auto ran = [](const auto &rows) {
     return static_cast<uint64_t>(
@@ -39,8 +67,12 @@ CoverageTotals totals_of(const FileCoverage &file) {
   CoverageTotals out;
   out.lines = file.lines.size();
   out.lines_executed = ran(file.lines);
-  out.functions = file.functions.size();
-  out.functions_executed = ran(file.functions);
+  std::vector<FunctionPlace> places;
+  for (const FunctionCoverage &function : file.functions)
+    places.push_back({function.start_line, function.name, function.count != 0});
+  const FunctionTotals functions = totals_of(std::move(places));
+  out.functions = functions.found;
+  out.functions_executed = functions.executed;
   out.branches = file.branches.size();
   out.branches_taken = ran(file.branches);
   for (const ConditionCoverage &condition : file.conditions) {

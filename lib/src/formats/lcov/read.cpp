@@ -12,6 +12,7 @@
 #include "formats/lcov/records.h"
 #include "formats/lcov/test_name.h"
 #include "model/coverage_findings.h"
+#include "model/function_totals.h"
 #include "support/line_blocks.h"
 #include "support/sort.h"
 #include "transform/coverage_sum.h"
@@ -339,19 +340,27 @@ void Reader::check_totals() {
   start_lines.erase(std::unique(start_lines.begin(), start_lines.end(),
                                 [](const auto &a, const auto &b) { return a.first == b.first; }),
                     start_lines.end());
-  uint64_t other[total_count] = {};
+  uint64_t other[total_count] = {}, of_source[total_count] = {};
   std::copy_n(found, size_t{total_count}, other);
+  std::copy_n(found, size_t{total_count}, of_source);
   other[FNF] = start_lines.size();
   other[FNH] = static_cast<uint64_t>(
       std::ranges::count(start_lines, false, &std::pair<uint32_t, bool>::second));
+  std::vector<FunctionPlace> places; // LLVM's and Tally's count only instantiations as one
+  for (const FunctionRow &row : section_.records.functions)
+    places.push_back({row.start_line, strings_[row.name], row.count > 0});
+  const FunctionTotals functions = totals_of(std::move(places));
+  of_source[FNF] = functions.found;
+  of_source[FNH] = functions.executed;
   for (size_t i = 0; i < total_count; ++i) {
     if (!section_.stated[i] || ((i == MCF || i == MCH) && section_.has_large_condition))
       continue;
-    if (section_.stated[i]->value != found[i] && section_.stated[i]->value != other[i])
-      diagnostics_.add(Severity::warning,
-                       fmt::format("{}: says {}, but the section has {}", total_names[i],
-                                   section_.stated[i]->value, found[i]),
-                       source_, Position::at_line(section_.stated[i]->at), total_names[i]);
+    const uint64_t stated = section_.stated[i]->value;
+    if (stated != found[i] && stated != other[i] && stated != of_source[i])
+      diagnostics_.add(
+          Severity::warning,
+          fmt::format("{}: says {}, but the section has {}", total_names[i], stated, found[i]),
+          source_, Position::at_line(section_.stated[i]->at), total_names[i]);
   }
 }
 

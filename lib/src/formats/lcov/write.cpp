@@ -7,6 +7,7 @@
 #include "formats/lcov/lcov.h"
 #include "formats/lcov/test_name.h"
 #include "model/coverage_findings.h"
+#include "model/function_totals.h"
 #include "support/checked.h"
 #include "support/sort.h"
 #include "support/text_sink.h"
@@ -233,17 +234,18 @@ Result<void> Writer::section(const Section &section, const FileCoverage &file) {
     to_.put(function.name);
     to_.put('\n');
   }
-  uint64_t ran = 0;
+  std::vector<FunctionPlace> places;
   for (const Function &function : functions) {
     to_.put("FNDA:");
     to_.put_signed(function.count);
     to_.put(',');
     to_.put(function.name);
     to_.put('\n');
-    ran += function.count > 0;
+    places.push_back({function.line, function.name, function.count > 0});
   }
-  total("FNF:", functions.size());
-  total("FNH:", ran);
+  const FunctionTotals totals = totals_of(std::move(places));
+  total("FNF:", totals.found);
+  total("FNH:", totals.executed);
   branches(file);
   if (has_conditions_)
     conditions(file);

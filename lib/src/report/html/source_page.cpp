@@ -99,7 +99,7 @@ private:
       return;
     const uint64_t missing = page_.totals.functions - page_.totals.functions_executed;
     to_.put(fmt::format("<details class=functions><summary>{} function{}{}</summary>\n",
-                        file_.functions.size(), file_.functions.size() == 1 ? "" : "s",
+                        page_.totals.functions, page_.totals.functions == 1 ? "" : "s",
                         missing == 0 ? "" : fmt::format(", {} never entered", missing)));
     to_.put("<table id=functions>\n<thead><tr><th scope=col data-cell=0 data-sort=number>Line"
             "<th scope=col data-cell=1 data-sort=number>Entered"
