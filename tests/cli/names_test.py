@@ -16,7 +16,7 @@ from typing import Any, Callable
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.debug_server import DebugServer, send, start_debuginfod
 from support.profiles import ProfileCase
-from support.programs import command_line, program
+from support.programs import SOURCE_ROOT, command_line, program
 from support.skips import need_perf, need_tools, run_unittests
 
 LIBRARY = """\
@@ -59,13 +59,18 @@ class NamesCase(ProfileCase):
         return {row["name"]: row for row in self.report(path)["functions"]}
 
 
-class JitTest(NamesCase):
-    def test_perf_map(self) -> None:
-        rows = self.functions(program("perf_map"), "0.3")
+class JitCase(NamesCase):
+    def tearDown(self) -> None:
         for path in glob.glob("/tmp/perf-*.map"):
             with open(path, "rb") as file:
                 if file.read().endswith(b" 10 incom"):
                     os.unlink(path)
+        super().tearDown()
+
+
+class JitTest(JitCase):
+    def test_perf_map(self) -> None:
+        rows = self.functions(program("perf_map"), "0.3")
         self.assertEqual(rows["made now"]["object"], "[jit]")
         self.assertGreater(rows["made now"]["self"][0], 150)
         self.assertNotIn("replaced", rows)
@@ -91,6 +96,46 @@ int main(void) {
 
 
 @unittest.skipUnless(platform.machine() == "x86_64", "stubs are named on x86-64 only")
+class GoneTest(JitCase):
+    """The names are looked up after the program has ended."""
+
+    def namespaces(self, *flags: str) -> list[str]:
+        """Returns words to put before a command that runs in namespaces of its own."""
+        words = ["unshare", *flags, *([] if os.geteuid() == 0 else ["-r"])]
+        need_tools("unshare")
+        done = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            self.skipTest(f"no namespaces: {done.stderr.strip()}")
+        return words
+
+    def test_a_file_that_is_removed(self) -> None:
+        shutil.copy(program("spin7030"), self.path("gone"))
+        rows = self.functions("sh", "-c", '"$0" 0.3; rm "$0"', self.path("gone"))
+        self.assertGreater(rows["seventy"]["self"][0], 50)
+        self.assertTrue(rows["seventy"]["object"].endswith("/gone"), rows["seventy"])
+
+    def test_a_file_system_that_is_unmounted(self) -> None:
+        script = 'mount -t tmpfs none "$1" && cp "$0" "$1"/gone && exec "$1"/gone 0.3'
+        words = [*self.namespaces("-m"), "sh", "-c", script, program("spin7030"), self.folder]
+        rows = self.functions(*words)
+        self.assertGreater(rows["seventy"]["self"][0], 50)
+
+    def test_perf_map_of_a_namespace(self) -> None:
+        rows = self.functions(*self.namespaces("-fp"), program("perf_map"), "0.3")
+        self.assertEqual(rows["made now"]["object"], "[jit]")
+
+    def test_perf_map_of_another_root(self) -> None:
+        script = (
+            'mount -t tmpfs none "$1" && mkdir "$1"/tmp && cp "$0" "$1" && chroot "$1" /made 0.3'
+        )
+        source = SOURCE_ROOT / "tests" / "programs" / "perf_map.c"
+        os.mkdir(self.path("root"))
+        self.run_tool("gcc", "-static", str(source), "-o", "made")
+        words = [*self.namespaces("-m"), "sh", "-c", script, self.path("made"), self.path("root")]
+        rows = self.functions(*words)
+        self.assertEqual(rows["made now"]["object"], "[jit]")
+
+
 class StubsTest(NamesCase):
     def test_stubs_of_the_linkage_table(self) -> None:
         """They are behind a header in .plt, and without one in .plt.sec."""

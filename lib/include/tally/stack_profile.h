@@ -155,6 +155,8 @@ public:
 
   uint64_t period_ns = 0; // the clock's period, one unit of the first value; 0 without a clock
   StringId command{};     // the program and its arguments
+  // Keeps files open that the sampled program may have removed, until the functions have names.
+  std::shared_ptr<const void> kept_files;
 
   size_t memory_bytes() const; // the memory of locations, stacks and samples
 

@@ -77,7 +77,7 @@ StackCollector::Process *StackCollector::process(pid_t pid) {
 // With several processes, memory without a file does not show whose it is.
 void StackCollector::name_jit_code(pid_t pid, Process &of) {
   of.jit.advance(UINT64_MAX, of.space);
-  if (std::string path = perf_map_path(pid); ::access(path.c_str(), R_OK) == 0)
+  if (std::string path = kept_->perf_map_of(pid); ::access(path.c_str(), R_OK) == 0)
     addresses_.name_anonymous(of.addresses, path);
 }
 
@@ -186,8 +186,18 @@ void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count
   const bool is_interval = counted_.values[value].amount == 0;
   const ThreadId thread = thread_of(tid); // sets last_
   last_.process->jit.advance(at_ns ? at_ns : UINT64_MAX, last_.process->space);
-  stacks_.add(addresses_.numbers_of(last_.process->addresses, pcs), thread, open_part(), count,
-              value, time_of(at_ns, is_interval ? static_cast<uint64_t>(count) : 0));
+  const std::span<const uint32_t> numbers = addresses_.numbers_of(last_.process->addresses, pcs);
+  keep_new_files();
+  stacks_.add(numbers, thread, open_part(), count, value,
+              time_of(at_ns, is_interval ? static_cast<uint64_t>(count) : 0));
+}
+
+void StackCollector::keep_new_files() {
+  const std::vector<CodeRange> &ranges = addresses_.ranges();
+  for (; kept_ranges_ < ranges.size(); ++kept_ranges_) {
+    const CodeRange &range = ranges[kept_ranges_];
+    kept_->keep({last_.pid, range.path, range.device, range.inode});
+  }
 }
 
 // Returns the time in running time. It is unknown after half a day.
@@ -216,7 +226,7 @@ ThreadId StackCollector::thread_of(pid_t tid) {
     if (of)
       builder_.set_process(state.id, of->name);
   }
-  last_ = {tid, state.id, of ? of : &main_};
+  last_ = {tid, state.id, of ? of : &main_, state.pid};
   return state.id;
 }
 
@@ -243,7 +253,7 @@ void StackCollector::end_part(std::string_view trigger, uint64_t begin_ns, uint6
 Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t begin_ns,
                                               uint64_t end_ns) {
   main_.jit.advance(UINT64_MAX, main_.space);
-  if (processes_begun_ > 0 || counted_.beside)
+  if (processes_begun_ > 0 || counted_.beside || kept_->has_perf_map_of(pid_))
     name_jit_code(pid_, main_);
   for (auto &[pid, child] : children_)
     name_jit_code(pid, *child);
@@ -271,7 +281,9 @@ Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t
     return id;
   };
   TALLY_CHECK(stacks_.pour(whole, location_of));
-  return whole.finish();
+  TALLY_TRY(out, whole.finish());
+  out.kept_files = kept_;
+  return out;
 }
 
 void StackCollector::clear() {

@@ -18,6 +18,7 @@
 
 #include "collect/region_filter.h"
 #include "collect/stop_addresses.h"
+#include "model/kept_files.h"
 #include "stacks/address_space.h"
 #include "stacks/address_table.h"
 #include "stacks/jit_dumps.h"
@@ -115,6 +116,7 @@ private:
   bool is_passed_stop(uint64_t pc) const;
   Process *process(pid_t pid);
   void name_jit_code(pid_t pid, Process &of);
+  void keep_new_files();
   ThreadState &thread(pid_t pid, pid_t tid);
   ThreadId thread_of(pid_t tid);
   StackTime time_of(uint64_t at_ns, uint64_t length_ns) const;
@@ -129,6 +131,8 @@ private:
 
   StackProfileBuilder builder_; // everything except stacks and samples
   AddressTable addresses_;
+  std::shared_ptr<KeptFiles> kept_ = std::make_shared<KeptFiles>();
+  size_t kept_ranges_ = 0; // how many ranges of addresses_ it has seen
   PackedStacks stacks_;
   Process main_;                                                 // process pid_
   std::unordered_map<pid_t, std::unique_ptr<Process>> children_; // those that are alive
@@ -138,6 +142,7 @@ private:
     pid_t tid = 0;
     ThreadId thread = none<ThreadId>;
     Process *process = nullptr;
+    pid_t pid = 0;
   } last_; // of thread_of()
 
   struct {

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "model/jit_code.h"
+#include "model/kept_files.h"
 #include "support/read_at.h"
 #include "support/unique_fd.h"
 
@@ -22,17 +23,6 @@ namespace {
 
 constexpr uint64_t most_map_bytes = uint64_t{512} << 20;
 constexpr size_t most_codes = 4 << 20;
-
-// Returns the pid that a process has in its own pid namespace, by which it names its map.
-int inner_pid(int pid) {
-  std::ifstream status(fmt::format("/proc/{}/status", pid));
-  int inner = pid;
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("NSpid:"))
-      if (const size_t last = line.find_last_of(" \t"); last != line.npos)
-        std::from_chars(line.data() + last + 1, line.data() + line.size(), inner);
-  return inner;
-}
 
 // Returns whether a file in /tmp, where everybody may make one, is a regular one of this user, of
 // root or of the user of the process.

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "model/kept_files.h"
 #include "model/kernel_code.h"
 
 namespace tally::symbolize {
@@ -79,7 +80,8 @@ std::string file_kept_by_perf(const std::string &build_id) {
 
 struct Candidate {
   std::string path;
-  bool deleted; // the file of this name was deleted: the name alone proves nothing
+  bool deleted;           // the file of this name was deleted: the name alone proves nothing
+  bool is_proven = false; // it is the mapped file, or a copy
 };
 
 std::vector<Candidate> candidates(const ModuleKey &key) {
@@ -255,7 +257,11 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
 
   std::optional<Error> first_error;
   bool replaced = false;
-  for (const Candidate &candidate : candidates(key)) {
+  std::vector<Candidate> all = candidates(key);
+  files.kept = kept_file(key.device, key.inode);
+  if (files.kept)
+    all.push_back({files.kept->path(), false, true});
+  for (const Candidate &candidate : all) {
     auto file = ElfFile::open(candidate.path);
     if (!file) {
       // The error for the caller's own path has precedence in the report.
@@ -263,7 +269,7 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
         first_error = file.error();
       continue;
     }
-    if (!is_mapped_file(*file, key, candidate.deleted)) {
+    if (!candidate.is_proven && !is_mapped_file(*file, key, candidate.deleted)) {
       replaced = true;
       continue;
     }

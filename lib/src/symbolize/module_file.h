@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,14 +12,19 @@
 
 #include "symbolize/elf_file.h"
 
+namespace tally {
+class KeptFile;
+}
+
 namespace tally::symbolize {
 
 struct ModuleFiles {
   bool vdso = false;
   std::string main; // a path that opens the mapped file; empty if there is none
   FileIdentity main_identity;
-  std::string name;  // the same file without the path through /proc
-  std::string debug; // the separate debug file; empty if there is none
+  std::shared_ptr<const KeptFile> kept; // what a sampler has kept of it, so that `main` stays valid
+  std::string name;                     // the same file without the path through /proc
+  std::string debug;                    // the separate debug file; empty if there is none
   FileIdentity debug_identity;
   bool debug_has_dwarf = false;
   std::string alternate; // the file of .gnu_debugaltlink if it was fetched; otherwise it is sought

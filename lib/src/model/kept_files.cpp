@@ -1,0 +1,141 @@
+#include "model/kept_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <mutex>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include "model/jit_code.h"
+#include "support/read_at.h"
+
+namespace tally {
+
+namespace {
+
+constexpr uint64_t most_copied = uint64_t{128} << 20; // bytes
+constexpr uint64_t largest_copy = uint64_t{32} << 20;
+
+using KeptId = std::pair<uint64_t, uint64_t>; // device and inode
+
+// The files that are kept by all KeptFiles of this process.
+struct Kept {
+  std::mutex mutex;
+  std::map<KeptId, std::weak_ptr<const KeptFile>> files;
+};
+
+Kept &all_kept() {
+  static Kept *const all = new Kept; // never destroyed, because any thread may use it at the exit
+  return *all;
+}
+
+// An open file keeps its file system from being unmounted. This one cannot be unmounted anyway.
+bool is_always_mounted(uint64_t device) {
+  for (const char *path : {"/", "."})
+    if (struct stat here{}; ::stat(path, &here) == 0 && here.st_dev == device)
+      return true;
+  return false;
+}
+
+UniqueFd copy_of(const UniqueFd &file, uint64_t size) {
+  UniqueFd copy(::memfd_create("tally-file", MFD_CLOEXEC));
+  std::vector<char> piece(1 << 20);
+  for (uint64_t at = 0; copy.get() >= 0 && at < size;) {
+    const size_t got = read_at(file.get(), piece.data(), piece.size(), at).size;
+    if (got == 0 || ::write(copy.get(), piece.data(), got) != static_cast<ssize_t>(got))
+      return UniqueFd();
+    at += got;
+  }
+  return copy;
+}
+
+} // namespace
+
+std::string KeptFile::path() const { return fmt::format("/proc/self/fd/{}", fd_.get()); }
+
+std::shared_ptr<const KeptFile> kept_file(uint64_t device, uint64_t inode) {
+  const std::lock_guard lock(all_kept().mutex);
+  const auto at = all_kept().files.find({device, inode});
+  return at == all_kept().files.end() ? nullptr : at->second.lock();
+}
+
+pid_t inner_pid(pid_t pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  int inner = pid;
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("NSpid:"))
+      if (const size_t last = line.find_last_of(" \t"); last != line.npos)
+        std::from_chars(line.data() + last + 1, line.data() + line.size(), inner);
+  return inner;
+}
+
+KeptFiles::KeptFiles() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  most_descriptors_ = std::min<size_t>(256, static_cast<size_t>(limit.rlim_cur / 4));
+}
+
+void KeptFiles::keep(const SampledFile &file) {
+  if (is_anonymous_memory(file.path))
+    return keep_perf_map(file.pid);
+  const KeptId id{file.device, file.inode};
+  if (file.inode == 0 || !file.path.starts_with('/') || files_.contains(id) ||
+      files_.size() + perf_maps_.size() >= most_descriptors_)
+    return;
+  // The process's own root directory first: the same path may name another file here.
+  for (const std::string &path : {fmt::format("/proc/{}/root{}", file.pid, file.path),
+                                  fmt::format("/proc/{}/exe", file.pid), file.path}) {
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat found {};
+    if (fd.get() < 0 || ::fstat(fd.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
+        found.st_ino != file.inode)
+      continue;
+    if (!is_always_mounted(found.st_dev)) {
+      const auto size = static_cast<uint64_t>(found.st_size);
+      if (size > std::min(largest_copy, most_copied - copied_))
+        return;
+      copied_ += size;
+      fd = copy_of(fd, size);
+    }
+    if (fd.get() < 0)
+      return;
+    auto kept = std::make_shared<const KeptFile>(std::move(fd));
+    const std::lock_guard lock(all_kept().mutex);
+    all_kept().files[id] = kept;
+    files_.emplace(id, std::move(kept));
+    std::erase_if(all_kept().files, [](const auto &each) { return each.second.expired(); });
+    return;
+  }
+}
+
+void KeptFiles::keep_perf_map(pid_t pid) {
+  if (perf_maps_.contains(pid) || files_.size() + perf_maps_.size() >= most_descriptors_)
+    return;
+  PerfMap map{UniqueFd(), inner_pid(pid)};
+  const std::string root = fmt::format("/proc/{}/root", pid);
+  struct stat here {
+  }, there{};
+  if (::stat("/", &here) == 0 && ::stat(root.c_str(), &there) == 0 &&
+      (here.st_dev != there.st_dev || here.st_ino != there.st_ino))
+    map.root.reset(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (map.root.get() >= 0 || map.inner != pid)
+    perf_maps_.emplace(pid, std::move(map));
+}
+
+std::string KeptFiles::perf_map_of(pid_t pid) const {
+  const auto at = perf_maps_.find(pid);
+  if (at == perf_maps_.end())
+    return perf_map_path(pid);
+  const PerfMap &map = at->second;
+  return (map.root.get() < 0 ? "" : fmt::format("/proc/self/fd/{}", map.root.get())) +
+         perf_map_path(map.inner);
+}
+
+} // namespace tally

@@ -1,0 +1,67 @@
+// Keeps the files of a sampled program readable after the program has ended, after the namespaces
+// that it ran in have, and after the files are removed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <sys/types.h>
+
+#include "support/unique_fd.h"
+
+namespace tally {
+
+// A mapped file, as the kernel names it for the process. The device and inode are 0 if unknown.
+struct SampledFile {
+  pid_t pid = 0;
+  std::string path;
+  uint64_t device = 0, inode = 0;
+};
+
+// An open descriptor of a mapped file, or of a copy in memory.
+class KeptFile {
+public:
+  explicit KeptFile(UniqueFd fd) : fd_(std::move(fd)) {}
+  std::string path() const; // below /proc/self/fd
+
+private:
+  UniqueFd fd_;
+};
+
+// Returns what any KeptFiles keeps of a file; null if none does. Any thread may call this.
+std::shared_ptr<const KeptFile> kept_file(uint64_t device, uint64_t inode);
+
+// Returns the pid that a process has in its own pid namespace, by which it names its perf map.
+pid_t inner_pid(pid_t pid);
+
+class KeptFiles {
+public:
+  KeptFiles();
+  // Call this when a file, or memory without a file, is sampled first. Does nothing if the process
+  // is gone, or if too much is kept already.
+  void keep(const SampledFile &file);
+  // Returns the path of the perf map of a process that has memory without a file.
+  std::string perf_map_of(pid_t pid) const;
+  // Returns whether that is not perf_map_path(), because the process has a pid or a root directory
+  // of its own.
+  bool has_perf_map_of(pid_t pid) const { return perf_maps_.contains(pid); }
+
+private:
+  struct PerfMap {
+    UniqueFd root; // none: that of this process
+    pid_t inner = 0;
+  };
+  void keep_perf_map(pid_t pid);
+
+  size_t most_descriptors_;
+  uint64_t copied_ = 0; // bytes
+  // By device and inode.
+  std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const KeptFile>> files_;
+  std::map<pid_t, PerfMap> perf_maps_;
+};
+
+} // namespace tally
