@@ -25,6 +25,7 @@
 #include "formats/gmon/gmon.h"
 #include "formats/gperftools/gperftools.h"
 #include "formats/lcov/lcov.h"
+#include "formats/llvm/export.h"
 #include "formats/llvm/profile_file.h"
 #include "formats/perf_data/perf_data.h"
 #include "formats/perf_script/perf_script.h"
@@ -146,6 +147,12 @@ std::span<const Format> formats() {
        .file_names = {"*.profdata"},
        .probe = llvm::is_indexed_profile,
        .read_counters = llvm::read_indexed_file},
+      {.name = "llvm-json",
+       .summary = "source-based coverage as the JSON of llvm-cov export",
+       .file_names = {},
+       .default_name = "*.llvm-cov.json",
+       .probe = llvm::probe_export,
+       .read_coverage = llvm::read_export},
       {.name = "llvm-raw",
        .summary = "counters of source-based coverage, as programs write them",
        .file_names = {"*.profraw"},
