@@ -13,6 +13,7 @@
 
 #include <tally/file_io.h>
 
+#include "formats/gcov/stream.h"
 #include "formats/llvm/profile_file.h"
 #include "gcovr_version.h"
 #include "progress.h"
@@ -241,6 +242,10 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
 
 Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options, const InputOptions &input) {
+  const auto *counters = std::get_if<std::unique_ptr<CounterFile>>(&content);
+  if (const auto *stream = counters ? dynamic_cast<const GcovStream *>(counters->get()) : nullptr;
+      stream && options.path.ends_with('/'))
+    return stream->write_below(options.path);
   TALLY_CHECK(check_output_name(options.path, format));
   TALLY_TRY(program, program_names(input));
   WriteOptions how = options.how();
