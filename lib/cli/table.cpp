@@ -293,7 +293,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 34> coverage_specs{{
+constexpr std::array<OptionSpec, 35> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -420,11 +420,14 @@ constexpr std::array<OptionSpec, 34> coverage_specs{{
      .values = "FILE:LINE",
      .summary = "print the tests that reached a line; needs --per-test\n"
                 "or lcov tracefiles with TN: sections"},
+    {.name = "json",
+     .summary =
+         "print the counts of all files, functions and lines as\nJSON, in place of the table"},
     limit_option("0", "show at most N files; 0 shows all"),
     {.name = "sort",
      .values = file_order_words,
      .fallback = "file",
-     .summary = "the order of files in the text report: by path, by\n"
+     .summary = "the order of files in text and JSON: by path, by\n"
                 "the smallest percentage, or by the most lines that\n"
                 "did not run"},
     gcovr_version_option,

@@ -28,6 +28,7 @@ _DEFAULT_FILES = {
     "gcovr": "coverage.gcovr.json",
     "github": "coverage.github.txt",
     "html": "coverage",
+    "json": "coverage.json",
     "lcov": "coverage.info",
     "markdown": "coverage.md",
     "shields": "coverage.shields.json",
