@@ -42,6 +42,15 @@ Style terminal_style() {
 
 } // namespace
 
+namespace {
+
+ModuleSources module_sources(const ParsedCommand &given) {
+  return {std::string(given.value("sysroot")), given.values("symbols"),
+          "--symbols FILE or --sysroot DIR names it"};
+}
+
+} // namespace
+
 InputOptions input_options(const ParsedCommand &given) {
   InputOptions out;
   if (!is_like_duration(given.value("from"))) // otherwise it selects samples
@@ -51,6 +60,7 @@ InputOptions input_options(const ParsedCommand &given) {
   if (given.has("max-unpacked"))
     out.max_unpacked_bytes = given.number("max-unpacked");
   out.symbolizer = symbolizer_for(given);
+  out.sources = module_sources(given);
   return out;
 }
 
@@ -58,6 +68,7 @@ std::unique_ptr<Symbolizer> symbolizer_for(const ParsedCommand &given) {
   const char *const servers = std::getenv("DEBUGINFOD_URLS");
   SymbolizerOptions options;
   options.debuginfod = servers && *servers && !given.has("no-debuginfod");
+  options.sources = module_sources(given);
   return make_symbolizer(std::move(options));
 }
 
@@ -179,7 +190,9 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
   ReadOptions reading;
   reading.max_unpacked_bytes = options.max_unpacked_bytes;
   reading.progress = [&](uint64_t position, uint64_t size) { progress->bytes(position, size); };
-  return read_named_file(path, findings, from, reading, naming.naming(options.symbolizer.get()));
+  Naming how = naming.naming(options.symbolizer.get());
+  how.sources = options.sources;
+  return read_named_file(path, findings, from, reading, how);
 }
 
 Result<ProgramNames> program_names(const InputOptions &options) {

@@ -31,10 +31,22 @@ constexpr OptionSpec format_or_time_option{.name = "from",
                                                "the format, if the content does not imply it;\n"
                                                "or a time: only what was counted after it (1.2s)",
                                            .check = check_format_or_time};
-constexpr OptionSpec debuginfod_option{.name = "no-debuginfod",
-                                       .summary =
-                                           "fetch no debug files for stripped code, even if\n"
-                                           "DEBUGINFOD_URLS names servers"};
+constexpr std::array<OptionSpec, 3> naming_specs{{
+    {.name = "sysroot",
+     .values = "DIR",
+     .summary = "look below DIR for the programs and libraries of\n"
+                "another machine, and for their debug files",
+     .check = check_directory},
+    {.name = "symbols",
+     .values = "FILE",
+     .summary = "a program, library or debug file, which is used where\n"
+                "its build ID was recorded",
+     .check = check_file_name,
+     .repeats = true},
+    {.name = "no-debuginfod",
+     .summary = "fetch no debug files for stripped code, even if\n"
+                "DEBUGINFOD_URLS names servers"},
+}};
 constexpr std::array<OptionSpec, 2> reading_specs{{
     {.name = "program",
      .values = "FILE",
@@ -48,10 +60,9 @@ constexpr std::array<OptionSpec, 2> reading_specs{{
 }};
 // Without names, which some commands do not look at.
 constexpr auto nameless_input_specs = joined(std::array{help_option, format_option}, reading_specs);
-constexpr auto input_specs = joined(nameless_input_specs, std::array{debuginfod_option});
-constexpr auto table_input_specs =
-    joined(std::array{help_option, format_or_time_option, to_time_option}, reading_specs,
-           std::array{debuginfod_option});
+constexpr auto input_specs = joined(nameless_input_specs, naming_specs);
+constexpr auto table_input_specs = joined(
+    std::array{help_option, format_or_time_option, to_time_option}, reading_specs, naming_specs);
 
 constexpr OptionSpec gcovr_version_option{.name = "gcovr-version",
                                           .values = "VERSION",
@@ -222,7 +233,7 @@ constexpr auto merge_specs =
     joined(input_specs, output_specs, std::array<OptionSpec, 1>{{names_object_option}});
 constexpr auto rewrite_specs = joined(nameless_input_specs, output_specs);
 
-constexpr std::array<OptionSpec, 15> record_specs{{
+constexpr std::array<OptionSpec, 14> recording_specs{{
     help_option,
     {.name = "o",
      .values = "FILE",
@@ -260,8 +271,8 @@ constexpr std::array<OptionSpec, 15> record_specs{{
      .letter = 'p',
      .least = 1,
      .most = INT32_MAX},
-    debuginfod_option,
 }};
+constexpr auto record_specs = joined(recording_specs, naming_specs);
 constexpr std::array<ArgumentSpec, 1> record_arguments{
     {{"PROGRAM", "the program and its arguments"}}};
 
