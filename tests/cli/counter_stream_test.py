@@ -1,6 +1,7 @@
 """`tally` on streams of counters: those of freestanding GCC, and what Zephyr prints."""
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import struct
@@ -91,6 +92,15 @@ class CounterStreamTest(unittest.TestCase):
             )
             stream = self.write("stream", make(there))
             self.assertEqual(self.rows(".", stream)["TOTAL"], "8/10")
+
+    def test_the_objects_of_a_build(self) -> None:
+        build = self.folder / "two" / "build"
+        command = {"directory": str(build), "file": "a.c", "output": "a.o"}
+        (build / "compile_commands.json").write_text(json.dumps([command]), encoding="utf-8")
+        there = {f"/there/{name}/a.gcda": data for name, data in self.counters.items()}
+        stream = self.write("stream", binary(there))
+        rows = self.rows(".", stream, "--build", str(build))
+        self.assertEqual(rows, {"two/build/a.c": "4/5", "TOTAL": "4/5"})
 
     def test_notes_beside_the_stream(self) -> None:
         path = self.write("one/build/log", printed({"/there/a.gcda": self.counters["one"]}))

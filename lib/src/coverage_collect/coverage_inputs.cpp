@@ -72,8 +72,8 @@ public:
       TALLY_CHECK(add(path));
     if (!inputs_.source_based.objects.empty())
       inputs_.source_based.folders.clear();
+    bring_together(build.empty());
     if (build.empty()) {
-      bring_together();
       take_profiles();
       return std::move(inputs_);
     }
@@ -103,7 +103,8 @@ private:
   ObjectFiles &add_object(const std::string &path);
   Result<void> add_file(const std::string &path);
   Result<void> add_stream(const std::string &path, const Format &format);
-  void bring_together();
+  void add_notes_beside(const std::string &stream, const std::string &name);
+  void bring_together(bool files_too);
   void take_profiles() {
     std::ranges::move(found_profiles_, std::back_inserter(inputs_.source_based.profiles));
   }
@@ -240,10 +241,19 @@ std::string FindInputs::notes_of(const ObjectFiles &files) const {
   return most_alike(candidates, path).value_or(files.notes);
 }
 
-void FindInputs::bring_together() {
+void FindInputs::add_notes_beside(const std::string &stream, const std::string &name) {
+  const std::string path = fs::path(absolute(stream)).parent_path() / name;
+  const auto [first, last] = notes_.equal_range(name);
+  if (is_there(path) &&
+      std::none_of(first, last, [&](const auto &known) { return known.second == path; }))
+    notes_.emplace(name, path);
+}
+
+// Pairs the counters of streams and, with `files_too`, of files with notes that lie elsewhere.
+void FindInputs::bring_together(bool files_too) {
   std::vector<ObjectFiles *> alone;
   for (ObjectFiles &files : inputs_.objects)
-    if (!is_there(files.notes))
+    if ((files_too || files.streamed) && !is_there(files.notes))
       alone.push_back(&files);
   if (alone.empty()) // the usual case
     return;
@@ -251,14 +261,8 @@ void FindInputs::bring_together() {
     if (is_there(files.notes))
       notes_.emplace(base_name(files.notes), absolute(files.notes));
   for (const ObjectFiles *files : alone)
-    if (files->streamed) {
-      const std::string name(base_name(files->notes));
-      const std::string beside = (fs::path(absolute(files->streamed->stream)).parent_path() / name);
-      if (const auto [first, last] = notes_.equal_range(name);
-          is_there(beside) &&
-          std::none_of(first, last, [&](const auto &known) { return known.second == beside; }))
-        notes_.emplace(name, beside);
-    }
+    if (files->streamed)
+      add_notes_beside(files->streamed->stream, std::string(base_name(files->notes)));
   std::set<std::string> used;
   for (ObjectFiles *files : alone) {
     files->notes = notes_of(*files);
