@@ -219,7 +219,15 @@ std::string to_json(const Coverage &coverage, std::string_view root, FileOrder o
     for (const LineCoverage &line : file->lines)
       lines.push_back(json_of(LineRow{file, &line}));
   }
-  add_totals(totals, totals_of(coverage));
+  const CoverageTotals sum = totals_of(coverage);
+  add_totals(totals, sum);
+  for (const CoverageMetric &metric : shown_metrics(sum, sum)) {
+    if (metric.name == "lines" || metric.name == "functions" || metric.name == "branches")
+      continue; // as above
+    const std::string key(metric.name == "MC/DC" ? "mcdc" : metric.name);
+    totals.add(key, metric.whole);
+    totals.add(key + "_covered", metric.part);
+  }
   return dumped({{"root", root},
                  {"totals", totals},
                  {"files", files},

@@ -37,8 +37,9 @@ std::string lines_to_json(const Coverage &coverage, uint32_t limit);
 std::string files_to_json(const Coverage &coverage, uint32_t limit);
 
 // Returns all of it as one object, of rows as above, with functions and lines that did not run:
-// {"root","totals":{"lines","lines_run",…},"files","functions","lines"}. The rows are those of the
-// first `limit` files, 0 for all.
+// {"root","totals":{"lines","lines_run",…},"files","functions","lines"}. The totals also have
+// "conditions", "mcdc", "regions" and "instantiations", where there are any, and how many of them
+// are "…_covered". The rows are those of the first `limit` files, 0 for all.
 std::string to_json(const Coverage &coverage, std::string_view root, FileOrder order,
                     uint32_t limit);
 
