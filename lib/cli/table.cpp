@@ -78,7 +78,8 @@ constexpr OptionSpec lcov_version_option{.name = "lcov-version",
 constexpr std::array<OptionSpec, 5> output_specs{{
     {.name = "o",
      .values = "OUT",
-     .summary = "the output file; - is standard output",
+     .summary = "the output file; - is standard output, and DIR/ a\n"
+                "directory for the files of a stream of counters",
      .check = check_file_name,
      .required = true},
     {.name = "full-names", .summary = "Callgrind: write names in full, not as (id)"},
@@ -456,8 +457,8 @@ constexpr auto all_coverage_specs =
 constexpr std::array<ArgumentSpec, 1> coverage_arguments{
     {{"PATH",
       "directories to search for counters (.gcda, .da) and\n"
-      "notes (.gcno, .bbg), such files, or reports (lcov's,\n"
-      "gcovr's JSON) (default: .)",
+      "notes (.gcno, .bbg), such files, streams of counters\n"
+      "(gcfn), or reports (lcov's, gcovr's JSON) (default: .)",
       check_file_name}}};
 
 // The completions of the shells read the names from this paragraph.
