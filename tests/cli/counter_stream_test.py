@@ -112,6 +112,23 @@ class CounterStreamTest(unittest.TestCase):
         self.write("gcda/renamed.gcda", self.counters["one"])
         self.assertEqual(self.rows(".")["TOTAL"], "8/10")
 
+    def test_pipes(self) -> None:
+        """A report may come through a pipe, also a named one, but a stream may not."""
+        stream = self.write("stream", binary({"/there/a.gcda": self.counters["one"]}))
+        report = self.write("a.info", b"TN:\nSF:one/build/a.c\nDA:1,1\nend_of_record\n")
+        for name, status, words in ((report, 0, "100.0%"), (stream, 1, "not from a pipe")):
+            for path in ("-", "/dev/stdin"):
+                done = subprocess.run(
+                    [command_line(), "coverage", path],
+                    cwd=self.folder,
+                    input=(self.folder / name).read_bytes(),
+                    capture_output=True,
+                    timeout=60,
+                    check=False,
+                )
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(words, (done.stdout + done.stderr).decode())
+
     def test_sums(self) -> None:
         """The counters of all streams and of the file add up."""
         name = str(self.folder / "one" / "build" / "a.gcda")

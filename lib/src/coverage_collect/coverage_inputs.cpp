@@ -157,14 +157,15 @@ std::string head_of(const std::string &path, size_t size) {
   return head;
 }
 
-// Adds a file by its content.
+// Adds a file by its content. What is read of a pipe is gone, so that it can only be a report.
 Result<void> FindInputs::add_file(const std::string &path) {
-  const std::string head = head_of(path, 8);
+  const std::string head = is_there(path) ? head_of(path, 8) : std::string();
   if (is_source_profile(head))
     inputs_.source_based.profiles.push_back(path);
   else if (is_object_file(head))
     inputs_.source_based.objects.push_back(path);
-  else if (const auto format = format_of_file(path);
+  else if (const auto format =
+               is_there(path) ? format_of_file(path) : Result<const Format *>(nullptr);
            format && *format && (*format)->read_counters == gcov::read_stream)
     return add_stream(path, **format);
   else
