@@ -6,7 +6,10 @@ namespace tally::cli {
 Result<void> convert_command(const ParsedCommand &given, Outcome &) {
   const InputOptions input = input_options(given);
   const OutputOptions output = output_options(given);
-  TALLY_TRY(to, format_for_output(output.path, given.value("to"), "--to"));
+  const bool is_folder = output.path.ends_with('/'); // for the files of a stream of counters
+  TALLY_TRY(to, format_for_output(output.path,
+                                  is_folder && !given.has("to") ? "gcov-data" : given.value("to"),
+                                  "--to"));
   TALLY_CHECK(check_inputs(given.arguments, "convert"));
   TALLY_TRY(all, read_inputs(given.arguments, input, false));
   Diagnostics findings;

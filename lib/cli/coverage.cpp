@@ -300,15 +300,15 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   if (given.has("tests-by-function"))
     for (const char *option :
          {"baseline", "diff", "fail-under", "fail-under-branch", "fail-under-mcdc",
-          "fail-under-region", "redundant", "report", "which-tests"})
+          "fail-under-region", "json", "redundant", "report", "which-tests"})
       if (given.has(option))
         return fail(ErrorCode::invalid_argument, "cannot be used with --tests-by-function",
                     fmt::format("--{}", option));
   if (!which_tests.empty() && is_diff)
     return fail(ErrorCode::invalid_argument, "cannot be used with --which-tests", "--diff");
-  if (!which_tests.empty() &&
-      (given.has("report") || given.has("fail-under") || given.has("fail-under-branch") ||
-       given.has("fail-under-mcdc") || given.has("fail-under-region")))
+  if (!which_tests.empty() && (given.has("json") || given.has("report") ||
+                               given.has("fail-under") || given.has("fail-under-branch") ||
+                               given.has("fail-under-mcdc") || given.has("fail-under-region")))
     return fail(ErrorCode::invalid_argument,
                 "prints the names of tests: it cannot be used with reports or thresholds",
                 "--which-tests");
@@ -318,7 +318,10 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
                 "--fail-under-region");
   std::vector<CoverageReport> requests;
   std::set<std::string> named_here; // paths that the command line does not name
-  for (const std::string &word : given.values("report")) {
+  std::vector<std::string> reports = given.values("report");
+  if (given.has("json"))
+    reports.emplace_back("json");
+  for (const std::string &word : reports) {
     TALLY_TRY(request, coverage_report_of(word));
     if (word.find(':') == word.npos && request.path != "-" && request.format != "html")
       named_here.insert(request.path);

@@ -9,21 +9,20 @@ namespace tally::cli {
 namespace {
 
 template <class AnyProfile>
-Result<HistogramTable> table_by_any_name(const AnyProfile &profile,
-                                         const HistogramOptions &options) {
-  const auto symbolizer = make_symbolizer();
+Result<HistogramTable> table_by_any_name(const AnyProfile &profile, const HistogramOptions &options,
+                                         Symbolizer &symbolizer) {
   const auto make = [&](const std::string &name) -> Result<HistogramTable> {
     TALLY_TRY(view, pc_view(profile, name));
     return histogram_table(view, {name, options.scale});
   };
-  return by_any_name(profile, options.what, *symbolizer, 0, make);
+  return by_any_name(profile, options.what, symbolizer, 0, make);
 }
 
 Result<HistogramTable> table_of(const ParsedCommand &given, const HistogramOptions &how,
-                                const ProgramNames &program) {
+                                const InputOptions &input, const ProgramNames &program) {
   const std::string &path = given.arguments[0];
   Diagnostics findings;
-  auto read = read_any(path, input_options(given), findings);
+  auto read = read_any(path, input, findings);
   if (read && std::holds_alternative<PcProfile>(read->content) && !program.get())
     warn_of_no_names(path, no_names_remedy, findings);
   show(findings);
@@ -37,10 +36,10 @@ Result<HistogramTable> table_of(const ParsedCommand &given, const HistogramOptio
   TALLY_TRY(whole, profile_of(path, std::move(file)));
   TALLY_TRY(profile, select_from(std::move(whole.profile), times, path));
   if (const auto *stacks = std::get_if<StackProfile>(&profile))
-    return table_by_any_name(*stacks, how);
+    return table_by_any_name(*stacks, how, *input.symbolizer);
   TALLY_TRY(costs,
             costs_for_event(std::get<CostProfile>(profile), std::string(given.value("event"))));
-  return table_by_any_name(costs, how);
+  return table_by_any_name(costs, how, *input.symbolizer);
 }
 
 } // namespace
@@ -52,8 +51,9 @@ Result<void> histogram_command(const ParsedCommand &given, Outcome &) {
     TALLY_TRY(scale, scale_of(std::string(given.value("scale")), "--scale"));
     how.scale = scale;
   }
-  TALLY_TRY(program, program_names(input_options(given)));
-  TALLY_TRY(table, about(given.arguments[0], table_of(given, how, program)));
+  const InputOptions input = input_options(given);
+  TALLY_TRY(program, program_names(input));
+  TALLY_TRY(table, about(given.arguments[0], table_of(given, how, input, program)));
   const TableOptions options = table_options(given);
   return write_file("-",
                     options.json ? to_json(table, options.limit) : to_text(table, options.text()));

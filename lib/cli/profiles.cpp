@@ -13,6 +13,7 @@
 
 #include <tally/file_io.h>
 
+#include "formats/gcov/stream.h"
 #include "formats/llvm/profile_file.h"
 #include "gcovr_version.h"
 #include "progress.h"
@@ -41,6 +42,15 @@ Style terminal_style() {
 
 } // namespace
 
+namespace {
+
+ModuleSources module_sources(const ParsedCommand &given) {
+  return {std::string(given.value("sysroot")), given.values("symbols"),
+          "--symbols FILE or --sysroot DIR names it"};
+}
+
+} // namespace
+
 InputOptions input_options(const ParsedCommand &given) {
   InputOptions out;
   if (!is_like_duration(given.value("from"))) // otherwise it selects samples
@@ -50,6 +60,7 @@ InputOptions input_options(const ParsedCommand &given) {
   if (given.has("max-unpacked"))
     out.max_unpacked_bytes = given.number("max-unpacked");
   out.symbolizer = symbolizer_for(given);
+  out.sources = module_sources(given);
   return out;
 }
 
@@ -57,6 +68,7 @@ std::unique_ptr<Symbolizer> symbolizer_for(const ParsedCommand &given) {
   const char *const servers = std::getenv("DEBUGINFOD_URLS");
   SymbolizerOptions options;
   options.debuginfod = servers && *servers && !given.has("no-debuginfod");
+  options.sources = module_sources(given);
   return make_symbolizer(std::move(options));
 }
 
@@ -178,7 +190,9 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
   ReadOptions reading;
   reading.max_unpacked_bytes = options.max_unpacked_bytes;
   reading.progress = [&](uint64_t position, uint64_t size) { progress->bytes(position, size); };
-  return read_named_file(path, findings, from, reading, naming.naming(options.symbolizer.get()));
+  Naming how = naming.naming(options.symbolizer.get());
+  how.sources = options.sources;
+  return read_named_file(path, findings, from, reading, how);
 }
 
 Result<ProgramNames> program_names(const InputOptions &options) {
@@ -241,6 +255,10 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
 
 Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options, const InputOptions &input) {
+  const auto *counters = std::get_if<std::unique_ptr<CounterFile>>(&content);
+  if (const auto *stream = counters ? dynamic_cast<const GcovStream *>(counters->get()) : nullptr;
+      stream && options.path.ends_with('/'))
+    return stream->write_below(options.path);
   TALLY_CHECK(check_output_name(options.path, format));
   TALLY_TRY(program, program_names(input));
   WriteOptions how = options.how();

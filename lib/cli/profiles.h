@@ -25,10 +25,11 @@ struct InputOptions {
   // It names the code of all files that the command reads. If it is null, each file gets a
   // symbolizer of its own, which fetches no debug files.
   std::shared_ptr<Symbolizer> symbolizer{};
+  ModuleSources sources{}; // of the code, for unwinding
 };
 InputOptions input_options(const ParsedCommand &given);
-// Returns a symbolizer that fetches debug files where DEBUGINFOD_URLS is set, unless
-// --no-debuginfod is given.
+// Returns a symbolizer that looks for files as --sysroot and --symbols say, and that fetches debug
+// files where DEBUGINFOD_URLS is set, unless --no-debuginfod is given.
 std::unique_ptr<Symbolizer> symbolizer_for(const ParsedCommand &given);
 
 // Returns the time to record in output, in seconds since 1970: SOURCE_DATE_EPOCH if that is set,

@@ -31,10 +31,22 @@ constexpr OptionSpec format_or_time_option{.name = "from",
                                                "the format, if the content does not imply it;\n"
                                                "or a time: only what was counted after it (1.2s)",
                                            .check = check_format_or_time};
-constexpr OptionSpec debuginfod_option{.name = "no-debuginfod",
-                                       .summary =
-                                           "fetch no debug files for stripped code, even if\n"
-                                           "DEBUGINFOD_URLS names servers"};
+constexpr std::array<OptionSpec, 3> naming_specs{{
+    {.name = "sysroot",
+     .values = "DIR",
+     .summary = "look below DIR for the programs and libraries of\n"
+                "another machine, and for their debug files",
+     .check = check_directory},
+    {.name = "symbols",
+     .values = "FILE",
+     .summary = "a program, library or debug file, which is used where\n"
+                "its build ID was recorded",
+     .check = check_file_name,
+     .repeats = true},
+    {.name = "no-debuginfod",
+     .summary = "fetch no debug files for stripped code, even if\n"
+                "DEBUGINFOD_URLS names servers"},
+}};
 constexpr std::array<OptionSpec, 2> reading_specs{{
     {.name = "program",
      .values = "FILE",
@@ -48,10 +60,9 @@ constexpr std::array<OptionSpec, 2> reading_specs{{
 }};
 // Without names, which some commands do not look at.
 constexpr auto nameless_input_specs = joined(std::array{help_option, format_option}, reading_specs);
-constexpr auto input_specs = joined(nameless_input_specs, std::array{debuginfod_option});
-constexpr auto table_input_specs =
-    joined(std::array{help_option, format_or_time_option, to_time_option}, reading_specs,
-           std::array{debuginfod_option});
+constexpr auto input_specs = joined(nameless_input_specs, naming_specs);
+constexpr auto table_input_specs = joined(
+    std::array{help_option, format_or_time_option, to_time_option}, reading_specs, naming_specs);
 
 constexpr OptionSpec gcovr_version_option{.name = "gcovr-version",
                                           .values = "VERSION",
@@ -67,7 +78,8 @@ constexpr OptionSpec lcov_version_option{.name = "lcov-version",
 constexpr std::array<OptionSpec, 5> output_specs{{
     {.name = "o",
      .values = "OUT",
-     .summary = "the output file; - is standard output",
+     .summary = "the output file; - is standard output, and DIR/ a\n"
+                "directory for the files of a stream of counters",
      .check = check_file_name,
      .required = true},
     {.name = "full-names", .summary = "Callgrind: write names in full, not as (id)"},
@@ -222,7 +234,7 @@ constexpr auto merge_specs =
     joined(input_specs, output_specs, std::array<OptionSpec, 1>{{names_object_option}});
 constexpr auto rewrite_specs = joined(nameless_input_specs, output_specs);
 
-constexpr std::array<OptionSpec, 15> record_specs{{
+constexpr std::array<OptionSpec, 14> recording_specs{{
     help_option,
     {.name = "o",
      .values = "FILE",
@@ -260,8 +272,8 @@ constexpr std::array<OptionSpec, 15> record_specs{{
      .letter = 'p',
      .least = 1,
      .most = INT32_MAX},
-    debuginfod_option,
 }};
+constexpr auto record_specs = joined(recording_specs, naming_specs);
 constexpr std::array<ArgumentSpec, 1> record_arguments{
     {{"PROGRAM", "the program and its arguments"}}};
 
@@ -293,7 +305,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 34> coverage_specs{{
+constexpr std::array<OptionSpec, 35> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -420,11 +432,14 @@ constexpr std::array<OptionSpec, 34> coverage_specs{{
      .values = "FILE:LINE",
      .summary = "print the tests that reached a line; needs --per-test\n"
                 "or lcov tracefiles with TN: sections"},
+    {.name = "json",
+     .summary =
+         "print the counts of all files, functions and lines as\nJSON, in place of the table"},
     limit_option("0", "show at most N files; 0 shows all"),
     {.name = "sort",
      .values = file_order_words,
      .fallback = "file",
-     .summary = "the order of files in the text report: by path, by\n"
+     .summary = "the order of files in text and JSON: by path, by\n"
                 "the smallest percentage, or by the most lines that\n"
                 "did not run"},
     gcovr_version_option,
@@ -442,8 +457,8 @@ constexpr auto all_coverage_specs =
 constexpr std::array<ArgumentSpec, 1> coverage_arguments{
     {{"PATH",
       "directories to search for counters (.gcda, .da) and\n"
-      "notes (.gcno, .bbg), such files, or reports (lcov's,\n"
-      "gcovr's JSON) (default: .)",
+      "notes (.gcno, .bbg), such files, streams of counters\n"
+      "(gcfn), or reports (lcov's, gcovr's JSON) (default: .)",
       check_file_name}}};
 
 // The completions of the shells read the names from this paragraph.

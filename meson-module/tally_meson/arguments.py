@@ -46,7 +46,7 @@ FLAGS: T.Tuple[_Flag, ...] = (
         "list",
         "FMT[:FILE]",
         "Also write a report. FMT is one of html, lcov, gcovr, cobertura, sonarqube, markdown, "
-        "github, badge, shields, callgrind, text. FILE is relative to the current directory; the "
+        "github, badge, shields, json, callgrind, text. FILE is relative to the current directory; the "
         "default is meson-logs/coverage.* in the build directory. May be repeated.",
         _REPORTING,
     ),

@@ -28,6 +28,7 @@ _DEFAULT_FILES = {
     "gcovr": "coverage.gcovr.json",
     "github": "coverage.github.txt",
     "html": "coverage",
+    "json": "coverage.json",
     "lcov": "coverage.info",
     "markdown": "coverage.md",
     "shields": "coverage.shields.json",
@@ -177,11 +178,8 @@ def report_word(word: str, folder: str, build: BuildDir) -> str:
         return word
     if colon:
         return f"{name}:{os.path.join(folder, path)}" if path else word
-    return (
-        f"{name}:{os.path.join(build.logs, _DEFAULT_FILES[name])}"
-        if name in _DEFAULT_FILES
-        else word
-    )
+    default = _DEFAULT_FILES.get(name)
+    return f"{name}:{os.path.join(build.logs, default)}" if default else word
 
 
 class Baseline(T.NamedTuple):

@@ -1,6 +1,7 @@
 """`tally coverage`: which objects it selects, what it prints, and its exit statuses."""
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -254,6 +255,36 @@ class CoverageTest(unittest.TestCase):
         self.run_in("--fail-under-branch", "67", status=3)
         for bad in ("-1", "101", "x", "nan", ""):
             self.assertIn("expected 0 to 100", self.run_in("--fail-under", bad, status=2).stderr)
+
+    def test_json(self) -> None:
+        def json_of(*words: str) -> dict:
+            return json.loads(self.run_in("--json", *words).stdout)
+
+        shown = json_of()
+        self.assertEqual(shown["root"], str(self.folder))
+        self.assertEqual((shown["totals"]["lines_run"], shown["totals"]["lines"]), (9, 13))
+        header, main = (str(self.folder / "src" / name) for name in ("include/twice.h", "main.c"))
+        self.assertEqual([file["file"] for file in shown["files"]], [header, main])
+        exact = {"at_least": False, "exact": True}
+        self.assertEqual(
+            shown["functions"][1],
+            {
+                "name": "never",
+                "file": main,
+                "line": 2,
+                "calls": {"count": 0, **exact},
+                "lines": 2,
+                "lines_run": 0,
+            },
+        )
+        self.assertIn({"file": header, "line": 4, "count": {"count": 10, **exact}}, shown["lines"])
+        # The order and the number of files; the totals are those of all.
+        worst = json_of("--sort", "lines", "--limit", "1")
+        self.assertEqual({line["file"] for line in worst["lines"]}, {main})
+        self.assertEqual(worst["totals"], shown["totals"])
+        self.run_in("--json", "--report", "lcov:-", status=2)
+        self.run_in("--json", "--fail-under", "70", "--report", "json:all.json", status=3)
+        self.assertEqual(json.loads((self.folder / "all.json").read_text("utf-8")), shown)
 
     def test_markers(self) -> None:
         source = self.folder / "src" / "main.c"

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.callgrind_rows import read_callgrind
 from support.pprof_bytes import Pprof
 from support.profiles import ProfileCase
-from support.programs import command_line
+from support.programs import SOURCE_ROOT, command_line
 from support.skips import need_tools, run_unittests
 
 PROFILE = """\
@@ -433,6 +433,38 @@ class PprofFiles(ProfilesCase):
         file.sample([2, 1], [leaf, 64]).sample([1], [3, 8])
         with open(self.path(name), "wb") as out:
             out.write(file.bytes())
+
+    def test_files_of_another_machine(self) -> None:
+        need_tools("gcc")
+        os.makedirs(self.path("root/bin"))
+        self.put(
+            "work.s", ".globl work\n.type work,@function\nwork: .space 0x400\n.size work,.-work\n"
+        )
+        for name, build_id in (("root/bin/prog", bytes(range(20)).hex()), ("prog", "77")):
+            words = ["-nostdlib", "-static", "-Wl,-N,-e,work,--build-id=0x" + build_id]
+            subprocess.run(
+                ["gcc", *words, self.path("work.s"), "-o", self.path(name)],
+                check=True,
+                capture_output=True,
+                timeout=60,
+            )
+        data = str(SOURCE_ROOT / "tests/fuzz/corpus/perf_data/chain-little")  # of /bin/prog
+
+        def found(*words: str) -> "tuple[str, str]":
+            done = self.tally("report", data, *words)
+            return done.stdout.splitlines()[-1].split()[-2], done.stderr
+
+        name, warnings = found()
+        self.assertEqual(name, "prog+0x100")
+        self.assertIn("/bin/prog: warning: cannot open", warnings)
+        self.assertIn(" (--symbols FILE or --sysroot DIR names it)\n", warnings)
+        for words in (["--sysroot", self.path("root")], ["--symbols", self.path("root/bin/prog")]):
+            name, warnings = found(*words)
+            self.assertEqual(name, "work")
+            self.assertNotIn("/bin/prog", warnings)
+        name, warnings = found("--symbols", self.path("prog"))
+        self.assertEqual(name, "prog+0x100")
+        self.assertIn("prog: warning: is not used for /bin/prog, which has the build ID ", warnings)
 
     def test_every_command(self) -> None:
         self.put_pprof("a.pprof", 7)

@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "coverage/llvm_counts.h"
-#include "coverage/llvm_segments.h"
 #include "formats/llvm/names.h"
+#include "formats/llvm/segments.h"
 #include "support/md5.h"
 #include "temporary.h"
 

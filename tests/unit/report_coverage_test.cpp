@@ -273,6 +273,26 @@ TEST(CoverageGithub, EscapesNames) {
 }
 
 // The first number beyond all lines is not representable.
+TEST(CoverageJson, HasUncertainCountsAndAllTotals) {
+  Coverage coverage;
+  coverage.files = {file_of("/src/a.c", {{1, 3}, {2, 0}})};
+  FileCoverage &file = coverage.files[0];
+  file.lines[1].uncertain = INT64_MAX;
+  file.decisions = {{2, 1, 0}};
+  file.lines[0].last_decision = 1;
+  file.regions = {4, 3, 1, 1};
+  EXPECT_EQ(to_json(coverage, "/src", FileOrder::file, 0),
+            R"({"root":"/src","totals":{"lines":2,"lines_run":1,"functions":0,"functions_run":0,)"
+            R"("branches":0,"branches_taken":0,"mcdc":2,"mcdc_covered":1,"regions":4,)"
+            R"("regions_covered":3,"instantiations":1,"instantiations_covered":1},)"
+            R"("files":[{"file":"/src/a.c","lines":2,"lines_run":1,"functions":0,)"
+            R"("functions_run":0,"branches":0,"branches_taken":0}],"functions":[],)"
+            R"("lines":[{"file":"/src/a.c","line":1,"count":{"count":3,"at_least":false,)"
+            R"("exact":true}},{"file":"/src/a.c","line":2,"count":{"count":0,"at_least":true,)"
+            R"("exact":false}}]})"
+            "\n");
+}
+
 TEST(LiveCoverageSource, ShowsTheLastPossibleLine) {
   const FileCoverage file =
       file_of("/no/such/source.y", {{7, 1}, {UINT32_MAX - 1, 2}, {UINT32_MAX, 3}});

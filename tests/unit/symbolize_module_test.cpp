@@ -92,8 +92,10 @@ protected:
     return key;
   }
   // Returns the innermost name, and stores the number of diagnostics.
-  std::string name(const ModuleKey &key) {
-    const auto symbolizer = make_symbolizer();
+  std::string name(const ModuleKey &key, ModuleSources sources = {}) {
+    SymbolizerOptions options;
+    options.sources = std::move(sources);
+    const auto symbolizer = make_symbolizer(std::move(options));
     Diagnostics diagnostics;
     const ModuleId module = symbolizer->module(key, diagnostics);
     EXPECT_EQ(symbolizer->module(key, diagnostics), module);
@@ -204,6 +206,32 @@ TEST_F(SymbolizeModule, CoversTheWholePageInWhichASegmentBegins) {
   EXPECT_EQ(symbolizer->link_address(module, code.p_offset), code.p_vaddr);
   EXPECT_EQ(symbolizer->link_address(module, code.p_offset - 0x6a0), code.p_vaddr - 0x6a0);
   EXPECT_EQ(symbolizer->link_address(module, code.p_offset - 0x6a1), std::nullopt);
+}
+
+TEST_F(SymbolizeModule, NamesFilesOfAnotherMachine) {
+  ModuleKey there{.path = "/there/bin/program", .build_id = {}, .device = 1, .inode = 2, .pid = 0};
+  EXPECT_EQ(name(there, {.sysroot = {}, .files = {}, .remedy = "name it"}), "");
+  EXPECT_EQ(text_, "/there/bin/program: warning: cannot open: No such file or directory (ENOENT), "
+                   "so its functions have no names (name it)");
+  fs::create_directories(folder_ / "root/there/bin");
+  fs::copy_file(copy_, folder_ / "root/there/bin/program");
+  const ModuleSources below{.sysroot = folder_ / "root", .files = {}, .remedy = {}};
+  ModuleSources named{.sysroot = {}, .files = {"/nowhere", copy_}, .remedy = {}};
+  EXPECT_NE(name(there, below).find("landmark"), std::string::npos);
+  EXPECT_EQ(findings_, 0u);
+  EXPECT_NE(name(there, named).find("landmark"), std::string::npos);
+  EXPECT_EQ(text_, "/nowhere: warning: cannot open: No such file or directory (ENOENT)");
+  // The build ID decides where it is known, and otherwise the name does.
+  there.build_id = "00ff";
+  EXPECT_EQ(name(there, below), "");
+  EXPECT_NE(text_.find("root/there/bin/program: warning: is not used for /there/bin/program, which "
+                       "has the build ID 00ff: this file has "),
+            std::string::npos)
+      << text_;
+  there = {.path = "/there/other", .build_id = {}, .device = 1, .inode = 2, .pid = 0};
+  EXPECT_EQ(name(there, {.sysroot = {}, .files = {copy_}, .remedy = {}}), "");
+  // With a sysroot, this machine's file of the same path is another one.
+  EXPECT_EQ(name(key_of(copy_), below), "");
 }
 
 TEST_F(SymbolizeModule, NamesNothingFromAReplacedFile) {

@@ -68,6 +68,8 @@ struct Format {
   // Judges by the first bytes of a file whether it is of this format. `head` has 4 KiB, more if the
   // first line is longer, or the whole file if that is shorter. Null if the format cannot be read.
   bool (*probe)(std::string_view head) = nullptr;
+  // Judges the same by more of a file that no probe accepts, for what a log has among other lines.
+  bool (*probe_log)(std::string_view text) = nullptr;
   // Exactly one of these five is set if the format can be read, otherwise none. `read_counters` is
   // called for empty files, too; for the other four functions, read_file() reports an empty file as
   // no_data.
@@ -126,6 +128,8 @@ struct ReadFile {
   Content content;
   const Format *format = nullptr;
 };
+// Returns the format of a file, as read_file() determines it; null if it is unknown.
+TALLY_API Result<const Format *> format_of_file(const std::string &path);
 // Reads a file ("-" is standard input), which may be compressed with gzip or zstd. The content
 // determines the format, and the file's name decides if several formats match; `from` overrides
 // both. The unwinder is for Format::read_addresses().

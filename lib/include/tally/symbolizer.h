@@ -26,6 +26,17 @@ struct ModuleKey {
   friend bool operator==(const ModuleKey &, const ModuleKey &) = default;
 };
 
+// Where the files of another machine are.
+struct ModuleSources {
+  // A directory that has the files below it, at their paths; empty for none. Without a build ID,
+  // files are then sought there alone.
+  std::string sysroot;
+  // Programs, libraries and debug files, anywhere. Each is used for the module that has its build
+  // ID or, where that is unknown, the name of the file.
+  std::vector<std::string> files;
+  std::string remedy; // what a user can do about a missing file, for the message about it
+};
+
 // One function at an address. Views are valid as long as the Symbolizer.
 struct SourceFrame {
   std::string_view function;      // demangled; empty if unknown
@@ -175,6 +186,7 @@ struct SymbolizerOptions {
   bool use_cache = true;
   // Whether begin_fetching() asks the debuginfod servers that DEBUGINFOD_URLS names.
   bool debuginfod = false;
+  ModuleSources sources{};
 };
 
 // Returns a symbolizer that uses elfutils. It reads a file on first use, one compilation unit at a

@@ -92,8 +92,9 @@ public:
 };
 
 // Returns an unwinder that uses call frame information (.eh_frame, .debug_frame) of the processors
-// above. The directories hold separate debug files, as in SymbolizerOptions.
-TALLY_API std::unique_ptr<Unwinder> make_unwinder(std::vector<std::string> debug_directories = {
-                                                      "/usr/lib/debug"});
+// above. The directories and sources are those of SymbolizerOptions.
+TALLY_API std::unique_ptr<Unwinder>
+make_unwinder(std::vector<std::string> debug_directories = {"/usr/lib/debug"},
+              ModuleSources sources = {});
 
 } // namespace tally

@@ -14,14 +14,6 @@
 
 namespace tally::llvm {
 
-std::vector<const CountedRegion *> CountedFunction::expansions() const {
-  std::vector<const CountedRegion *> out(files.size());
-  for (const CountedRegion &each : regions)
-    if (each.region.kind == MappingRegion::Kind::expansion)
-      out[each.region.expanded] = &each;
-  return out;
-}
-
 namespace {
 
 // Pools by their index, sorted.

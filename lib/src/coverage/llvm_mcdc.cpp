@@ -182,9 +182,10 @@ Decisions decisions_of(const CountedFunction &function) {
           std::ranges::find_if(open, [&](OpenDecision &decision) { return decision.take(each); });
       if (at == open.end() || !at->is_whole())
         continue;
+      const MappingRegion &decided = at->region->region;
       if (const auto coverage =
               function.has_other_bitmap ? std::nullopt : covered(*at, function.bitmap))
-        out.decisions.push_back({at->region, std::move(at->conditions), *coverage});
+        out.decisions.push_back({decided.file, decided.start, decided.end, *coverage});
       else
         ++out.left_out;
       open.erase(at);

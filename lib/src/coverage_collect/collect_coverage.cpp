@@ -21,6 +21,7 @@
 #include "coverage_collect/real_paths.h"
 #include "coverage_collect/source_resolver.h"
 #include "coverage_collect/test_counters.h"
+#include "formats/gcov/stream.h"
 #include "model/coverage_findings.h"
 #include "support/in_order.h"
 #include "support/path.h"
@@ -315,7 +316,11 @@ Result<void> Collect::add_reports() {
     auto *coverage = std::get_if<Coverage>(&read->content);
     if (!coverage)
       return fail(ErrorCode::invalid_input,
-                  fmt::format("is {}: neither counters nor coverage", read->format->name), path);
+                  fmt::format("is {}{}", read->format->name,
+                              read->format->read_counters == gcov::read_stream
+                                  ? ", which is read from a file, but not from a pipe"
+                                  : ": neither counters nor coverage"),
+                  path);
     const auto resolve_sources = [&](std::vector<FileCoverage> &files) {
       std::erase_if(files, [&](FileCoverage &file) {
         const auto &real = resolver.resolve(file.path, "");

@@ -46,6 +46,25 @@ Result<std::optional<GcovData>> read_data(const std::string &path, Diagnostics &
   return std::optional(std::move(data));
 }
 
+// Adds the counters of a stream, or replaces those of another compilation.
+Result<void> add_streamed(const ObjectFiles &files, std::optional<GcovData> &stored,
+                          Diagnostics &diagnostics) {
+  const StreamedCounters &streamed = *files.streamed;
+  if (stored && stored->header.stamp == streamed.data.header.stamp) {
+    auto added = stored->add(streamed.data);
+    if (!added)
+      added.error().source = streamed.stream;
+    return added;
+  }
+  if (stored)
+    diagnostics.add(
+        Severity::warning,
+        fmt::format("is of another compilation than the counters in {}: left out", streamed.stream),
+        files.data);
+  stored = streamed.data;
+  return {};
+}
+
 Result<CountedObject> count_gcov(const ObjectFiles &files, GcovOptions options,
                                  Diagnostics &diagnostics) {
   std::shared_ptr<const GcovNotes> notes = files.live ? files.live->notes : nullptr;
@@ -57,6 +76,8 @@ Result<CountedObject> count_gcov(const ObjectFiles &files, GcovOptions options,
   if (!files.live) {
     TALLY_TRY(read, read_data(files.data, diagnostics));
     stored = std::move(read);
+    if (files.streamed)
+      TALLY_CHECK(add_streamed(files, stored, diagnostics));
   }
   const GcovData *const data = files.live ? &files.live->data : stored ? &*stored : nullptr;
   const CoverageCounters counters = match_counters(*notes, data, files.data, diagnostics);

@@ -24,6 +24,12 @@ struct LiveCounters {
   std::string module{};          // the path of the program or library that contains the object
 };
 
+// What a stream has in place of a file of counters, or beside it.
+struct StreamedCounters {
+  GcovData data;
+  std::string stream; // the path of the stream
+};
+
 // Paths of one object's files. Only the notes must exist.
 struct ObjectFiles {
   std::string notes; // .gcno, .bbg
@@ -31,6 +37,7 @@ struct ObjectFiles {
   std::string lines; // .bb; empty unless the compiler is GCC before 3.4
   // If not null, it replaces the files, and the paths only name them.
   std::shared_ptr<const LiveCounters> live = nullptr;
+  std::shared_ptr<const StreamedCounters> streamed = nullptr; // are added to the file of counters
   bool gcc3() const { return !lines.empty(); }
 };
 // Returns the paths of an object's files, given one of them. A path with an ending other than .da,

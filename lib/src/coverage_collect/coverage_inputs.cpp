@@ -5,13 +5,19 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
+#include <tally/formats.h>
+
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/counter_paths.h"
 #include "coverage_collect/real_paths.h"
+#include "formats/gcov/read.h"
+#include "formats/gcov/stream.h"
 #include "support/path.h"
 
 namespace tally {
@@ -38,6 +44,23 @@ size_t common_names(const fs::path &a, const fs::path &b) {
   return static_cast<size_t>(std::distance(std::make_reverse_iterator(a.end()), same.first));
 }
 
+// Returns the path that has the most components at the end in common with `path`; nothing if
+// several have as many.
+std::optional<std::string> most_alike(const std::vector<std::string> &paths,
+                                      const std::string &path) {
+  std::optional<std::string> best;
+  size_t most = 0;
+  for (const std::string &each : paths) {
+    const size_t common = common_names(path, each) + 1; // even none is something
+    if (common == most)
+      best.reset();
+    else if (common > most)
+      best = each;
+    most = std::max(most, common);
+  }
+  return best;
+}
+
 class FindInputs {
 public:
   explicit FindInputs(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
@@ -49,8 +72,8 @@ public:
       TALLY_CHECK(add(path));
     if (!inputs_.source_based.objects.empty())
       inputs_.source_based.folders.clear();
+    bring_together(build.empty());
     if (build.empty()) {
-      bring_together();
       take_profiles();
       return std::move(inputs_);
     }
@@ -77,9 +100,11 @@ public:
 
 private:
   Result<void> add(const std::string &path);
-  void add_object(const std::string &path);
-  std::vector<std::string> &list_of(const std::string &path);
-  void bring_together();
+  ObjectFiles &add_object(const std::string &path);
+  Result<void> add_file(const std::string &path);
+  Result<void> add_stream(const std::string &path, const Format &format);
+  void add_notes_beside(const std::string &stream, const std::string &name);
+  void bring_together(bool files_too);
   void take_profiles() {
     std::ranges::move(found_profiles_, std::back_inserter(inputs_.source_based.profiles));
   }
@@ -88,14 +113,14 @@ private:
   Diagnostics &diagnostics_;
   CoverageInputs inputs_;
   std::vector<std::string> found_profiles_; // in directories
-  std::set<std::string> seen_;
+  std::map<std::string, size_t> seen_;      // real paths, and the indices of objects
   RealPaths real_paths_;
   std::multimap<std::string, std::string> notes_; // the existing notes, by their base name
 };
 
 Result<void> FindInputs::add(const std::string &path) {
   if (path == "-") {
-    if (seen_.insert(path).second)
+    if (seen_.emplace(path, 0).second)
       inputs_.reports.push_back(path);
     return {};
   }
@@ -106,8 +131,8 @@ Result<void> FindInputs::add(const std::string &path) {
   if (status.type() != fs::file_type::directory) {
     if (is_counters_name(path) || is_notes_name(path) || path.ends_with(".bb"))
       add_object(path);
-    else if (seen_.insert(real_paths_.of(path)).second)
-      list_of(path).push_back(path);
+    else if (seen_.emplace(real_paths_.of(path), 0).second)
+      return add_file(path);
     return {};
   }
   static constexpr std::string_view raw_profile = ".profraw";
@@ -118,34 +143,75 @@ Result<void> FindInputs::add(const std::string &path) {
   for (const std::string &file : files)
     if (!file.ends_with(raw_profile))
       add_object(file);
-    else if (seen_.insert(real_paths_.of(file)).second)
+    else if (seen_.emplace(real_paths_.of(file), 0).second)
       found_profiles_.push_back(file);
   inputs_.source_based.folders.push_back(path);
   return {};
 }
 
-// Returns the list that a file belongs to, by its first bytes.
-std::vector<std::string> &FindInputs::list_of(const std::string &path) {
-  std::string head(8, '\0');
-  std::ifstream(path, std::ios::binary)
-      .read(head.data(), static_cast<std::streamsize>(head.size()));
-  return is_source_profile(head) ? inputs_.source_based.profiles
-         : is_object_file(head)  ? inputs_.source_based.objects
-                                 : inputs_.reports;
+std::string head_of(const std::string &path, size_t size) {
+  std::string head(size, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(head.data(), static_cast<std::streamsize>(size));
+  head.resize(static_cast<size_t>(in.gcount()));
+  return head;
+}
+
+// Adds a file by its content. What is read of a pipe is gone, so that it can only be a report.
+Result<void> FindInputs::add_file(const std::string &path) {
+  const std::string head = is_there(path) ? head_of(path, 8) : std::string();
+  if (is_source_profile(head))
+    inputs_.source_based.profiles.push_back(path);
+  else if (is_object_file(head))
+    inputs_.source_based.objects.push_back(path);
+  else if (const auto format =
+               is_there(path) ? format_of_file(path) : Result<const Format *>(nullptr);
+           format && *format && (*format)->read_counters == gcov::read_stream)
+    return add_stream(path, **format);
+  else
+    inputs_.reports.push_back(path); // whose reader says what is wrong
+  return {};
 }
 
 // Adds an object once, even if it is named in two ways, or by its notes and by its counters.
-void FindInputs::add_object(const std::string &path) {
+ObjectFiles &FindInputs::add_object(const std::string &path) {
   ObjectFiles files = files_of_object(path);
-  if (seen_.insert(real_paths_.of(files.notes)).second)
+  const auto [at, added] = seen_.emplace(real_paths_.of(files.notes), inputs_.objects.size());
+  if (added)
     inputs_.objects.push_back(std::move(files));
+  return inputs_.objects[at->second];
+}
+
+// Adds the objects that a stream has counters of. Several streams may have them.
+Result<void> FindInputs::add_stream(const std::string &path, const Format &format) {
+  TALLY_TRY(read, read_file(path, diagnostics_, &format));
+  const auto &counters = std::get<std::unique_ptr<CounterFile>>(read.content);
+  for (const auto &[name, data] : static_cast<const GcovStream &>(*counters).files()) {
+    ObjectFiles &object = add_object(name);
+    auto streamed = std::make_shared<StreamedCounters>(StreamedCounters{data, path});
+    if (object.streamed)
+      if (auto added = streamed->data.add(object.streamed->data); !added) {
+        added.error().source = fmt::format("{} in {}", name, path);
+        return added;
+      }
+    object.streamed = std::move(streamed);
+  }
+  return {};
+}
+
+bool has_counters(const ObjectFiles &files) { return files.streamed || is_there(files.data); }
+
+std::optional<uint32_t> stamp_of(const ObjectFiles &files) {
+  return files.streamed ? files.streamed->data.header.stamp
+                        : gcov::stamp_of(head_of(files.data, 12));
 }
 
 // Finds the notes of counters that lie elsewhere. GCOV_PREFIX alone puts the prefix before the
 // whole path of the object. GCOV_PREFIX_STRIP also removes components from the beginning of that
 // path. In this case, uses the notes that have the most components at the end in common with the
 // counters, unless several notes have as many. With -fprofile-dir the file name is the whole path,
-// with '#' for '/'.
+// with '#' for '/'. Of notes with the same base name, those with the stamp of the counters count,
+// if there are any, and without such a name all notes with that stamp.
 std::string FindInputs::notes_of(const ObjectFiles &files) const {
   const std::string path = absolute(files.notes);
   for (size_t at = 0; at != path.npos; at = path.find('/', at + 1))
@@ -155,31 +221,49 @@ std::string FindInputs::notes_of(const ObjectFiles &files) const {
   std::ranges::replace(whole, '#', '/');
   if (whole.starts_with('/') && is_there(whole))
     return whole;
-  std::string best = files.notes;
-  size_t most = 0;
-  bool several = false;
+  std::vector<std::string> candidates;
   const auto [first, last] = notes_.equal_range(std::string(base_name(files.notes)));
-  for (auto at = first; at != last; ++at) {
-    const size_t common = common_names(path, at->second);
-    several = common == most || (several && common < most);
-    if (common > most) {
-      most = common;
-      best = at->second;
-    }
+  for (auto at = first; at != last; ++at)
+    candidates.push_back(at->second);
+  const bool has_name = !candidates.empty();
+  if (!has_name)
+    for (const auto &[name, each] : notes_)
+      candidates.push_back(each);
+  if (const auto stamp = stamp_of(files); stamp && (candidates.size() > 1 || !has_name)) {
+    std::vector<std::string> same;
+    std::ranges::copy_if(candidates, std::back_inserter(same), [&](const std::string &each) {
+      return gcov::stamp_of(head_of(each, 12)) == stamp;
+    });
+    if (!has_name || !same.empty())
+      candidates = std::move(same);
+  } else if (!has_name) {
+    return files.notes;
   }
-  return several ? files.notes : best;
+  return most_alike(candidates, path).value_or(files.notes);
 }
 
-void FindInputs::bring_together() {
+void FindInputs::add_notes_beside(const std::string &stream, const std::string &name) {
+  const std::string path = fs::path(absolute(stream)).parent_path() / name;
+  const auto [first, last] = notes_.equal_range(name);
+  if (is_there(path) &&
+      std::none_of(first, last, [&](const auto &known) { return known.second == path; }))
+    notes_.emplace(name, path);
+}
+
+// Pairs the counters of streams and, with `files_too`, of files with notes that lie elsewhere.
+void FindInputs::bring_together(bool files_too) {
   std::vector<ObjectFiles *> alone;
   for (ObjectFiles &files : inputs_.objects)
-    if (!is_there(files.notes))
+    if ((files_too || files.streamed) && !is_there(files.notes))
       alone.push_back(&files);
   if (alone.empty()) // the usual case
     return;
   for (const ObjectFiles &files : inputs_.objects)
     if (is_there(files.notes))
       notes_.emplace(base_name(files.notes), absolute(files.notes));
+  for (const ObjectFiles *files : alone)
+    if (files->streamed)
+      add_notes_beside(files->streamed->stream, std::string(base_name(files->notes)));
   std::set<std::string> used;
   for (ObjectFiles *files : alone) {
     files->notes = notes_of(*files);
@@ -187,7 +271,7 @@ void FindInputs::bring_together() {
   }
   // Notes whose counters lie elsewhere are now in two entries; remove the entry without counters.
   std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
-    return !is_there(files.data) && used.contains(absolute(files.notes));
+    return !has_counters(files) && used.contains(absolute(files.notes));
   });
 }
 

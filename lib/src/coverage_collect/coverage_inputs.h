@@ -19,7 +19,8 @@ struct CoverageInputs {
 };
 
 // Finds the files of CollectOptions::paths. If `build` is given, keeps only objects that this build
-// makes; otherwise pairs counters that GCOV_PREFIX redirected with their notes.
+// makes; otherwise pairs counters that GCOV_PREFIX redirected with their notes. Counters of streams
+// are paired with notes in both cases.
 // `mapped` are further objects with a mapping of coverage. If neither `paths` nor `mapped` names
 // such an object, those of profiles are looked for below the directories of `paths`.
 Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, const std::string &build,

@@ -228,6 +228,9 @@ Result<Written> write_content(const Content &content, const Format &format,
                             format.name));
   const CounterFile &counters = *std::get<std::unique_ptr<CounterFile>>(content);
   TALLY_TRY(bytes, counters.bytes());
+  if (!format.writes_counters())
+    return fail(ErrorCode::unsupported, fmt::format("the format {} is only read: write {}",
+                                                    format.name, format.sum_format));
   return Written{std::move(bytes), counters.lost()};
 }
 

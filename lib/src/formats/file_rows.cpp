@@ -22,6 +22,13 @@ bool is_absolute(std::string_view path) {
   return path.starts_with('/') || path.starts_with("\\\\") || has_drive(path);
 }
 
+std::string with_slashes(std::string path) {
+  // On Linux, a name may contain a backslash, but hardly in place of all slashes.
+  if (has_drive(path) || path.find('/') == path.npos || path.starts_with("\\\\"))
+    std::ranges::replace(path, '\\', '/');
+  return path;
+}
+
 void FileRows::end_line(uint32_t line, int64_t count) {
   lines_.push_back({line, count, lines_.empty() ? 0 : lines_.back().last_branch,
                     static_cast<uint32_t>(branches_.size()),
@@ -70,9 +77,7 @@ Result<FileCoverage> FileRows::lines() {
 }
 
 Result<FileCoverage> FileRows::take(std::string path) {
-  // On Linux, a name may contain a backslash, but hardly in place of all slashes.
-  if (has_drive(path) || path.find('/') == path.npos || path.starts_with("\\\\"))
-    std::ranges::replace(path, '\\', '/');
+  path = with_slashes(std::move(path));
   auto file = lines();
   if (file) {
     file->functions = std::move(functions_);

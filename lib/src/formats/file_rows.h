@@ -14,6 +14,9 @@ namespace tally {
 // Returns whether the path is absolute, on Linux ("/a") or Windows ("C:\\a", "\\\\host\\a").
 bool is_absolute(std::string_view path);
 
+// Returns the path with slashes in place of the backslashes of Windows.
+std::string with_slashes(std::string path);
+
 class FileRows {
 public:
   // The next call of end_line() or drop_line() determines the line to which a branch or condition
@@ -24,7 +27,7 @@ public:
   void drop_line(); // discards the line's branches and conditions
   void add_function(FunctionCoverage function) { functions_.push_back(std::move(function)); }
   // Returns the file, with lines and functions sorted and without duplicates, and clears this
-  // object. A path of Windows gets slashes in place of its backslashes.
+  // object. The path gets slashes, as by with_slashes().
   Result<FileCoverage> take(std::string path);
 
 private:

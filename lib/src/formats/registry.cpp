@@ -19,12 +19,14 @@
 #include "formats/folded/folded.h"
 #include "formats/foreign.h"
 #include "formats/gcov/read.h"
+#include "formats/gcov/stream.h"
 #include "formats/gcov3/gcov3.h"
 #include "formats/gcov_output/gcov_output.h"
 #include "formats/gcovr/gcovr.h"
 #include "formats/gmon/gmon.h"
 #include "formats/gperftools/gperftools.h"
 #include "formats/lcov/lcov.h"
+#include "formats/llvm/export.h"
 #include "formats/llvm/profile_file.h"
 #include "formats/perf_data/perf_data.h"
 #include "formats/perf_script/perf_script.h"
@@ -100,6 +102,14 @@ std::span<const Format> formats() {
        .file_names = {"*.gcno"},
        .probe = gcov::is_notes,
        .read_counters = gcov::read_notes},
+      {.name = "gcfn",
+       .summary = "counters of many objects, as freestanding programs send them",
+       .file_names = {},
+       .default_name = "*.gcfn",
+       .probe = gcov::is_stream,
+       .probe_log = gcov::has_dump,
+       .read_counters = gcov::read_stream,
+       .sum_format = "gcov-data"},
       {.name = "gcov3",
        .summary = "coverage of GCC before 3.4: lines (.bb), flow graphs (.bbg), counters (.da)",
        .file_names = {"*.bb", "*.bbg", "*.da"},
@@ -146,6 +156,12 @@ std::span<const Format> formats() {
        .file_names = {"*.profdata"},
        .probe = llvm::is_indexed_profile,
        .read_counters = llvm::read_indexed_file},
+      {.name = "llvm-json",
+       .summary = "source-based coverage as the JSON of llvm-cov export",
+       .file_names = {},
+       .default_name = "*.llvm-cov.json",
+       .probe = llvm::probe_export,
+       .read_coverage = llvm::read_export},
       {.name = "llvm-raw",
        .summary = "counters of source-based coverage, as programs write them",
        .file_names = {"*.profraw"},
@@ -285,6 +301,7 @@ Result<void> check_not_zero(const Profile &profile, const ByteSource &source) {
 
 constexpr size_t head_bytes = 4096;
 constexpr size_t longest_head = size_t{1} << 30;
+constexpr size_t longest_log = size_t{1} << 24;
 
 // Removes the byte order mark before JSON and XML, whose readers accept it.
 std::string_view without_mark(std::string_view head) {
@@ -308,6 +325,15 @@ bool is_utf16_text(std::string_view head) {
     return head[at + high] == 0 && ((low >= ' ' && low < 0x7F) || (low >= '\t' && low <= '\r'));
   };
   return is_letter(2) && is_letter(4);
+}
+
+// Finds a format whose content may follow other lines of a log; null if there is none.
+Result<const Format *> format_of_log(ByteSource &source) {
+  TALLY_TRY(text, source.peek(longest_log));
+  for (const Format &candidate : formats())
+    if (candidate.probe_log && candidate.probe_log(text))
+      return &candidate;
+  return nullptr;
 }
 
 // Detects the format from the content. If several probes accept the content, the file name decides
@@ -337,8 +363,10 @@ Result<const Format *> format_of(ByteSource &source, std::string_view name) {
     if (std::string what = by_content ? std::string() : foreign_table(head); !what.empty())
       return fail(ErrorCode::unsupported, std::move(what), source.name());
     const bool whole_line = head.find('\n', searched) != head.npos;
-    if (by_content || by_name || whole_line || begin.size() < size || size >= longest_head)
+    if (by_content || by_name)
       return by_content ? by_content : by_name;
+    if (whole_line || begin.size() < size || size >= longest_head)
+      return format_of_log(source);
     searched = head.size();
   }
 }
@@ -393,6 +421,11 @@ Result<ReadFile> read_source(ByteSource &source, const std::string &path, Diagno
 }
 
 } // namespace
+
+Result<const Format *> format_of_file(const std::string &path) {
+  TALLY_TRY(source, ByteSource::open(path));
+  return format_of(*source, path);
+}
 
 Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, const Format *from,
                            const ReadOptions &options, Unwinder *unwinder) {

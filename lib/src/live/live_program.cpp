@@ -1,7 +1,6 @@
 #include "live/live_program.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 
 #include <tally/file_io.h>
 
+#include "formats/gcov/stream.h"
 #include "support/demangle.h"
 #include "support/path.h"
 #include "support/text.h"
@@ -228,44 +228,17 @@ LiveProgram::changed_objects(const Reading &now, const Reading &before, bool onl
           wanted_objects(before, notes, std::move(old), wanted, cache)};
 }
 
-namespace {
-
-namespace fs = std::filesystem;
-
-// Adds up the counters of modules that contain the same object. Each writes its file when the
-// program exits, and libgcov adds to a file that is there.
-Result<GcovData> sum_of(std::span<const ObjectFiles *const> objects, const std::string &path) {
-  GcovData sum = objects[0]->live->data;
-  for (const ObjectFiles *const more : objects.subspan(1))
-    if (auto added = sum.add(more->live->data); !added)
+Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std::string &folder) {
+  // Several modules may contain the same object. Each adds to its file when the program exits.
+  GcovStream files;
+  for (const ObjectFiles &object : objects)
+    if (auto added = files.add(object.data, object.live->data); !added)
       return fail(added.error().code,
                   fmt::format("two modules write this file, and their counters cannot be added up: "
                               "{}",
                               added.error().message),
-                  path);
-  return sum;
-}
-
-} // namespace
-
-Result<void> write_counter_files(std::span<const ObjectFiles> objects, const std::string &folder) {
-  std::map<fs::path, std::vector<const ObjectFiles *>> files;
-  for (const ObjectFiles &object : objects) {
-    // The path is from the program's memory, which may hold anything: ".." must not lead out of the
-    // directory.
-    const fs::path path = (fs::path("/") / object.data).lexically_normal();
-    files[fs::path(folder) / path.relative_path()].push_back(&object);
-  }
-  for (const auto &[path, of_file] : files) {
-    std::error_code fault;
-    fs::create_directories(path.parent_path(), fault);
-    if (fault)
-      return fail_errno(fault.value(), "cannot create the directory", path.parent_path().string());
-    TALLY_TRY(sum, sum_of(of_file, path.string()));
-    TALLY_TRY(bytes, sum.bytes());
-    TALLY_CHECK(write_file(path.string(), bytes));
-  }
-  return {};
+                  added.error().source);
+  return files.write_below(folder);
 }
 
 namespace {

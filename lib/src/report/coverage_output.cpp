@@ -11,6 +11,7 @@
 
 #include "report/coverage_badge.h"
 #include "report/coverage_html.h"
+#include "report/live_coverage.h"
 #include "support/path.h"
 #include "support/text.h"
 
@@ -24,7 +25,7 @@ struct Page {
   std::string_view path; // the default
   std::string (*draw)(const Coverage &, const CoverageReportOptions &);
 };
-constexpr std::array<Page, 5> pages{{
+constexpr std::array<Page, 6> pages{{
     {"text", "-",
      [](const Coverage &coverage, const CoverageReportOptions &options) {
        return to_text(coverage, options.root, options.text, options.order);
@@ -36,6 +37,10 @@ constexpr std::array<Page, 5> pages{{
     {"github", "-",
      [](const Coverage &coverage, const CoverageReportOptions &options) {
        return to_github(coverage, options.root);
+     }},
+    {"json", "-",
+     [](const Coverage &coverage, const CoverageReportOptions &options) {
+       return to_json(coverage, options.root, options.order, options.text.limit);
      }},
     {"badge", "coverage-badge.svg",
      [](const Coverage &coverage, const CoverageReportOptions &) { return to_badge(coverage); }},

@@ -103,6 +103,8 @@ double rank(const FileCoverage &file, FileOrder order, std::string_view word) {
   return 0;
 }
 
+} // namespace
+
 std::vector<const FileCoverage *> in_order(const Coverage &coverage, FileOrder order) {
   const std::string_view word = alternatives(file_order_words)[static_cast<size_t>(order)];
   std::vector<std::pair<double, const FileCoverage *>> ranked;
@@ -115,6 +117,8 @@ std::vector<const FileCoverage *> in_order(const Coverage &coverage, FileOrder o
     out.push_back(each.second);
   return out;
 }
+
+namespace {
 
 struct Folder {
   size_t files = 0;

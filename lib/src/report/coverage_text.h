@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tally/coverage.h>
+#include <tally/coverage_report.h>
 
 namespace tally {
 
@@ -54,6 +55,8 @@ inline std::string title_of(const CoverageMetric &metric) {
     out[0] = static_cast<char>(out[0] - 'a' + 'A');
   return out;
 }
+
+std::vector<const FileCoverage *> in_order(const Coverage &coverage, FileOrder order);
 
 // Returns "83.3% (5/6)", or "-" if metric.whole is 0.
 std::string share_with_counts(const CoverageMetric &metric);

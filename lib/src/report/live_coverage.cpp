@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "report/coverage_text.h"
 #include "report/names.h"
 #include "report/render.h"
 #include "support/checked.h"
@@ -68,18 +69,23 @@ bool is_instance(const FileCoverage &file, const FunctionCoverage &function) {
          }) > 1;
 }
 
+FunctionRow row_of(const FileCoverage &file, const FunctionCoverage &function) {
+  FunctionRow row{&file, &function};
+  const uint32_t last = last_line_of(file, function);
+  for (auto line =
+           std::ranges::lower_bound(file.lines, function.start_line, {}, &LineCoverage::line);
+       line != file.lines.end() && line->line <= last; ++line) {
+    ++row.lines;
+    row.lines_run += line->count != 0;
+  }
+  return row;
+}
+
 std::vector<FunctionRow> functions_that_ran(const Coverage &coverage) {
   std::vector<FunctionRow> rows;
   for (const FileCoverage &file : coverage.files)
     for (const FunctionCoverage &function : file.functions) {
-      FunctionRow row{&file, &function};
-      const uint32_t last = last_line_of(file, function);
-      for (auto line =
-               std::ranges::lower_bound(file.lines, function.start_line, {}, &LineCoverage::line);
-           line != file.lines.end() && line->line <= last; ++line) {
-        ++row.lines;
-        row.lines_run += line->count != 0;
-      }
+      const FunctionRow row = row_of(file, function);
       // A thread may have been in the function since before the mark. The lines of the instances of
       // a template have only the sum of their counts, which does not show which of them ran.
       if (has_run(function) || (row.lines_run > 0 && !is_instance(file, function)))
@@ -111,6 +117,27 @@ void add_totals(Json &row, const CoverageTotals &totals) {
   row.add("functions_run", totals.functions_executed);
   row.add("branches", totals.branches);
   row.add("branches_taken", totals.branches_taken);
+}
+
+Json json_of(const FunctionRow &row) {
+  return {{"name", row.function->name},
+          {"file", row.file->path},
+          {"line", row.function->start_line},
+          {"calls", json_of(row.function->count, row.function->uncertain)},
+          {"lines", row.lines},
+          {"lines_run", row.lines_run}};
+}
+
+Json json_of(const LineRow &row) {
+  return {{"file", row.file->path},
+          {"line", row.line->line},
+          {"count", json_of(row.line->count, row.line->uncertain)}};
+}
+
+Json json_of(const FileCoverage &file) {
+  Json row{{"file", file.path}};
+  add_totals(row, totals_of(file));
+  return row;
 }
 
 std::string dumped(const Json &json) { return json.text() + '\n'; }
@@ -160,15 +187,8 @@ std::string lines_to_text(const Coverage &coverage, std::string_view root,
 std::string functions_to_json(const Coverage &coverage, uint32_t limit) {
   Json rows = Json::list();
   const auto functions = functions_that_ran(coverage);
-  for (size_t i = 0; i < limited(functions.size(), limit); ++i) {
-    const FunctionRow &row = functions[i];
-    rows.push_back({{"name", row.function->name},
-                    {"file", row.file->path},
-                    {"line", row.function->start_line},
-                    {"calls", json_of(row.function->count, row.function->uncertain)},
-                    {"lines", row.lines},
-                    {"lines_run", row.lines_run}});
-  }
+  for (size_t i = 0; i < limited(functions.size(), limit); ++i)
+    rows.push_back(json_of(functions[i]));
   return dumped({{"functions", rows}});
 }
 
@@ -176,20 +196,43 @@ std::string lines_to_json(const Coverage &coverage, uint32_t limit) {
   Json rows = Json::list();
   const auto lines = lines_that_ran(coverage);
   for (size_t i = 0; i < limited(lines.size(), limit); ++i)
-    rows.push_back({{"file", lines[i].file->path},
-                    {"line", lines[i].line->line},
-                    {"count", json_of(lines[i].line->count, lines[i].line->uncertain)}});
+    rows.push_back(json_of(lines[i]));
   return dumped({{"lines", rows}});
 }
 
 std::string files_to_json(const Coverage &coverage, uint32_t limit) {
   Json rows = Json::list();
-  for (size_t i = 0; i < limited(coverage.files.size(), limit); ++i) {
-    Json row{{"file", coverage.files[i].path}};
-    add_totals(row, totals_of(coverage.files[i]));
-    rows.push_back(row);
-  }
+  for (size_t i = 0; i < limited(coverage.files.size(), limit); ++i)
+    rows.push_back(json_of(coverage.files[i]));
   return dumped({{"files", rows}});
+}
+
+std::string to_json(const Coverage &coverage, std::string_view root, FileOrder order,
+                    uint32_t limit) {
+  const std::vector<const FileCoverage *> all = in_order(coverage, order);
+  Json files = Json::list(), functions = Json::list(), lines = Json::list(),
+       totals = Json::object();
+  for (const FileCoverage *const file : std::span(all).first(limited(all.size(), limit))) {
+    files.push_back(json_of(*file));
+    for (const FunctionCoverage &function : file->functions)
+      functions.push_back(json_of(row_of(*file, function)));
+    for (const LineCoverage &line : file->lines)
+      lines.push_back(json_of(LineRow{file, &line}));
+  }
+  const CoverageTotals sum = totals_of(coverage);
+  add_totals(totals, sum);
+  for (const CoverageMetric &metric : shown_metrics(sum, sum)) {
+    if (metric.name == "lines" || metric.name == "functions" || metric.name == "branches")
+      continue; // as above
+    const std::string key(metric.name == "MC/DC" ? "mcdc" : metric.name);
+    totals.add(key, metric.whole);
+    totals.add(key + "_covered", metric.part);
+  }
+  return dumped({{"root", root},
+                 {"totals", totals},
+                 {"files", files},
+                 {"functions", functions},
+                 {"lines", lines}});
 }
 
 std::string objects_to_text(std::span<const ObjectCoverage> objects, std::string_view root,

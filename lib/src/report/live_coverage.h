@@ -1,4 +1,4 @@
-// Tables of the coverage of a stopped program, whose counts may be uncertain.
+// Tables of coverage, also of a stopped program, whose counts may be uncertain; coverage as JSON.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,13 @@ std::string lines_to_text(const Coverage &coverage, std::string_view root,
 std::string functions_to_json(const Coverage &coverage, uint32_t limit);
 std::string lines_to_json(const Coverage &coverage, uint32_t limit);
 std::string files_to_json(const Coverage &coverage, uint32_t limit);
+
+// Returns all of it as one object, of rows as above, with functions and lines that did not run:
+// {"root","totals":{"lines","lines_run",…},"files","functions","lines"}. The totals also have
+// "conditions", "mcdc", "regions" and "instantiations", where there are any, and how many of them
+// are "…_covered". The rows are those of the first `limit` files, 0 for all.
+std::string to_json(const Coverage &coverage, std::string_view root, FileOrder order,
+                    uint32_t limit);
 
 // An object file that was compiled with --coverage.
 struct ObjectCoverage {

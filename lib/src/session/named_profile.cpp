@@ -46,7 +46,7 @@ Result<StackProfile> name_all(StackProfile raw, Symbolization::Processes process
 Result<ReadFile> read_named_file(const std::string &path, Diagnostics &diagnostics,
                                  const Format *from, const ReadOptions &options,
                                  const Naming &naming) {
-  const auto unwinder = make_unwinder();
+  const auto unwinder = make_unwinder(SymbolizerOptions().debug_directories, naming.sources);
   TALLY_TRY(file, read_file(path, diagnostics, from, options, unwinder.get()));
   if (file.format->read_addresses) {
     auto &profile = std::get<Profile>(file.content);

@@ -25,6 +25,7 @@ struct Naming {
   std::function<bool(const FetchProgress *)> fetched{};
   // Knows the modules afterwards. Null stands for one that fetches no debug files.
   Symbolizer *symbolizer = nullptr;
+  ModuleSources sources{}; // of the code, for unwinding
 };
 
 // Returns the profile with names: runs a Symbolization to its end and saves the symbol cache.

@@ -14,6 +14,7 @@
 
 #include "model/kept_files.h"
 #include "model/kernel_code.h"
+#include "support/path.h"
 
 namespace tally::symbolize {
 
@@ -31,12 +32,23 @@ std::string real_path(const std::string &path) {
   return real ? real.get() : path;
 }
 
+struct Candidate {
+  enum class Place : uint8_t { machine, kept, sysroot, named };
+  std::string path;
+  bool deleted = false; // the file of this name was deleted: the name alone proves nothing
+  Place place = Place::machine;
+};
+
 // Returns whether a file on disk is the one that was mapped.
-bool is_mapped_file(const ElfFile &file, const ModuleKey &key, bool deleted) {
+bool is_mapped_file(const ElfFile &file, const ModuleKey &key, const Candidate &candidate) {
   if (!key.build_id.empty())
     return file.build_id() == key.build_id;
-  if (key.inode == 0)
-    return !deleted;
+  if (candidate.place == Candidate::Place::kept) // by device and inode
+    return true;
+  if (candidate.place == Candidate::Place::named)
+    return base_name(candidate.path) == base_name(key.path);
+  if (key.inode == 0 || candidate.place == Candidate::Place::sysroot)
+    return !candidate.deleted;
   const FileIdentity &identity = file.identity();
   if (identity.inode != key.inode)
     return false;
@@ -78,16 +90,16 @@ std::string file_kept_by_perf(const std::string &build_id) {
                      build_id.substr(2));
 }
 
-struct Candidate {
-  std::string path;
-  bool deleted;           // the file of this name was deleted: the name alone proves nothing
-  bool is_proven = false; // it is the mapped file, or a copy
-};
-
-std::vector<Candidate> candidates(const ModuleKey &key) {
+std::vector<Candidate> candidates(const ModuleKey &key, const ModuleSources &sources) {
   std::string path = key.path;
   bool deleted = false;
   std::vector<Candidate> all;
+  for (const std::string &file : sources.files)
+    all.push_back({file, false, Candidate::Place::named});
+  if (!sources.sysroot.empty() && path.starts_with("/"))
+    all.push_back({sources.sysroot + path, false, Candidate::Place::sysroot});
+  if (!sources.sysroot.empty() && key.build_id.empty())
+    return all;
   if (path.ends_with(deleted_suffix)) {
     all.push_back({path, false}); // a file's name may really end with the suffix
     path.resize(path.size() - deleted_suffix.size());
@@ -114,8 +126,16 @@ public:
   DebugFileSearch(const ElfFile &main, ModuleFiles &files, Diagnostics &diagnostics)
       : main_(main), files_(files), diagnostics_(diagnostics) {}
 
-  void run(const std::vector<std::string> &directories) {
+  void run(const std::vector<std::string> &of_machine, const ModuleSources &sources) {
     const std::string &id = files_.build_id;
+    for (const std::string &named : sources.files)
+      if (may_be_debug_file(named) && take(named, link_crc()))
+        return;
+    std::vector<std::string> directories;
+    if (!sources.sysroot.empty())
+      for (const std::string &directory : of_machine)
+        directories.push_back(sources.sysroot + directory);
+    directories.insert(directories.end(), of_machine.begin(), of_machine.end());
     for (const std::string &directory : directories) {
       if (id.size() > 2 &&
           take(fmt::format("{}/.build-id/{}/{}.debug", directory, id.substr(0, 2), id.substr(2)),
@@ -143,6 +163,21 @@ public:
   }
 
 private:
+  std::optional<uint32_t> link_crc() const {
+    const auto link = main_.debug_link();
+    return link ? std::optional(link->second) : std::nullopt;
+  }
+
+  // Returns whether a file that was named for any module is that of this one.
+  bool may_be_debug_file(const std::string &path) const {
+    const auto file = ElfFile::open(path);
+    if (!file)
+      return false;
+    const auto link = main_.debug_link();
+    return files_.build_id.empty() ? link && base_name(path) == link->first
+                                   : file->build_id() == files_.build_id;
+  }
+
   // Accepts a debug file by build ID if both files have one: the build ID is more reliable than the
   // CRC, and does not require reading the whole file.
   bool take(const std::string &path, std::optional<uint32_t> crc) {
@@ -226,8 +261,28 @@ std::optional<uint64_t> ModuleFiles::link_address(uint64_t file_offset) const {
   return std::nullopt;
 }
 
+namespace {
+
+// Reports a named file, or one below the sysroot, that is not used although it should be.
+void report_unused(const Candidate &candidate, const ElfFile &file, const ModuleKey &key,
+                   Diagnostics &diagnostics) {
+  if (base_name(candidate.path) == base_name(key.path) && file.build_id() != key.build_id)
+    diagnostics.add(
+        Severity::warning,
+        fmt::format("is not used for {}, which has the build ID {}: this file {}", key.path,
+                    key.build_id,
+                    file.build_id().empty() ? "has none" : "has " + std::string(file.build_id())),
+        candidate.path);
+}
+
+bool has_code(const std::vector<Segment> &segments) {
+  return std::ranges::any_of(segments, [](const Segment &segment) { return segment.size > 0; });
+}
+
+} // namespace
+
 ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &debug_directories,
-                       Diagnostics &diagnostics) {
+                       Diagnostics &diagnostics, const ModuleSources &sources) {
   ModuleFiles files;
   files.name = key.path;
   if (key.path == kernel_object) // the kernel has no file here; KernelSymbols names its functions
@@ -256,21 +311,34 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
   }
 
   std::optional<Error> first_error;
-  bool replaced = false;
-  std::vector<Candidate> all = candidates(key);
+  bool replaced = false, is_debug_only = false;
+  std::vector<Candidate> all = candidates(key, sources);
   files.kept = kept_file(key.device, key.inode);
   if (files.kept)
-    all.push_back({files.kept->path(), false, true});
+    all.push_back({files.kept->path(), false, Candidate::Place::kept});
   for (const Candidate &candidate : all) {
+    const bool is_of_machine =
+        candidate.place == Candidate::Place::machine || candidate.place == Candidate::Place::kept;
     auto file = ElfFile::open(candidate.path);
+    if (!file && candidate.place == Candidate::Place::named) {
+      diagnostics.add(Severity::warning, file.error().message, candidate.path, file.error().where,
+                      candidate.path);
+      continue;
+    }
     if (!file) {
       // The error for the caller's own path has precedence in the report.
       if (!first_error || candidate.path == key.path)
         first_error = file.error();
       continue;
     }
-    if (!candidate.is_proven && !is_mapped_file(*file, key, candidate.deleted)) {
-      replaced = true;
+    if (!is_mapped_file(*file, key, candidate)) {
+      replaced |= is_of_machine;
+      if (!is_of_machine)
+        report_unused(candidate, *file, key, diagnostics);
+      continue;
+    }
+    if (candidate.place == Candidate::Place::named && !has_code(file->code_segments())) {
+      is_debug_only = true;
       continue;
     }
     files.main_identity = file->identity();
@@ -282,16 +350,18 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
     files.code = file->code_segments();
     files.main_has_dwarf = file->has_dwarf();
     if (!files.main_has_dwarf)
-      DebugFileSearch(*file, files, diagnostics).run(debug_directories);
+      DebugFileSearch(*file, files, diagnostics).run(debug_directories, sources);
     return files;
   }
-  if (replaced)
-    diagnostics.add(Severity::warning,
-                    "was replaced on disk after it was mapped, so its functions have no names",
-                    key.path);
-  else if (first_error)
-    diagnostics.add(Severity::warning, first_error->message + ", so its functions have no names",
-                    key.path);
+  std::string why = replaced      ? "was replaced on disk after it was mapped"
+                    : first_error ? first_error->message
+                                  : std::string("is not among the files that are given");
+  if (is_debug_only)
+    why += ", and its debug file alone does not tell where its code was";
+  diagnostics.add(Severity::warning,
+                  why + ", so its functions have no names" +
+                      (sources.remedy.empty() ? "" : fmt::format(" ({})", sources.remedy)),
+                  key.path);
   return files;
 }
 

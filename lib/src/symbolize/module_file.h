@@ -47,9 +47,9 @@ struct ModuleFiles {
   std::optional<uint64_t> link_address(uint64_t file_offset) const;
 };
 
-// Finds the files of a module. A file that was replaced after it was mapped is never used. Reports
-// in `diagnostics` what is missing.
+// Finds the files of a module, in `sources` first. A file that was replaced after it was mapped is
+// never used. Reports in `diagnostics` what is missing.
 ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &debug_directories,
-                       Diagnostics &diagnostics);
+                       Diagnostics &diagnostics, const ModuleSources &sources = {});
 
 } // namespace tally::symbolize

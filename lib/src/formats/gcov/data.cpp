@@ -7,14 +7,14 @@ namespace tally {
 using gcov::cut_at;
 using gcov::fail_at;
 
-Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source, Diagnostics &) {
-  if (!gcov::is_data(bytes))
+Result<GcovData> gcov::take_data(ByteCursor &cursor, std::string_view bytes,
+                                 std::string_view source) {
+  if (!is_data(bytes))
     return fail_at(0, "is not a counters file: expected the letters gcda", source);
   GcovData data;
-  ByteCursor cursor = gcov::cursor_of(bytes);
-  TALLY_TRY(header, gcov::take_header(cursor, bytes, source));
+  cursor = cursor_of(bytes);
+  TALLY_TRY(header, take_header(cursor, bytes, source));
   data.header = header;
-  data.values.reserve(bytes.size() / 8);
   while (cursor.left() > 0) {
     const size_t at = cursor.offset();
     const uint32_t tag = cursor.u32();
@@ -22,8 +22,7 @@ Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source,
       return cut_at(at, source);
     if (tag == 0) {
       data.end_mark = true;
-      data.behind = cursor.take(cursor.left());
-      break;
+      return data;
     }
     const uint32_t length = cursor.u32();
     if (cursor.failed())
@@ -60,8 +59,15 @@ Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source,
     }
     data.records.push_back(record);
   }
+  return data;
+}
+
+Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source, Diagnostics &) {
+  ByteCursor cursor(bytes);
+  TALLY_TRY(data, gcov::take_data(cursor, bytes, source));
   if (!data.end_mark)
     return fail_at(bytes.size(), "truncated: the file ends without an end mark", source);
+  data.behind = cursor.take(cursor.left());
   return data;
 }
 

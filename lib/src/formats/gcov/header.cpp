@@ -21,10 +21,6 @@ uint32_t magic_of(std::string_view bytes, bool big_endian) {
   return bytes.size() < 4 ? 0 : ByteCursor(bytes, big_endian).u32();
 }
 
-bool has_magic(std::string_view head, uint32_t magic) {
-  return magic_of(head, false) == magic || magic_of(head, true) == magic;
-}
-
 bool at_least(uint32_t version, GcovVersion since) {
   return version >= static_cast<uint32_t>(since);
 }
@@ -81,8 +77,19 @@ uint32_t version_of(uint32_t word) {
   return (static_cast<uint32_t>(letter - 'A') * 10 + tens) * 100 + ones;
 }
 
+bool has_magic(std::string_view head, uint32_t magic) {
+  return magic_of(head, false) == magic || magic_of(head, true) == magic;
+}
 bool is_notes(std::string_view head) { return has_magic(head, notes_magic); }
 bool is_data(std::string_view head) { return has_magic(head, data_magic); }
+
+std::optional<uint32_t> stamp_of(std::string_view head) {
+  if (head.size() < 12 || !(is_notes(head) || is_data(head)))
+    return std::nullopt;
+  ByteCursor cursor = cursor_of(head);
+  cursor.u32(); // the version
+  return cursor.u32();
+}
 
 tl::unexpected<Error> fail_at(size_t offset, std::string message, std::string_view source) {
   return fail(ErrorCode::invalid_input, std::move(message), std::string(source),
@@ -95,7 +102,7 @@ tl::unexpected<Error> cut_at(size_t offset, std::string_view source) {
 
 ByteCursor cursor_of(std::string_view bytes) {
   const uint32_t magic = magic_of(bytes, true);
-  ByteCursor cursor(bytes, magic == notes_magic || magic == data_magic);
+  ByteCursor cursor(bytes, magic == notes_magic || magic == data_magic || magic == name_magic);
   cursor.u32();
   return cursor;
 }

@@ -10,7 +10,12 @@
 
 namespace tally::gcov {
 
-inline constexpr uint32_t notes_magic = 0x67636e6f, data_magic = 0x67636461; // "gcno", "gcda"
+// "gcno", "gcda", "gcfn"
+inline constexpr uint32_t notes_magic = 0x67636e6f, data_magic = 0x67636461,
+                          name_magic = 0x6763666e;
+
+// Returns whether a file begins with the magic, in either byte order.
+bool has_magic(std::string_view head, uint32_t magic);
 
 // Decodes a version word, which gcc/gcov-io.h describes. Until GCC 4 it has a digit for the major
 // and two digits for the minor version: "408*" is 4.8. From 5 on it has a letter for the tens and a
@@ -24,6 +29,10 @@ uint32_t version_of(uint32_t word);
 Result<GcovHeader> take_header(ByteCursor &cursor, std::string_view bytes, std::string_view source);
 // Returns a cursor after the magic, in the file's byte order.
 ByteCursor cursor_of(std::string_view bytes);
+
+// Reads counters up to their end mark, which may be missing, and leaves `cursor` behind it. `bytes`
+// begin with the magic. What follows may be another item of a stream.
+Result<GcovData> take_data(ByteCursor &cursor, std::string_view bytes, std::string_view source);
 
 // Reads a string: its length, then its bytes. Returns the bytes before the first NUL.
 std::string_view take_string(ByteCursor &cursor, const GcovHeader &header);

@@ -19,9 +19,6 @@ bool MappedFunction::is_dummy() const {
 namespace {
 
 constexpr uint32_t whole_line = UINT32_MAX; // the last column
-// No source has more lines, and no macro expands this many others, one within the other.
-constexpr uint64_t most_lines = uint64_t{1} << 24;
-constexpr size_t most_nested = 256;
 
 class Decoder {
 public:

@@ -17,6 +17,10 @@
 
 namespace tally::llvm {
 
+// No source has more lines, and no macro expands this many others, one within the other.
+inline constexpr uint32_t most_lines = uint32_t{1} << 24;
+inline constexpr size_t most_nested = 256;
+
 // A count: none, that of a counter, or that of an expression.
 struct Counter {
   enum class Kind : uint8_t { zero, counter, expression };

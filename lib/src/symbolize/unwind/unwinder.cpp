@@ -357,8 +357,8 @@ private:
 
 class ElfUnwinder final : public Unwinder {
 public:
-  explicit ElfUnwinder(std::vector<std::string> debug_directories)
-      : debug_directories_(std::move(debug_directories)) {}
+  ElfUnwinder(std::vector<std::string> debug_directories, ModuleSources sources)
+      : debug_directories_(std::move(debug_directories)), sources_(std::move(sources)) {}
 
   ModuleId module(const ModuleKey &key) override {
     try {
@@ -369,7 +369,7 @@ public:
         return at->second;
       Diagnostics reported_by_the_symbolizer;
       modules_.push_back(
-          {find_files(key, debug_directories_, reported_by_the_symbolizer), {}, false});
+          {find_files(key, debug_directories_, reported_by_the_symbolizer, sources_), {}, false});
       // The ID is published last: if memory runs out before, nothing refers to the new module.
       const auto id = static_cast<ModuleId>(modules_.size() - 1);
       ids_.emplace(known, id);
@@ -510,6 +510,7 @@ private:
   }
 
   std::vector<std::string> debug_directories_;
+  ModuleSources sources_;
   std::vector<Module> modules_;
   std::map<Key, ModuleId> ids_;
 };
@@ -517,8 +518,9 @@ private:
 } // namespace
 } // namespace symbolize
 
-std::unique_ptr<Unwinder> make_unwinder(std::vector<std::string> debug_directories) {
-  return std::make_unique<symbolize::ElfUnwinder>(std::move(debug_directories));
+std::unique_ptr<Unwinder> make_unwinder(std::vector<std::string> debug_directories,
+                                        ModuleSources sources) {
+  return std::make_unique<symbolize::ElfUnwinder>(std::move(debug_directories), std::move(sources));
 }
 
 } // namespace tally

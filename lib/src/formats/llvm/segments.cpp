@@ -1,4 +1,4 @@
-#include "coverage/llvm_segments.h"
+#include "formats/llvm/segments.h"
 
 #include <algorithm>
 #include <optional>
