@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -92,6 +93,13 @@ void check_threshold(std::string_view what, std::string_view given, uint64_t par
                   least));
   if (outcome.status == done)
     outcome.status = below_threshold;
+}
+
+// Returns whether the exit status tells if coverage is high enough.
+bool has_threshold(const ParsedCommand &given) {
+  return std::ranges::any_of(std::array{"baseline", "fail-under", "fail-under-branch",
+                                        "fail-under-mcdc", "fail-under-region"},
+                             [&](const char *option) { return given.has(option); });
 }
 
 constexpr const char *not_by_test = "the counts are not separated by test: give --per-test, or an "
@@ -407,8 +415,14 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   }
   show_some(of_reports, verbose);
   summarize(collected, verbose);
-  if (collected.reports == 0 && collected.counted == 0)
+  if (collected.reports == collected.reports_outside && collected.counted == 0)
     return fail(ErrorCode::no_data, "nothing was counted: was no program run?",
+                joined_text(how.paths, " "));
+  if (collected.reports_outside > 0 && has_threshold(given))
+    return fail(ErrorCode::no_data,
+                fmt::format("no threshold is checked: the sources of {} of {} are outside of {}",
+                            collected.reports_outside, number_of(collected.reports, "report"),
+                            collected.root),
                 joined_text(how.paths, " "));
   if (nothing_changed)
     return {}; // the thresholds do not apply

@@ -95,6 +95,8 @@ private:
     moved_.insert(resolver.moved().begin(), resolver.moved().end());
     replaced_.insert(resolver.replaced().begin(), resolver.replaced().end());
   }
+  Result<bool> is_of_elsewhere(const std::string &report, const Coverage &coverage,
+                               SourceResolver &resolver);
   Result<void> add_reports();
   Result<void> add_source_based();
   void apply_markers(Coverage &coverage);
@@ -301,6 +303,35 @@ bool Collect::take(size_t i) {
   return !failed_;
 }
 
+// Returns whether all sources of a report lie outside of the root, because it was made in another
+// checkout, and reports that.
+Result<bool> Collect::is_of_elsewhere(const std::string &report, const Coverage &coverage,
+                                      SourceResolver &resolver) {
+  std::set<std::string> paths;
+  for (const FileCoverage &file : coverage.files) {
+    auto path = resolver.outside(file.path);
+    if (!path)
+      return false;
+    paths.insert(std::move(*path));
+  }
+  if (paths.empty())
+    return false;
+  std::error_code ignored;
+  std::string message = fmt::format(
+      "the source {}{}: {} counts nothing (--substitute FROM=TO names the directory of sources "
+      "that "
+      "were recorded in another checkout)",
+      fs::exists(*paths.begin(), ignored) ? "lies outside of " + out_.root : "does not exist",
+      paths.size() == 1 ? std::string()
+                        : fmt::format(", the first of {} outside of the root", paths.size()),
+      report);
+  if (options_.policy == MergePolicy::strict)
+    return fail(ErrorCode::invalid_input, std::move(message), *paths.begin());
+  diagnostics_.add(Severity::warning, std::move(message), *paths.begin());
+  left_out_.merge(paths);
+  return true;
+}
+
 // Adds the coverage of the reports. A relative path in a report is relative to the root or, with
 // the default root, may also be relative to the report's directory or one above it.
 Result<void> Collect::add_reports() {
@@ -316,6 +347,12 @@ Result<void> Collect::add_reports() {
     if (!coverage)
       return fail(ErrorCode::invalid_input,
                   fmt::format("is {}: neither counters nor coverage", read->format->name), path);
+    ++out_.reports;
+    TALLY_TRY(is_elsewhere, is_of_elsewhere(path, *coverage, resolver));
+    if (is_elsewhere) {
+      ++out_.reports_outside;
+      continue;
+    }
     const auto resolve_sources = [&](std::vector<FileCoverage> &files) {
       std::erase_if(files, [&](FileCoverage &file) {
         const auto &real = resolver.resolve(file.path, "");
@@ -336,7 +373,6 @@ Result<void> Collect::add_reports() {
     for (TestCoverage &test : coverage->tests)
       resolve_sources(test.files);
     TALLY_CHECK(sum_.add(std::move(*coverage)));
-    ++out_.reports;
   }
   keep(resolver);
   return {};

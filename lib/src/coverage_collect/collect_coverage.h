@@ -66,6 +66,7 @@ struct CollectedCoverage {
   std::string root; // CollectOptions::root, absolute and without symbolic links
   std::vector<ObjectFiles> objects;
   size_t reports = 0;          // number of reports that were read
+  size_t reports_outside = 0;  // those of them that count nothing: all their sources are elsewhere
   size_t counted = 0;          // objects with counters, and with a source that was selected
   size_t never_ran = 0;        // objects without usable counters: none of their lines ran
   size_t skipped = 0;          // objects that could not be used; each has a diagnostic
