@@ -25,6 +25,7 @@
 #include "support/in_order.h"
 #include "support/path.h"
 #include "support/source_text.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -427,6 +428,28 @@ size_t line_count(std::string_view text) {
          (text.empty() || text.ends_with('\n') ? 0 : 1);
 }
 
+// Returns whether the text of a function calls one of exec()'s variants.
+bool calls_exec(const FileCoverage &file, const FunctionCoverage &function) {
+  const auto source = read_source(file.path);
+  if (!source)
+    return false;
+  std::string_view text = source->bytes;
+  for (uint32_t line = 1; line < function.start_line; ++line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  size_t end = 0;
+  for (uint32_t line = function.start_line; line <= function.end_line && end < text.size(); ++line)
+    end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  text = text.substr(0, end);
+  for (const std::string_view name :
+       {"execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve"})
+    for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+      const size_t next = text.find_first_not_of(" \t", at + name.size());
+      if ((at == 0 || !is_word_character(text[at - 1])) && next != text.npos && text[next] == '(')
+        return true;
+    }
+  return false;
+}
+
 void Collect::apply_markers(Coverage &coverage) {
   struct Worker {
     std::vector<FileCoverage> &files;
@@ -568,7 +591,7 @@ Result<CollectedCoverage> Collect::run() {
   TALLY_CHECK(leave_to_tests(out_.coverage, diagnostics_));
   if (options_.markers)
     apply_markers(out_.coverage);
-  if (auto inexact = inexact_functions(out_.coverage)) {
+  if (auto inexact = inexact_functions(out_.coverage, calls_exec)) {
     if (options_.policy == MergePolicy::strict)
       return fail(ErrorCode::invalid_input, std::move(*inexact));
     diagnostics_.add(Severity::warning, std::move(*inexact));
