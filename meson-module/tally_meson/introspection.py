@@ -10,7 +10,7 @@ import os
 import typing as T
 
 from .refusal import Refusal
-from .shapes import Optional, misfit
+from .shapes import Optional, Values, misfit
 
 _TARGETS = [
     {
@@ -37,7 +37,8 @@ _TESTS = [
         "name": str,
         "cmd": [str],
         "suite": [str],
-        "env": Optional(dict),
+        "env": Optional(Values(str)),
+        "workdir": Optional((str, type(None))),
         "depends": Optional([str]),
     }
 ]

@@ -157,6 +157,54 @@ test('plain', executable('t2', 't2.c'))
         )
         self.assertEqual(self.chosen_after("t1.c", "return 0", "return 1"), ["execs"])
 
+    def test_files_that_tests_name(self) -> None:
+        """Such a test runs whatever changes in the file, even a comment."""
+        self.record(
+            {
+                "meson.build": """\
+project('named', 'c')
+exe = executable('t', 't.c', 'read.c')
+other = executable('other', 'other.c')
+copy = custom_target('copy', input: 'other.c', output: 'copy', command: ['cp', '@INPUT@', '@OUTPUT@'])
+source = meson.current_source_dir() / 'read.c'
+test('argument', exe, args: files('read.c'))
+test('option', exe, args: '--input=' + source)
+test('letter', exe, args: '-f' + source)
+test('environment', exe, env: ['INPUTS=/tmp:' + source])
+test('folder', exe, args: 'read.c', workdir: meson.current_source_dir())
+test('depends', exe, args: 'd', depends: copy)
+test('apart', exe, args: 'x')
+test('other', other, args: source + '.old')
+""",
+                "read.c": "// words\nint unused(int n)\n{\n  return n;\n}\n",
+                "t.c": "int main(void)\n{\n  return 0;\n}\n",
+                "other.c": "int main(void)\n{\n  return 0 * 1;\n}\n",
+            }
+        )
+        for old, new in (("words", "other words"), ("return n", "return -n")):
+            self.assertEqual(
+                self.chosen_after("read.c", old, new),
+                ["argument", "environment", "folder", "letter", "option"],
+            )
+        self.assertEqual(self.chosen_after("other.c", "0 * 1", "1 * 0"), ["depends", "other"])
+
+    def test_assembler(self) -> None:
+        self.record(
+            {
+                "meson.build": """\
+project('assembler', 'c')
+test('both', executable('t1', 't1.c', 'one.S', 'two.s'))
+test('none', executable('t2', 't2.c'))
+""",
+                "one.S": "#define NAME one\n.globl NAME\nNAME:\n  ret\n",
+                "two.s": ".globl two\ntwo:\n  ret\n",
+                "t1.c": "int main(void)\n{\n  return 0;\n}\n",
+                "t2.c": "int main(void)\n{\n  return 0;\n}\n",
+            }
+        )
+        for name in ("one.S", "two.s"):
+            self.assertEqual(self.chosen_after(name, "ret", "nop\n  ret"), ["both"])
+
     def test_functions_that_are_evaluated_early(self) -> None:
         self.record(
             {
