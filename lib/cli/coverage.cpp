@@ -411,7 +411,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   if (given.has("redundant")) {
     if (collected.coverage.tests.empty())
       return fail(ErrorCode::invalid_input, not_by_test, "--redundant");
-    TALLY_CHECK(print_redundant_tests(collected));
+    TALLY_CHECK(print_redundant_tests(collected, how.runs));
   }
   show_some(of_reports, verbose);
   summarize(collected, verbose);

@@ -16,8 +16,9 @@ import typing as T
 
 from . import record, settings, source_text
 from .build_graph import ASSEMBLER, BuildGraph, GraphError, words_of
-from .record import Record, git, names
+from .record import Record
 from .refusal import Refusal
+from .repository import commit_of, git, names, top_of
 
 if T.TYPE_CHECKING:
     from .build_dir import BuildDir
@@ -60,8 +61,8 @@ class _Chooser:
                 else "there is no record: run all tests with --coverage-per-test to make it"
             )
         self._record = found
-        self._top = record.top_of(build)
-        self._revision = record.commit_of(self._top, revision)
+        self._top = top_of(build)
+        self._revision = commit_of(self._top, revision)
         self._ignored = [
             re.compile(pattern) for pattern in settings.stored(build).get("affected_ignore", [])
         ]

@@ -9,11 +9,12 @@ import os
 import sys
 import typing as T
 
-from . import lending, record, settings, source_based, switching
+from . import lending, lost_counts, record, settings, source_based, switching
 from .collector import Collector
 from .lock import exclude_others
 from .per_test import Trees
 from .refusal import NO_DATA, Refusal, refused_by_system, say
+from .repository import top_of
 
 if T.TYPE_CHECKING:
     from .arguments import Flags
@@ -147,8 +148,11 @@ class Measurement:
 
     @refused_by_system()
     def _collected(self) -> int:
+        losing = lost_counts.losing(
+            self.build, [test.name for test in self.ran], with_libraries=self.trees is not None
+        )
         if self.trees:
-            self.trees.complete()
+            self.trees.complete(losing)
         self._say_what_has_no_data()
         sys.stdout.flush()
         paths = []
@@ -162,19 +166,21 @@ class Measurement:
             per_test=self.trees.folder if self.trees else None,
             paths=paths,
         )
+        if losing:
+            say(lost_counts.said_of(losing, source_based=self._plan.source_based))
         if self.trees:
-            self._store_record(self.trees, paths)
+            self._store_record(self.trees, paths, losing)
         return status
 
-    def _store_record(self, trees: Trees, paths: T.List[str]) -> None:
+    def _store_record(self, trees: Trees, paths: T.List[str], losing: T.Mapping[str, str]) -> None:
         """Stores which test reached which function, for --affected."""
         if not self.is_plain:
             return
         reached = os.path.join(trees.folder, "reached.json")
         # Sources of the repository may be outside of the project.
-        root = record.top_of(self.build) if self._compiled else self.build.source
+        root = top_of(self.build) if self._compiled else self.build.source
         if self._collector.write_reached(self.build, root, trees.folder, paths, reached):
-            record.store(self.build, self.ran, reached, self._compiled)
+            record.store(self.build, record.Run(self.ran, reached, self._compiled, losing))
 
     def _say_what_has_no_data(self) -> None:
         own = self.build.tests_that_set(source_based.VARIABLE) if self._profiles else set()

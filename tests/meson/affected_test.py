@@ -146,6 +146,7 @@ test('apart', executable('t3', 't3.c'))
 project('execs', 'c', default_options: ['c_std=c99'])
 test('execs', executable('t1', 't1.c'))
 test('plain', executable('t2', 't2.c'))
+test('gnu', executable('t3', 't1.c', override_options: ['c_std=gnu99']))
 """,
                 "t1.c": "#define _GNU_SOURCE\n#include <sys/wait.h>\n#include <unistd.h>\n"
                 "static int code(void)\n{\n  return 0;\n}\nint main(void)\n{\n  int s = 0;\n"
@@ -155,7 +156,22 @@ test('plain', executable('t2', 't2.c'))
                 "t2.c": "int main(void)\n{\n  return 0;\n}\n",
             }
         )
-        self.assertEqual(self.chosen_after("t1.c", "return 0", "return 1"), ["execs"])
+        self.assertEqual(self.chosen_after("t1.c", "return 0", "return 1"), ["execs", "gnu"])
+        self.assertEqual(self.chosen_after("t2.c", "return 0", "return 1"), ["execs", "plain"])
+        lost = (
+            r"tally: execs: counts are lost at execl: GCC writes them before only with a GNU "
+            r"standard, such as c_std=gnu99\n$"
+        )
+        done = self.expect(0, "tally-meson", "test", "-C", "build", "--redundant")
+        self.assertRegex(done.stderr, lost)
+        self.assertTrue(
+            done.stdout.endswith(
+                "\nEach test that is judged reaches a line that no other test reaches.\n"
+                "Not judged, because counts are lost: execs\n"
+            ),
+            done.stdout,
+        )
+        self.assertRegex(self.expect(0, "tally-meson", "test", "-C", "build").stderr, lost)
 
     def test_files_that_tests_name(self) -> None:
         """Such a test runs whatever changes in the file, even a comment."""

@@ -19,9 +19,10 @@ namespace tally {
 
 // The counters that one run of a test left. Neither path needs to exist.
 struct TestRun {
-  std::string test;     // name of the test; several runs may share it
-  std::string counters; // a file that pack_counters() wrote
-  std::string folder;   // a directory of counters that are not packed
+  std::string test;        // name of the test; several runs may share it
+  std::string counters;    // a file that pack_counters() wrote
+  std::string folder;      // a directory of counters that are not packed
+  bool incomplete = false; // counts of the test are lost: it reached more than its counters tell
 };
 
 struct CollectOptions {
