@@ -43,7 +43,12 @@ _TESTS = [
     }
 ]
 _SHAPES: T.Dict[str, T.Any] = {
-    "meson-info.json": {"directories": {"source": str}, "meson_version": {"full": str}},
+    "meson-info.json": {
+        "directories": {"source": str},
+        "meson_version": {"full": str},
+        "error": Optional(bool),
+        "error_list": Optional([str]),
+    },
     "intro-benchmarks.json": _TESTS,
     "intro-buildoptions.json": [{"name": str, "value": (str, bool, int, list)}],
     "intro-buildsystem_files.json": [str],

@@ -43,6 +43,17 @@ class Ran(T.NamedTuple):
         return number if self.returncode < 0 or number in (4, 6, 7, 8, 9, 11, 15) else 0
 
 
+# Meson's words for tests that did not do what was expected of them.
+_FAILED = ("ERROR", "FAIL", "INTERRUPT", "TIMEOUT", "UNEXPECTEDPASS")
+
+
+def status_of(status: int, ran: T.Iterable[Ran]) -> int:
+    """Returns the exit status of `meson test`, but 1 if it says how many tests failed. Meson 1.0
+    returns their number, which may be a status that means something else, and newer ones 1."""
+    failed = sum(each.result in _FAILED for each in ran)
+    return 1 if failed > 0 and status % 256 == failed % 256 else status
+
+
 class Measurement:
     @refused_by_system()
     def __init__(self, build: BuildDir, flags: Flags, typed_in: str) -> None:
@@ -136,10 +147,10 @@ class Measurement:
     def finish(self, status: int) -> int:
         """Prints the table and writes the reports. Returns the exit status; `status`, that of the
         tests, takes precedence if it is not 0."""
+        status = status_of(status, self.ran)
         try:
             own = self._collected()
-            # Meson 1.0 returns the number of failures, and a multiple of 256 would mean success.
-            return status if status % 256 else own or status
+            return status or own
         except Refusal as refusal:
             say(str(refusal))
             return status or refusal.status

@@ -462,6 +462,20 @@ class Builds(Folder):
         with self.assertRaisesRegex(Refusal, "only the ninja backend"):
             self.build.meson()
 
+    def test_a_setup_that_failed(self) -> None:
+        path = self.path / "meson-info" / "meson-info.json"
+        info = json.loads(path.read_text(encoding="utf-8"))
+        info.update(error=True, error_list=["meson.build:2:0: ERROR: no\nmore"])
+        path.write_text(json.dumps(info), encoding="utf-8")
+        (self.path / "build.ninja").touch()
+        BuildDir(str(self.path))  # the configuration before it is still of use
+        (self.path / "build.ninja").unlink()
+        with self.assertRaisesRegex(
+            Refusal, "is not configured: meson setup failed: meson.build:2:0: ERROR: no$"
+        ) as raised:
+            BuildDir(str(self.path))
+        self.assertEqual(raised.exception.status, 125)
+
     def test_no_build_directory(self) -> None:
         with self.assertRaisesRegex(
             Refusal, "is not a build directory of Meson: name one with " "-C"
