@@ -398,6 +398,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   settings.write.time = stated_time();
   settings.write.lcov_version = given.value("lcov-version");
   settings.text = table_options(given).text();
+  settings.text.full = given.has("full");
   TALLY_TRY(order, file_order_of(given.value("sort")));
   settings.order = order;
   Diagnostics of_reports;

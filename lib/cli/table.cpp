@@ -293,7 +293,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 34> coverage_specs{{
+constexpr std::array<OptionSpec, 35> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -421,6 +421,9 @@ constexpr std::array<OptionSpec, 34> coverage_specs{{
      .summary = "print the tests that reached a line; needs --per-test\n"
                 "or lcov tracefiles with TN: sections"},
     limit_option("0", "show at most N files; 0 shows all"),
+    {.name = "full",
+     .summary = "on a terminal, show all lines that did not run,\n"
+                "not only those that fit into two lines"},
     {.name = "sort",
      .values = file_order_words,
      .fallback = "file",

@@ -17,7 +17,7 @@ from .refusal import REFUSED, Refusal, say
 
 if T.TYPE_CHECKING:
     from .build_dir import BuildDir
-    from .settings import Plan
+    from .planning import Plan
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -119,8 +119,8 @@ class Collector:
                 words.append(f"--fail-under-new={plan.baseline.fail_under_new}")
             if plan.baseline.update:
                 words.append("--update-baseline")
-        if plan.redundant:
-            words.append("--redundant")
+        words += ["--full"] if plan.full else []
+        words += ["--redundant"] if plan.redundant else []
         return [*words, *paths]
 
     def check(self, build: BuildDir, plan: Plan) -> None:

@@ -9,7 +9,7 @@ import os
 import sys
 import typing as T
 
-from . import lending, lost_counts, record, settings, source_based, switching
+from . import lending, lost_counts, planning, record, settings, source_based, switching
 from .collector import Collector
 from .lock import exclude_others
 from .per_test import Trees
@@ -70,8 +70,8 @@ class Measurement:
         self.is_plain = True  # no argument of `meson test` changes what the tests run
         self._compiled: T.Optional[record.Sources] = None
 
-    def _made_plan(self) -> settings.Plan:
-        plan = settings.plan(self.build, self._flags, self._typed_in)
+    def _made_plan(self) -> planning.Plan:
+        plan = planning.plan(self.build, self._flags, self._typed_in)
         if plan.per_test and self._flags.keep:
             raise Refusal(
                 "--coverage-keep cannot be combined with --coverage-per-test: earlier "

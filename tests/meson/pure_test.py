@@ -21,10 +21,12 @@ from support.skips import run_unittests
 
 from tally_meson import (
     arguments,
+    flag_table,
     benchmark_report,
     gcovr_config,
     meson_on_path,
     per_test,
+    planning,
     settings,
     words,
     wrapped_test,
@@ -62,14 +64,14 @@ class Arguments(unittest.TestCase):
         )
         self.assertEqual(parsed.first_given(), "--coverage-fail-under")
         self.assertIsNone(flags("--coverage").first_given())
-        for flag in arguments.FLAGS:
-            if flag.name in arguments.SWITCHES:
+        for flag in flag_table.FLAGS:
+            if flag.name in flag_table.SWITCHES:
                 continue
             value = [] if flag.kind == "switch" else ["1"]
             self.assertEqual(flags(flag.name, *value).first_given(), flag.name)
 
     def test_every_flag_has_a_field_and_the_collector_its_options(self) -> None:
-        self.assertEqual(len(arguments.FLAGS) + 1, len(arguments.Flags._fields))  # and redundant
+        self.assertEqual(len(flag_table.FLAGS) + 1, len(arguments.Flags._fields))  # and redundant
         done = subprocess.run(
             [command_line(), "coverage", "--help"], stdout=subprocess.PIPE, text=True, check=True
         )
@@ -170,8 +172,8 @@ class Folder(unittest.TestCase):
             (self.path / name).write_text(json.dumps(content), encoding="utf-8")
         self.build = BuildDir(str(self.path))
 
-    def plan(self, *words: str) -> settings.Plan:
-        return settings.plan(self.build, flags(*words), "/typed/here")
+    def plan(self, *words: str) -> planning.Plan:
+        return planning.plan(self.build, flags(*words), "/typed/here")
 
     def store(self, **keywords: object) -> None:
         settings.store(settings.path_in(str(self.path)), settings.checked(keywords))
@@ -240,7 +242,7 @@ class Settings(Folder):
         self.assertIsNone(self.plan().baseline)
         self.assertEqual(
             self.plan("--coverage-baseline=b", "--coverage-update").baseline,
-            settings.Baseline("/typed/here/b", None, True),
+            planning.Baseline("/typed/here/b", None, True),
         )
         for name in ("--coverage-new=1", "--coverage-update"):
             with self.assertRaisesRegex(
@@ -249,8 +251,8 @@ class Settings(Folder):
                 self.plan(name)
         self.store(baseline="tests/b", fail_under_new="79.5")
         own = f"{self.source}/tests/b"
-        self.assertEqual(self.plan().baseline, settings.Baseline(own, "79.5", False))
-        self.assertEqual(self.plan("--coverage-new=0").baseline, settings.Baseline(own, "0", False))
+        self.assertEqual(self.plan().baseline, planning.Baseline(own, "79.5", False))
+        self.assertEqual(self.plan("--coverage-new=0").baseline, planning.Baseline(own, "0", False))
         # The baseline of the project does not get in the way of a look at what has changed.
         self.assertIsNone(self.plan("--coverage-diff").baseline)
         with self.assertRaisesRegex(Refusal, "--coverage-update: cannot be used with"):
