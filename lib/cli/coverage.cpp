@@ -29,13 +29,31 @@ namespace tally::cli {
 
 namespace {
 
-// Prints the diagnostics. Unless `all` is set, prints no notes and at most 20 warnings, because
-// each object may cause one.
-void show_some(const Diagnostics &findings, bool all) {
+// Returns the warnings about missing sources that the file has from an earlier run, and writes
+// those of this run there.
+Result<std::string> known_missing(const std::string &path, const Diagnostics &findings) {
+  std::string before = "\n", now = before;
+  TALLY_TRY(source, ByteSource::open_if_there(path));
+  if (source) {
+    TALLY_TRY(bytes, source->rest());
+    before = std::move(bytes);
+  }
+  for (const Finding &finding : findings.findings())
+    if (is_of_missing_source(finding))
+      now += finding.text() + '\n';
+  if (now != before)
+    TALLY_CHECK(write_file(path, now));
+  return before;
+}
+
+// Prints the diagnostics, except those that are lines of `known`. Unless `all` is set, prints no
+// notes and at most 20 warnings, because each object may cause one.
+void show_some(const Diagnostics &findings, bool all, std::string_view known = {}) {
   constexpr size_t most = 20;
   size_t shown = 0;
   for (Finding finding : findings.findings()) {
-    if (finding.severity == Severity::note && !all)
+    if (!all && (finding.severity == Severity::note ||
+                 known.find(fmt::format("\n{}\n", finding.text())) != known.npos))
       continue;
     if (finding.severity == Severity::error)
       finding.severity = Severity::warning;
@@ -363,7 +381,12 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     how.progress = [&](size_t done, size_t all) { progress.items(done, all); };
     result = collect_coverage(how, findings);
   }
-  show_some(findings, verbose);
+  std::string known;
+  if (*result && given.has("missing-once")) {
+    TALLY_TRY(earlier, known_missing(std::string(given.value("missing-once")), findings));
+    known = std::move(earlier);
+  }
+  show_some(findings, verbose, known);
   if (!*result)
     return fail(result->error());
   CollectedCoverage &collected = **result;

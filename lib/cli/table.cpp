@@ -293,7 +293,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 35> coverage_specs{{
+constexpr std::array<OptionSpec, 36> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -357,6 +357,11 @@ constexpr std::array<OptionSpec, 35> coverage_specs{{
      .summary = "look below TO for sources that were recorded below\n"
                 "FROM, by -ffile-prefix-map or on another machine",
      .repeats = true},
+    {.name = "missing-once",
+     .values = "FILE",
+     .summary = "do not repeat warnings about missing sources: FILE has\n"
+                "those of the last run, and gets those of this one",
+     .check = check_file_name},
     {.name = "root",
      .values = "DIR",
      .fallback = ".",

@@ -175,7 +175,9 @@ class Collector:
             except OSError:
                 pass  # the collector reports the file that it cannot write
         words = self.coverage_words(build, plan, per_test=per_test, paths=paths)
-        return self._run(*words, captured=False)[0]
+        # Sources that a generator names and the build does not keep are missing in every run.
+        once = os.path.join(build.path, "meson-private", "tally-missing-sources")
+        return self._run(*words, f"--missing-once={once}", captured=False)[0]
 
     def write_reached(
         self, build: BuildDir, root: str, per_test: str, paths: T.Sequence[str], file: str

@@ -239,6 +239,20 @@ class BuildFolderTest(unittest.TestCase):
         done = self.tally("coverage", "x.info", "--substitute", f"/ci/p={self.project}")
         self.assertRegex(done.stdout, r"(?m)^main\.c +100")
 
+    def test_missing_sources_are_reported_once(self) -> None:
+        (self.project / "a.info").write_text(
+            "SF:main.c\nDA:1,1\nend_of_record\nSF:/gone/a.y\nDA:2,1\nend_of_record\n", "utf-8"
+        )
+        words = ("coverage", "a.info", "--missing-once", "said")
+        warning = "/gone/a.y: warning: the source does not exist"
+        self.assertIn(warning, self.tally(*words).stderr)
+        self.assertEqual(self.tally(*words).stderr, "")
+        self.assertIn(warning, self.tally(*words, "--verbose").stderr)
+        text = (self.project / "a.info").read_text("utf-8")
+        (self.project / "a.info").write_text(text.replace("/a.y", "/b.y"), "utf-8")
+        self.assertIn("/gone/b.y: warning", self.tally(*words).stderr)
+        self.assertEqual(self.tally(*words).stderr, "")
+
     def test_reports_of_another_checkout(self) -> None:
         """A report whose sources all lie elsewhere is named, and no threshold is checked."""
         for name, count in (("here", 1), ("there", 0)):

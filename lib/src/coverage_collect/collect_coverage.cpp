@@ -33,6 +33,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// How the messages begin that say that a source is missing.
+constexpr std::string_view not_there = "the source does not exist",
+                           unreadable = "the source cannot be read";
+
 // The result of one object.
 struct Piece {
   Result<Coverage> coverage;
@@ -460,8 +464,7 @@ void Collect::apply_markers(Coverage &coverage) {
       const auto text = read_source(file.path);
       if (!text) {
         findings[i].add(Severity::warning,
-                        fmt::format("the source cannot be read ({}): its exclusion markers have "
-                                    "no effect",
+                        fmt::format("{} ({}): its exclusion markers have no effect", unreadable,
                                     text.error().message),
                         file.path);
         return;
@@ -573,8 +576,9 @@ Result<CollectedCoverage> Collect::run() {
                      folder);
   if (!replaced_.empty())
     diagnostics_.add(Severity::warning,
-                     fmt::format("the source does not exist{}: {} is counted in its place "
+                     fmt::format("{}{}: {} is counted in its place "
                                  "(--substitute FROM=TO names another directory)",
+                                 not_there,
                                  replaced_.size() == 1
                                      ? std::string()
                                      : fmt::format(", nor do {} others", replaced_.size() - 1),
@@ -583,8 +587,9 @@ Result<CollectedCoverage> Collect::run() {
   if (!lost_.empty())
     diagnostics_.add(
         Severity::warning,
-        fmt::format("the source does not exist{}: left out (--substitute FROM=TO names "
+        fmt::format("{}{}: left out (--substitute FROM=TO names "
                     "the directory of sources that were compiled under another path)",
+                    not_there,
                     lost_.size() == 1 ? "" : fmt::format(", the first of {} such", lost_.size())),
         *lost_.begin());
   out_.coverage = sum_.finish();
@@ -603,6 +608,10 @@ Result<CollectedCoverage> Collect::run() {
 }
 
 } // namespace
+
+bool is_of_missing_source(const Finding &finding) {
+  return finding.message.starts_with(not_there) || finding.message.starts_with(unreadable);
+}
 
 Result<CollectedCoverage> collect_coverage(const CollectOptions &options,
                                            Diagnostics &diagnostics) {

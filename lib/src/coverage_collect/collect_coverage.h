@@ -76,6 +76,10 @@ struct CollectedCoverage {
       tests_without_data; // tests none of whose runs left counts of these objects; sorted
 };
 
+// Returns whether a diagnostic of collect_coverage() says that a source does not exist. That does not
+// change from run to run, as generated sources that the build removes do not come back.
+bool is_of_missing_source(const Finding &finding);
+
 // Collects coverage. Each object needs its notes, which are usually beside its counters. If
 // GCOV_PREFIX, GCOV_PREFIX_STRIP or -fprofile-dir moved the counters, the path or name of the
 // counters contains their original path, by which the notes are found (unless CollectOptions::build
