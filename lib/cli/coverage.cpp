@@ -273,6 +273,10 @@ Result<CollectOptions> collecting(const ParsedCommand &given) {
   if (!objects)
     return fail(objects.error().code, objects.error().message, "--exclude-objects");
   out.objects = std::move(*objects);
+  for (const std::string &word : given.values("exclude-lines")) {
+    TALLY_TRY(pattern, Pattern::compile(word, "--exclude-lines"));
+    out.excluded_lines.push_back(std::move(pattern));
+  }
   for (const std::string &word : given.values("substitute")) {
     TALLY_TRY(map, substitute(word));
     out.substitutes.push_back(std::move(map));

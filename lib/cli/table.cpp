@@ -293,7 +293,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 36> coverage_specs{{
+constexpr std::array<OptionSpec, 37> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -339,6 +339,11 @@ constexpr std::array<OptionSpec, 36> coverage_specs{{
     {.name = "exclude",
      .values = "RE",
      .summary = "leave out sources whose path matches RE",
+     .repeats = true},
+    {.name = "exclude-lines",
+     .values = "RE",
+     .summary = "leave out the lines whose text in the source matches\n"
+                "RE, as if they were marked by GCOVR_EXCL_LINE",
      .repeats = true},
     {.name = "exclude-objects",
      .values = "RE",

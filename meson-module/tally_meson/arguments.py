@@ -28,6 +28,7 @@ class Flags(T.NamedTuple):
     update: bool = False
     filter: T.Tuple[str, ...] = ()
     exclude: T.Tuple[str, ...] = ()
+    exclude_lines: T.Tuple[str, ...] = ()
     substitute: T.Tuple[str, ...] = ()
     no_native: bool = False
     limit: T.Optional[str] = None

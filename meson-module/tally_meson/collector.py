@@ -98,6 +98,7 @@ class Collector:
             ("--report", plan.reports),
             ("--filter", plan.filter),
             ("--exclude", plan.exclude),
+            ("--exclude-lines", plan.exclude_lines),
             ("--substitute", plan.substitute),
             ("--exclude-objects", plan.exclude_objects),
         ):

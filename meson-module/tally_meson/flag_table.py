@@ -98,6 +98,13 @@ FLAGS: T.Tuple[Flag, ...] = (
         REPORTING,
     ),
     Flag(
+        "--coverage-exclude-lines",
+        "list",
+        "RE",
+        "Leave out the lines whose text in the source matches RE. May be repeated.",
+        REPORTING,
+    ),
+    Flag(
         "--coverage-substitute",
         "list",
         "FROM=TO",

@@ -37,6 +37,7 @@ class Plan:
     fail_under: T.Optional[str]
     fail_under_branch: T.Optional[str]
     baseline: T.Optional[Baseline]
+    exclude_lines: T.Tuple[str, ...]
     substitute: T.Tuple[str, ...]
     exclude_objects: T.Tuple[str, ...]
     limit: T.Optional[str]
@@ -74,6 +75,7 @@ def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
         single("fail_under"),
         single("fail_under_branch"),
         _baseline(build, flags, own, typed_in),
+        (*flags.exclude_lines, *own.get("exclude_lines", [])),
         tuple(_substitute(word, typed_in) for word in flags.substitute),
         () if native else tuple(map(_pattern_of_objects, build.native_object_folders())),
         flags.limit,

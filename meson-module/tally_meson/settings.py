@@ -35,7 +35,7 @@ _DEFAULT_FILES = {
 # Matches import('tally') in a meson.build, but not in a comment.
 _IMPORT = re.compile(r"^[^#\n]*\bimport\s*\(\s*'tally'", re.MULTILINE)
 
-_LISTS = ("affected_ignore", "exclude", "filter", "include_subprojects", "reports")
+_LISTS = ("affected_ignore", "exclude", "exclude_lines", "filter", "include_subprojects", "reports")
 _PERCENTAGES = ("fail_under", "fail_under_branch", "fail_under_new")
 _BOOLEANS = ("native", "per_test")
 _FILES = ("baseline",)
@@ -48,6 +48,7 @@ if sys.version_info >= (3, 8):
 
         affected_ignore: T.List[str]
         exclude: T.List[str]
+        exclude_lines: T.List[str]
         filter: T.List[str]
         include_subprojects: T.List[str]
         reports: T.List[str]

@@ -238,7 +238,11 @@ class Fish(WithFiles):
         )
         self.assertEqual(
             self.described("tally-meson", "report", "--coverage-ex"),
-            {"--coverage-exclude": "Leave out files whose path matches RE. May be repeated."},
+            {
+                "--coverage-exclude": "Leave out files whose path matches RE. May be repeated.",
+                "--coverage-exclude-lines": "Leave out the lines whose text in the source matches "
+                "RE. May be repeated.",
+            },
         )
 
 

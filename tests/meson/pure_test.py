@@ -93,6 +93,9 @@ class Arguments(unittest.TestCase):
             "limit",
             "sort",
             "exclude-objects",
+            "exclude-lines",
+            "full",
+            "missing-once",
         ):
             self.assertRegex(done.stdout, rf"(?m)^  --{option}\b")
         formats = re.findall(
@@ -232,8 +235,9 @@ class Settings(Folder):
 
     def test_precedence_of_settings(self) -> None:
         self.put("gcovr.cfg", "fail-under-line = 10\nfail-under-branch=11\nexclude = g\n")
-        self.store(fail_under=20, exclude="c")
-        plan = self.plan("--coverage-exclude", "f")
+        self.store(fail_under=20, exclude="c", exclude_lines="own")
+        plan = self.plan("--coverage-exclude", "f", "--coverage-exclude-lines", "typed")
+        self.assertEqual(plan.exclude_lines, ("typed", "own"))
         self.assertEqual((plan.fail_under, plan.fail_under_branch), ("20", "11"))
         self.assertEqual(plan.exclude[:3], ("f", "c", "^(?:g)"))
         self.assertEqual(self.plan("--coverage-fail-under=0").fail_under, "0")

@@ -129,6 +129,8 @@ class Run(BuiltProject):
     def test_rows_of_the_table(self) -> None:
         """Tests order, limit, and substituted sources, which are relative to the current
         directory."""
+        done = self.measured(0, *GOOD, "--coverage-exclude-lines=return 1;")
+        self.assertEqual(rows(done.stdout)["src/demo.c"], "4/5")
         done = self.measured(0, *GOOD, "--coverage-sort=missed", "--coverage-limit", "1")
         self.assertEqual(rows(done.stdout), {"src/main.c": "5/8", "TOTAL": "10/14"})
         done = self.expect(

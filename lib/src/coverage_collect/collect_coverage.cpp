@@ -104,7 +104,7 @@ private:
                                SourceResolver &resolver);
   Result<void> add_reports();
   Result<void> add_source_based();
-  void apply_markers(Coverage &coverage);
+  Result<void> leave_out_lines(Coverage &coverage);
   SourceRules source_rules() const {
     return {options_.filter, out_.root, options_.substitutes, inputs_.maps};
   }
@@ -454,11 +454,14 @@ bool calls_exec(const FileCoverage &file, const FunctionCoverage &function) {
   return false;
 }
 
-void Collect::apply_markers(Coverage &coverage) {
+// Leaves out the lines that have markers, or that match a pattern of the user.
+Result<void> Collect::leave_out_lines(Coverage &coverage) {
   struct Worker {
+    const CollectOptions &options;
     std::vector<FileCoverage> &files;
     std::vector<Diagnostics> &findings;
     std::vector<ExcludedLines> &excluded;
+    std::vector<std::optional<Error>> &failures;
     void operator()(size_t i) {
       FileCoverage &file = files[i];
       const auto text = read_source(file.path);
@@ -473,7 +476,10 @@ void Collect::apply_markers(Coverage &coverage) {
       if (!file.lines.empty() && file.lines.back().line > lines)
         findings[i].add(Severity::warning, beyond_the_end(file.lines.back().line, lines),
                         file.path);
-      excluded[i] = find_exclusions(text->bytes, file.path, findings[i]);
+      if (options.markers)
+        excluded[i] = find_exclusions(text->bytes, file.path, findings[i]);
+      if (auto done = exclude_lines(text->bytes, options.excluded_lines, excluded[i]); !done)
+        failures[i] = Error(ErrorCode::limit, done.error().message, file.path);
       decide_by_counts(file, excluded[i], findings[i]);
       if (!excluded[i].empty())
         exclude(file, excluded[i]);
@@ -482,16 +488,20 @@ void Collect::apply_markers(Coverage &coverage) {
   };
   std::vector<Diagnostics> findings(coverage.files.size());
   std::vector<ExcludedLines> excluded(coverage.files.size());
+  std::vector<std::optional<Error>> failures(coverage.files.size());
   InOrder(coverage.files.size(), options_.threads)
       .run<Worker>(
           [&] {
-            return Worker{coverage.files, findings, excluded};
+            return Worker{options_, coverage.files, findings, excluded, failures};
           },
           [&](size_t i) {
             diagnostics_.append(findings[i]);
             return true;
           },
           [](size_t) {});
+  for (std::optional<Error> &failure : failures)
+    if (failure)
+      return fail(std::move(*failure));
   for (TestCoverage &test : coverage.tests)
     for (FileCoverage &file : test.files) {
       const auto at = std::ranges::lower_bound(coverage.files, file.path, {}, &FileCoverage::path);
@@ -499,6 +509,7 @@ void Collect::apply_markers(Coverage &coverage) {
       if (!lines.empty())
         exclude(file, lines);
     }
+  return {};
 }
 
 // Removes from the test "" each file that did not run in it, if the named tests together have all
@@ -594,8 +605,8 @@ Result<CollectedCoverage> Collect::run() {
         *lost_.begin());
   out_.coverage = sum_.finish();
   TALLY_CHECK(leave_to_tests(out_.coverage, diagnostics_));
-  if (options_.markers)
-    apply_markers(out_.coverage);
+  if (options_.markers || !options_.excluded_lines.empty())
+    TALLY_CHECK(leave_out_lines(out_.coverage));
   if (auto inexact = inexact_functions(out_.coverage, calls_exec)) {
     if (options_.policy == MergePolicy::strict)
       return fail(ErrorCode::invalid_input, std::move(*inexact));

@@ -14,6 +14,7 @@
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/counted_object.h"
 #include "coverage_collect/source_based.h"
+#include "support/pattern.h"
 
 namespace tally {
 
@@ -52,8 +53,9 @@ struct CollectOptions {
   // belong to the test "".
   std::vector<TestRun> runs{};
   unsigned threads = 1;
-  bool throw_branches = false; // count branches that exceptions take, too
-  bool markers = true;         // obey exclusion markers in sources
+  bool throw_branches = false;           // count branches that exceptions take, too
+  bool markers = true;                   // obey exclusion markers in sources
+  std::vector<Pattern> excluded_lines{}; // lines of sources that match do not count
   // With MergePolicy::strict, an object that cannot be used is an error, as is any warning about
   // one.
   MergePolicy policy = MergePolicy::lenient;
@@ -76,8 +78,8 @@ struct CollectedCoverage {
       tests_without_data; // tests none of whose runs left counts of these objects; sorted
 };
 
-// Returns whether a diagnostic of collect_coverage() says that a source does not exist. That does not
-// change from run to run, as generated sources that the build removes do not come back.
+// Returns whether a diagnostic of collect_coverage() says that a source does not exist. That does
+// not change from run to run, as generated sources that the build removes do not come back.
 bool is_of_missing_source(const Finding &finding);
 
 // Collects coverage. Each object needs its notes, which are usually beside its counters. If
