@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -28,13 +29,31 @@ namespace tally::cli {
 
 namespace {
 
-// Prints the diagnostics. Unless `all` is set, prints no notes and at most 20 warnings, because
-// each object may cause one.
-void show_some(const Diagnostics &findings, bool all) {
+// Returns the warnings about missing sources that the file has from an earlier run, and writes
+// those of this run there.
+Result<std::string> known_missing(const std::string &path, const Diagnostics &findings) {
+  std::string before = "\n", now = before;
+  TALLY_TRY(source, ByteSource::open_if_there(path));
+  if (source) {
+    TALLY_TRY(bytes, source->rest());
+    before = std::move(bytes);
+  }
+  for (const Finding &finding : findings.findings())
+    if (is_of_missing_source(finding))
+      now += finding.text() + '\n';
+  if (now != before)
+    TALLY_CHECK(write_file(path, now));
+  return before;
+}
+
+// Prints the diagnostics, except those that are lines of `known`. Unless `all` is set, prints no
+// notes and at most 20 warnings, because each object may cause one.
+void show_some(const Diagnostics &findings, bool all, std::string_view known = {}) {
   constexpr size_t most = 20;
   size_t shown = 0;
   for (Finding finding : findings.findings()) {
-    if (finding.severity == Severity::note && !all)
+    if (!all && (finding.severity == Severity::note ||
+                 known.find(fmt::format("\n{}\n", finding.text())) != known.npos))
       continue;
     if (finding.severity == Severity::error)
       finding.severity = Severity::warning;
@@ -92,6 +111,13 @@ void check_threshold(std::string_view what, std::string_view given, uint64_t par
                   least));
   if (outcome.status == done)
     outcome.status = below_threshold;
+}
+
+// Returns whether the exit status tells if coverage is high enough.
+bool has_threshold(const ParsedCommand &given) {
+  return std::ranges::any_of(std::array{"baseline", "fail-under", "fail-under-branch",
+                                        "fail-under-mcdc", "fail-under-region"},
+                             [&](const char *option) { return given.has(option); });
 }
 
 constexpr const char *not_by_test = "the counts are not separated by test: give --per-test, or an "
@@ -247,6 +273,10 @@ Result<CollectOptions> collecting(const ParsedCommand &given) {
   if (!objects)
     return fail(objects.error().code, objects.error().message, "--exclude-objects");
   out.objects = std::move(*objects);
+  for (const std::string &word : given.values("exclude-lines")) {
+    TALLY_TRY(pattern, Pattern::compile(word, "--exclude-lines"));
+    out.excluded_lines.push_back(std::move(pattern));
+  }
   for (const std::string &word : given.values("substitute")) {
     TALLY_TRY(map, substitute(word));
     out.substitutes.push_back(std::move(map));
@@ -358,7 +388,12 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
     how.progress = [&](size_t done, size_t all) { progress.items(done, all); };
     result = collect_coverage(how, findings);
   }
-  show_some(findings, verbose);
+  std::string known;
+  if (*result && given.has("missing-once")) {
+    TALLY_TRY(earlier, known_missing(std::string(given.value("missing-once")), findings));
+    known = std::move(earlier);
+  }
+  show_some(findings, verbose, known);
   if (!*result)
     return fail(result->error());
   CollectedCoverage &collected = **result;
@@ -393,6 +428,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   settings.write.time = stated_time();
   settings.write.lcov_version = given.value("lcov-version");
   settings.text = table_options(given).text();
+  settings.text.full = given.has("full");
   TALLY_TRY(order, file_order_of(given.value("sort")));
   settings.order = order;
   Diagnostics of_reports;
@@ -406,12 +442,18 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   if (given.has("redundant")) {
     if (collected.coverage.tests.empty())
       return fail(ErrorCode::invalid_input, not_by_test, "--redundant");
-    TALLY_CHECK(print_redundant_tests(collected));
+    TALLY_CHECK(print_redundant_tests(collected, how.runs));
   }
   show_some(of_reports, verbose);
   summarize(collected, verbose);
-  if (collected.reports == 0 && collected.counted == 0)
+  if (collected.reports == collected.reports_outside && collected.counted == 0)
     return fail(ErrorCode::no_data, "nothing was counted: was no program run?",
+                joined_text(how.paths, " "));
+  if (collected.reports_outside > 0 && has_threshold(given))
+    return fail(ErrorCode::no_data,
+                fmt::format("no threshold is checked: the sources of {} of {} are outside of {}",
+                            collected.reports_outside, number_of(collected.reports, "report"),
+                            collected.root),
                 joined_text(how.paths, " "));
   if (nothing_changed)
     return {}; // the thresholds do not apply

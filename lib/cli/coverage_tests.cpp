@@ -115,7 +115,9 @@ Result<std::vector<TestRun>> runs_of_tests(const std::string &folder) {
     if (!numbers.insert(n).second)
       return fail(ErrorCode::invalid_input, fmt::format("n {} occurs twice", n), path);
     const fs::path run = fs::path(folder) / std::to_string(n);
-    out.push_back({name->get<std::string>(), run.string() + ".counters", run.string()});
+    const auto incomplete = each.find("incomplete");
+    out.push_back({name->get<std::string>(), run.string() + ".counters", run.string(),
+                   incomplete != each.end() && *incomplete == true});
   }
   return out;
 }
@@ -166,7 +168,20 @@ Result<void> print_table_of_tests(const CollectedCoverage &collected, const Text
       "-", '\n' + tests_to_text(collected.coverage.tests, collected.tests_without_data, options));
 }
 
-Result<void> print_redundant_tests(const CollectedCoverage &collected) {
+namespace {
+
+std::set<std::string_view> incomplete_tests(const std::vector<TestRun> &runs) {
+  std::set<std::string_view> out;
+  for (const TestRun &run : runs)
+    if (run.incomplete)
+      out.insert(run.test);
+  return out;
+}
+
+} // namespace
+
+Result<void> print_redundant_tests(const CollectedCoverage &collected,
+                                   const std::vector<TestRun> &runs) {
   using Line = std::pair<std::string_view, uint32_t>;
   std::map<Line, size_t> reached_by; // how many tests
   std::vector<std::pair<std::string_view, std::vector<Line>>> all;
@@ -184,9 +199,19 @@ Result<void> print_redundant_tests(const CollectedCoverage &collected) {
   const auto is_redundant = [&](const auto &test) {
     return std::ranges::all_of(test.second, [&](const Line &line) { return reached_by[line] > 1; });
   };
-  std::erase_if(all, [&](const auto &test) { return !is_redundant(test); });
+  const std::set<std::string_view> incomplete = incomplete_tests(runs);
+  std::erase_if(all, [&](const auto &test) {
+    return incomplete.contains(test.first) || !is_redundant(test);
+  });
+  std::string foot;
+  for (const std::string_view name : incomplete)
+    foot += (foot.empty() ? "Not judged, because counts are lost: " : ", ") +
+            printable(std::string(name));
+  if (!foot.empty())
+    foot += '\n';
   if (all.empty())
-    return write_file("-", "\nEach test reaches a line that no other test reaches.\n");
+    return write_file("-", fmt::format("\nEach {} reaches a line that no other test reaches.\n{}",
+                                       foot.empty() ? "test" : "test that is judged", foot));
   // Leave out the smallest ones first, because most of them can then go.
   std::vector<size_t> order(all.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -203,7 +228,7 @@ Result<void> print_redundant_tests(const CollectedCoverage &collected) {
   for (const auto &[name, lines] : all)
     out +=
         fmt::format("{} {}\n", together.contains(name) ? '*' : ' ', printable(std::string(name)));
-  return write_file("-", out);
+  return write_file("-", out + foot);
 }
 
 } // namespace tally::cli

@@ -25,7 +25,8 @@ Result<void> write_tests_by_function(const Coverage &coverage, const std::string
 Result<void> print_table_of_tests(const CollectedCoverage &collected, const TextOptions &options);
 
 // Prints the tests that reach no line that others do not reach. Of those without data, nothing is
-// known.
-Result<void> print_redundant_tests(const CollectedCoverage &collected);
+// known. An incomplete one of `runs` may reach more than is known.
+Result<void> print_redundant_tests(const CollectedCoverage &collected,
+                                   const std::vector<TestRun> &runs);
 
 } // namespace tally::cli

@@ -28,8 +28,11 @@ namespace {
 
 // Returns the terminal's columns; 0, which means unlimited, for a file or a pipe.
 uint32_t terminal_width() {
+  constexpr uint32_t of_unknown = 80; // a terminal that does not tell its width
   winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+    return 0;
+  return size.ws_col > 0 ? size.ws_col : of_unknown;
 }
 
 // https://no-color.org

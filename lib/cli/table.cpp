@@ -305,7 +305,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 35> coverage_specs{{
+constexpr std::array<OptionSpec, 38> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -352,6 +352,11 @@ constexpr std::array<OptionSpec, 35> coverage_specs{{
      .values = "RE",
      .summary = "leave out sources whose path matches RE",
      .repeats = true},
+    {.name = "exclude-lines",
+     .values = "RE",
+     .summary = "leave out the lines whose text in the source matches\n"
+                "RE, as if they were marked by GCOVR_EXCL_LINE",
+     .repeats = true},
     {.name = "exclude-objects",
      .values = "RE",
      .summary = "leave out objects whose path matches RE; the path is\n"
@@ -369,6 +374,11 @@ constexpr std::array<OptionSpec, 35> coverage_specs{{
      .summary = "look below TO for sources that were recorded below\n"
                 "FROM, by -ffile-prefix-map or on another machine",
      .repeats = true},
+    {.name = "missing-once",
+     .values = "FILE",
+     .summary = "do not repeat warnings about missing sources: FILE has\n"
+                "those of the last run, and gets those of this one",
+     .check = check_file_name},
     {.name = "root",
      .values = "DIR",
      .fallback = ".",
@@ -436,6 +446,9 @@ constexpr std::array<OptionSpec, 35> coverage_specs{{
      .summary =
          "print the counts of all files, functions and lines as\nJSON, in place of the table"},
     limit_option("0", "show at most N files; 0 shows all"),
+    {.name = "full",
+     .summary = "on a terminal, show all lines that did not run,\n"
+                "not only those that fit into two lines"},
     {.name = "sort",
      .values = file_order_words,
      .fallback = "file",

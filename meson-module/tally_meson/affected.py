@@ -15,9 +15,10 @@ import re
 import typing as T
 
 from . import record, settings, source_text
-from .build_graph import BuildGraph, GraphError
-from .record import Record, git, names
+from .build_graph import ASSEMBLER, BuildGraph, GraphError, words_of
+from .record import Record
 from .refusal import Refusal
+from .repository import commit_of, git, names, top_of
 
 if T.TYPE_CHECKING:
     from .build_dir import BuildDir
@@ -60,8 +61,8 @@ class _Chooser:
                 else "there is no record: run all tests with --coverage-per-test to make it"
             )
         self._record = found
-        self._top = record.top_of(build)
-        self._revision = record.commit_of(self._top, revision)
+        self._top = top_of(build)
+        self._revision = commit_of(self._top, revision)
         self._ignored = [
             re.compile(pattern) for pattern in settings.stored(build).get("affected_ignore", [])
         ]
@@ -69,6 +70,16 @@ class _Chooser:
             os.path.realpath(path) for path in build.introspection("intro-buildsystem_files.json")
         }
         self._made_graph: T.Optional[BuildGraph] = None
+        self._named = {name: self._named_by(test) for name, test in self._tests.items()}
+
+    def _named_by(self, test: T.Mapping[str, T.Any]) -> T.Set[str]:
+        """Returns the real paths of what the test's definition may name."""
+        folder = test.get("workdir") or self._build.path
+        return {
+            os.path.realpath(os.path.join(folder, word))
+            for word in words_of(test)
+            if "\0" not in word
+        }
 
     @property
     def _graph(self) -> BuildGraph:
@@ -160,9 +171,15 @@ class _Chooser:
             return
         if os.path.realpath(path) in self._build_files or _BUILD_FILES.search(name):
             raise _Everything(f"{name} defines the build")
+        for test, named in self._named.items():
+            if os.path.realpath(path) in named:
+                self._add(test, f"{name} changed, which it names")
         if any(pattern.search(name) for pattern in self._ignored):
             return
-        if not name.endswith(source_text.SUFFIXES) or not self._graph.objects_of(path):
+        is_assembler = name.endswith(ASSEMBLER)
+        if not (is_assembler or name.endswith(source_text.SUFFIXES)) or not self._graph.objects_of(
+            path
+        ):
             raise _Everything(f"{name} is not a source of this build")
         if self._graph.runs_during_build({os.path.realpath(path)}):
             # A generator may read comments and bodies.
@@ -172,6 +189,9 @@ class _Chooser:
             if new is None and old is None:
                 raise _Everything(f"{name} is not a regular file")
             self._add_users(name, "was added or removed")
+            return
+        if is_assembler:  # it has no coverage, and its comments differ by processor
+            self._add_users(name, "changed, which is assembler")
             return
         before, after = source_text.lines_of(old), source_text.lines_of(new)
         changes = source_text.changes(before, after)

@@ -19,7 +19,7 @@ import sys
 import typing as T
 
 from .build_dir import BuildDir, ninja
-from .record import commit_of, git
+from .repository import commit_of, git
 from .refusal import BUILD_FAILED, Refusal, say
 
 # The variables by which Meson chooses compilers, by its names of languages.

@@ -16,7 +16,7 @@ import subprocess
 import typing as T
 
 from . import introspection
-from .refusal import Refusal
+from .refusal import BUILD_FAILED, Refusal
 
 
 class BuildDir:
@@ -28,6 +28,9 @@ class BuildDir:
             self.meson_version = info["meson_version"]["full"]
         except Refusal:
             raise Refusal(f"{folder} is not a build directory of Meson: name one with -C") from None
+        if info.get("error") and not os.path.exists(os.path.join(self.path, "build.ninja")):
+            why = " ".join(info.get("error_list", [])).partition("\n")[0]
+            raise Refusal(f"{folder} is not configured: meson setup failed: {why}", BUILD_FAILED)
 
     def introspection(self, name: str) -> T.Any:
         """Returns the content of a file in meson-info."""

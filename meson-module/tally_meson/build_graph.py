@@ -19,7 +19,18 @@ _PLAIN_RULES = re.compile(
     r"(_COMPILER|_LINKER|_PCH|SHSYM)(_FOR_BUILD)?(_RSP)?$|^(phony|REGENERATE_BUILD)$"
 )
 _EDGE = re.compile(r"^build ((?:[^\s:$|]|\$.|[ ])+?) *(?:\|.*?)?: (\S+)", re.MULTILINE)
+ASSEMBLER = (".s", ".S", ".sx", ".asm")
 _MOST_WORDS = 500  # of one command
+
+
+_PARTS = (re.compile(r"[^\s=:;,]+"), re.compile(r"/[^\s=:;,]+"))
+
+
+def words_of(test: T.Mapping[str, T.Any]) -> T.Set[str]:
+    """Returns the words of the test's command, arguments and environment, whole and in the parts
+    that may name a file, as in `--input=FILE`."""
+    texts = [*test["cmd"], *test.get("env", {}).values()]
+    return {*texts, *(word for text in texts for part in _PARTS for word in part.findall(text))}
 
 
 class GraphError(Exception):
@@ -52,6 +63,18 @@ class BuildGraph:
                 current.add(self._real(line.strip()))
             elif ": #deps" in line:
                 current = self.sources.setdefault(self._real(line.partition(": #deps")[0]), set())
+        targets = build.introspection("intro-targets.json")
+        known: T.Set[str] = set().union(*self.sources.values())
+        for each in (
+            self._real(path)
+            for target in targets
+            for group in target.get("target_sources", [])
+            for path in group.get("sources", [])
+            if path.endswith(ASSEMBLER)
+        ):
+            # The compiler names no sources of an object whose assembler code is not preprocessed.
+            if each not in known:
+                self.sources[each] = {each}
         self._objects: T.Dict[str, T.Set[str]] = {}  # by source
         for name, sources in self.sources.items():
             for source in sources:
@@ -60,8 +83,7 @@ class BuildGraph:
         self._run_by_build: T.Optional[T.Set[str]] = None
         self._made: T.Optional[T.Set[str]] = None
         self._targets = {
-            target["id"]: [str(path) for path in target["filename"]]
-            for target in build.introspection("intro-targets.json")
+            target["id"]: [str(path) for path in target["filename"]] for target in targets
         }
         self._outputs = {path for paths in self._targets.values() for path in paths}
 
@@ -73,10 +95,11 @@ class BuildGraph:
         return self._objects.get(os.path.realpath(source), set())
 
     def inputs_of(self, test: T.Mapping[str, T.Any]) -> T.Optional[T.Set[str]]:
-        """Returns everything that the test's programs are built of. Returns None if that is not
-        known: if the test runs a command that this build does not make."""
-        made = [word for word in test["cmd"] if word in self._outputs]
-        if not made or test["cmd"][0] not in self._outputs:
+        """Returns everything that the test's programs are built of, and all else that its
+        definition names. Returns None if that is not known: if the test runs a command that this
+        build does not make."""
+        made = sorted(words_of(test) & self._outputs)
+        if test["cmd"][0] not in self._outputs:
             return None
         for name in test.get("depends", []):
             made += self._targets.get(name, [])

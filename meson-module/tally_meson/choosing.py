@@ -123,7 +123,7 @@ def run_chosen(
 
 def check_revision(build: BuildDir, given: Choosing) -> None:
     """Raises Refusal if the revision does not exist. Call this before anything is built."""
-    from .record import commit_of
+    from .repository import commit_of
 
     try:
         commit_of(build.source, given.revision)

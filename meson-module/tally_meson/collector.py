@@ -17,7 +17,7 @@ from .refusal import REFUSED, Refusal, say
 
 if T.TYPE_CHECKING:
     from .build_dir import BuildDir
-    from .settings import Plan
+    from .planning import Plan
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -98,6 +98,7 @@ class Collector:
             ("--report", plan.reports),
             ("--filter", plan.filter),
             ("--exclude", plan.exclude),
+            ("--exclude-lines", plan.exclude_lines),
             ("--substitute", plan.substitute),
             ("--exclude-objects", plan.exclude_objects),
         ):
@@ -119,8 +120,8 @@ class Collector:
                 words.append(f"--fail-under-new={plan.baseline.fail_under_new}")
             if plan.baseline.update:
                 words.append("--update-baseline")
-        if plan.redundant:
-            words.append("--redundant")
+        words += ["--full"] if plan.full else []
+        words += ["--redundant"] if plan.redundant else []
         return [*words, *paths]
 
     def check(self, build: BuildDir, plan: Plan) -> None:
@@ -175,7 +176,9 @@ class Collector:
             except OSError:
                 pass  # the collector reports the file that it cannot write
         words = self.coverage_words(build, plan, per_test=per_test, paths=paths)
-        return self._run(*words, captured=False)[0]
+        # Sources that a generator names and the build does not keep are missing in every run.
+        once = os.path.join(build.path, "meson-private", "tally-missing-sources")
+        return self._run(*words, f"--missing-once={once}", captured=False)[0]
 
     def write_reached(
         self, build: BuildDir, root: str, per_test: str, paths: T.Sequence[str], file: str

@@ -27,7 +27,7 @@ COMMANDS = {
     "disable": "removes everything that enable wrote",
     "doctor": "reports whether what enable wrote works, and if not, why",
 }
-EXIT_STATUS = {  # unless a test failed: then it is that of `meson test`
+EXIT_STATUS = {  # unless a test failed: then it is 1
     125: "the build failed",
     1: "a report cannot be written or an input cannot be used",
     2: "the command line is wrong",
@@ -41,7 +41,7 @@ def _usage() -> str:
     forms = "\n       ".join(f"tally-meson {form}" for form in SYNOPSIS)
     commands = "\n".join(f"  {name:<8} {summary}" for name, summary in COMMANDS.items())
     statuses = ", ".join(f"{status} {meaning}" for status, meaning in EXIT_STATUS.items())
-    status = f"Exit status: that of `meson test` if a test failed; otherwise {statuses}."
+    status = f"Exit status: 1 if a test failed; otherwise {statuses}."
     return (
         f"Usage: {forms}\n\nCommands:\n{commands}\n\n{textwrap.fill(status, 95)}\n\n"
         f"Example: {EXAMPLE}\n"

@@ -17,6 +17,7 @@ import sys
 import typing as T
 
 from . import arguments, choosing
+from .flag_table import FLAGS
 from .refusal import BUILD_FAILED, REFUSED, Refusal, say
 
 if T.TYPE_CHECKING:
@@ -84,7 +85,7 @@ def attach(mtest: T.Any) -> None:
                 "some"
                 if any(
                     "--coverage" in getattr(action, "option_strings", ())
-                    and getattr(action, "help", None) == arguments.FLAGS[0].help
+                    and getattr(action, "help", None) == FLAGS[0].help
                     for action in getattr(parser, "_actions", ())
                 )
                 else "none"

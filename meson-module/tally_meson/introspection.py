@@ -10,7 +10,7 @@ import os
 import typing as T
 
 from .refusal import Refusal
-from .shapes import Optional, misfit
+from .shapes import Optional, Values, misfit
 
 _TARGETS = [
     {
@@ -37,12 +37,18 @@ _TESTS = [
         "name": str,
         "cmd": [str],
         "suite": [str],
-        "env": Optional(dict),
+        "env": Optional(Values(str)),
+        "workdir": Optional((str, type(None))),
         "depends": Optional([str]),
     }
 ]
 _SHAPES: T.Dict[str, T.Any] = {
-    "meson-info.json": {"directories": {"source": str}, "meson_version": {"full": str}},
+    "meson-info.json": {
+        "directories": {"source": str},
+        "meson_version": {"full": str},
+        "error": Optional(bool),
+        "error_list": Optional([str]),
+    },
     "intro-benchmarks.json": _TESTS,
     "intro-buildoptions.json": [{"name": str, "value": (str, bool, int, list)}],
     "intro-buildsystem_files.json": [str],

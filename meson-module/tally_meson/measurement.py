@@ -9,11 +9,12 @@ import os
 import sys
 import typing as T
 
-from . import lending, record, settings, source_based, switching
+from . import lending, lost_counts, planning, record, settings, source_based, switching
 from .collector import Collector
 from .lock import exclude_others
 from .per_test import Trees
 from .refusal import NO_DATA, Refusal, refused_by_system, say
+from .repository import top_of
 
 if T.TYPE_CHECKING:
     from .arguments import Flags
@@ -42,6 +43,17 @@ class Ran(T.NamedTuple):
         return number if self.returncode < 0 or number in (4, 6, 7, 8, 9, 11, 15) else 0
 
 
+# Meson's words for tests that did not do what was expected of them.
+_FAILED = ("ERROR", "FAIL", "INTERRUPT", "TIMEOUT", "UNEXPECTEDPASS")
+
+
+def status_of(status: int, ran: T.Iterable[Ran]) -> int:
+    """Returns the exit status of `meson test`, but 1 if it says how many tests failed. Meson 1.0
+    returns their number, which may be a status that means something else, and newer ones 1."""
+    failed = sum(each.result in _FAILED for each in ran)
+    return 1 if failed > 0 and status % 256 == failed % 256 else status
+
+
 class Measurement:
     @refused_by_system()
     def __init__(self, build: BuildDir, flags: Flags, typed_in: str) -> None:
@@ -58,8 +70,8 @@ class Measurement:
         self.is_plain = True  # no argument of `meson test` changes what the tests run
         self._compiled: T.Optional[record.Sources] = None
 
-    def _made_plan(self) -> settings.Plan:
-        plan = settings.plan(self.build, self._flags, self._typed_in)
+    def _made_plan(self) -> planning.Plan:
+        plan = planning.plan(self.build, self._flags, self._typed_in)
         if plan.per_test and self._flags.keep:
             raise Refusal(
                 "--coverage-keep cannot be combined with --coverage-per-test: earlier "
@@ -135,10 +147,10 @@ class Measurement:
     def finish(self, status: int) -> int:
         """Prints the table and writes the reports. Returns the exit status; `status`, that of the
         tests, takes precedence if it is not 0."""
+        status = status_of(status, self.ran)
         try:
             own = self._collected()
-            # Meson 1.0 returns the number of failures, and a multiple of 256 would mean success.
-            return status if status % 256 else own or status
+            return status or own
         except Refusal as refusal:
             say(str(refusal))
             return status or refusal.status
@@ -147,8 +159,11 @@ class Measurement:
 
     @refused_by_system()
     def _collected(self) -> int:
+        losing = lost_counts.losing(
+            self.build, [test.name for test in self.ran], with_libraries=self.trees is not None
+        )
         if self.trees:
-            self.trees.complete()
+            self.trees.complete(losing)
         self._say_what_has_no_data()
         sys.stdout.flush()
         paths = []
@@ -162,19 +177,21 @@ class Measurement:
             per_test=self.trees.folder if self.trees else None,
             paths=paths,
         )
+        if losing:
+            say(lost_counts.said_of(losing, source_based=self._plan.source_based))
         if self.trees:
-            self._store_record(self.trees, paths)
+            self._store_record(self.trees, paths, losing)
         return status
 
-    def _store_record(self, trees: Trees, paths: T.List[str]) -> None:
+    def _store_record(self, trees: Trees, paths: T.List[str], losing: T.Mapping[str, str]) -> None:
         """Stores which test reached which function, for --affected."""
         if not self.is_plain:
             return
         reached = os.path.join(trees.folder, "reached.json")
         # Sources of the repository may be outside of the project.
-        root = record.top_of(self.build) if self._compiled else self.build.source
+        root = top_of(self.build) if self._compiled else self.build.source
         if self._collector.write_reached(self.build, root, trees.folder, paths, reached):
-            record.store(self.build, self.ran, reached, self._compiled)
+            record.store(self.build, record.Run(self.ran, reached, self._compiled, losing))
 
     def _say_what_has_no_data(self) -> None:
         own = self.build.tests_that_set(source_based.VARIABLE) if self._profiles else set()

@@ -146,9 +146,12 @@ class Trees:
         self.reserve([number])
         self._rows.append({"n": number, "name": self.names.get(test.name, test.name)})
 
-    def complete(self) -> None:
-        """Packs the trees of interrupted tests, too, and writes the names of the tests."""
+    def complete(self, losing: T.Container[str] = ()) -> None:
+        """Packs the trees of interrupted tests, too, and writes the names of the tests, with a mark
+        at those that are `losing` counts."""
         for row in self._rows:
+            if row["name"] in losing:
+                row["incomplete"] = True
             tree = self.tree(row["n"])
             if os.path.isdir(tree):
                 subprocess.run([*self.harvest_words(), tree], check=False, stdin=subprocess.DEVNULL)

@@ -10,13 +10,13 @@ import contextlib
 import hashlib
 import json
 import os
-import subprocess
 import typing as T
 import zlib
 
-from . import lost_counts
 from .build_graph import BuildGraph, GraphError
+from .lost_counts import counters_beside
 from .refusal import Refusal
+from .repository import git, names, not_committed, top_of
 from .shapes import Values, misfit
 
 if T.TYPE_CHECKING:
@@ -27,39 +27,6 @@ _FORMAT = 3
 _MOST_CHANGED = 32 << 20  # bytes of files that are not as the revision has them
 # Meson's words. What a test that was skipped would have reached is not known.
 _GOOD = ("OK", "EXPECTEDFAIL")
-
-
-def git(folder: str, *words: str) -> bytes:
-    """Returns what a git command prints. Raises Refusal if it fails."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", folder, "-c", "core.quotePath=off", *words],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-    except OSError:
-        raise Refusal("git is not on PATH") from None
-    if done.returncode != 0:
-        why = done.stderr.decode(errors="replace").partition("\n")[0]
-        raise Refusal(f"git: {why.replace('fatal: ', '')}")
-    return done.stdout
-
-
-def top_of(build: BuildDir) -> str:
-    """Returns the top directory of the repository. Raises Refusal if there is none."""
-    return os.fsdecode(git(build.source, "rev-parse", "--show-toplevel").rstrip(b"\n"))
-
-
-def commit_of(folder: str, revision: str) -> str:
-    """Returns the commit that a revision names. Raises Refusal if there is no such revision."""
-    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    return git(folder, *words).decode().strip()
-
-
-def names(output: bytes) -> T.List[str]:
-    return [os.fsdecode(name) for name in output.split(b"\0") if name]
 
 
 def text_of(path: str) -> T.Optional[str]:
@@ -78,16 +45,6 @@ def text_of(path: str) -> T.Optional[str]:
         return None
     except OSError as error:
         raise Refusal(f"{path}: {error.strerror}") from None
-
-
-def not_committed(top: str) -> T.List[str]:
-    """Returns the files that differ from HEAD, and those that git does not know."""
-    return sorted(
-        {
-            *names(git(top, "diff", "--name-only", "-z", "--no-renames", "HEAD")),
-            *names(git(top, "ls-files", "--others", "--exclude-standard", "-z")),
-        }
-    )
 
 
 def definition_of(test: T.Mapping[str, T.Any]) -> str:
@@ -225,13 +182,19 @@ class Record:
         return record if all(0 <= index < len(record.names) for index in indices) else None
 
 
-def store(
-    build: BuildDir, ran: T.Sequence[Ran], reached: str, compiled: T.Optional[Sources]
-) -> None:
-    """Stores the record of a run, or why that is not possible. `reached` is the file that the
-    collector wrote, and `compiled` the sources that the tests were built of. An earlier record then
-    stays: it knows which sources it belongs to."""
-    why = _stored(build, ran, reached, compiled)
+class Run(T.NamedTuple):
+    """A run that counted each test separately."""
+
+    ran: T.Sequence[Ran]
+    reached: str  # the file that the collector wrote
+    compiled: T.Optional[Sources]  # the sources that the tests were built of, if they are known
+    losing: T.Mapping[str, str]  # what lost_counts.losing() returned
+
+
+def store(build: BuildDir, run: Run) -> None:
+    """Stores the record of a run, or why that is not possible. An earlier record then stays: it
+    knows which sources it belongs to."""
+    why = _stored(build, run)
     path = Record.path_in(build) + ".why"
     if not why:
         with contextlib.suppress(OSError):
@@ -241,26 +204,24 @@ def store(
         file.write(why)
 
 
-def _stored(
-    build: BuildDir, ran: T.Sequence[Ran], reached: str, compiled: T.Optional[Sources]
-) -> str:
+def _stored(build: BuildDir, run: Run) -> str:
     """Returns why the record cannot be stored, or ''."""
     shown = build.names_for_meson()
     results: T.Dict[str, T.List[bool]] = {}
-    for each in ran:
+    for each in run.ran:
         good = each.result in _GOOD and not each.why_no_data()
         results.setdefault(shown.get(each.name, each.name), []).append(good)
     tests = build.tests_by_name()
     if set(tests) - set(results):
         return f"{len(set(tests) - set(results))} of {len(tests)} tests did not run"
-    beside = lost_counts.counters_beside(build)
+    beside = counters_beside(build)
     if beside:
         return (
             f"{beside} was written by a program that a test starts without its environment, so that "
             "it is not known which"
         )
     try:
-        if compiled is None or sources_of(build) != compiled:
+        if run.compiled is None or sources_of(build) != run.compiled:
             return (
                 "the sources changed while the tests were built or ran, or git does not know them"
             )
@@ -272,13 +233,13 @@ def _stored(
         name: None
         if text is None
         else base64.b64encode(zlib.compress(text.encode("latin-1"))).decode()
-        for name, text in compiled.texts.items()
+        for name, text in run.compiled.texts.items()
     }
-    with open(reached, encoding="utf-8") as file:
+    with open(run.reached, encoding="utf-8") as file:
         of_functions = json.load(file)
     values = {
         "format": _FORMAT,
-        "revision": compiled.revision,
+        "revision": run.compiled.revision,
         "configuration": configuration_of(build),
         "texts": texts,
         "others": others,
@@ -286,7 +247,7 @@ def _stored(
             name: {
                 "definition": definition_of(test),
                 "passed": all(results[name]),
-                "loses": lost_counts.loses(graph, test),
+                "loses": run.losing.get(name, ""),
             }
             for name, test in tests.items()
         },

@@ -47,7 +47,7 @@ def test(words: T.Sequence[str]) -> int:
     meson_test = [*build.meson(), "test", "-C", build.path]
     if flags.off:
         switch_off(build, flags, {"--list": parsed.list_only, "--no-rebuild": parsed.no_rebuild})
-        return running.run([*meson_test, *parsed.meson])
+        return running.unmeasured(build, parsed.meson)
     if parsed.list_only:
         more = ["--no-rebuild"] if parsed.no_rebuild else []
         return subprocess.run([*meson_test, *more, *parsed.meson], check=False).returncode
@@ -145,17 +145,7 @@ def _run_chosen(
     if chosen.list_only or not tests and not named:
         return 0
     # All names stand together, because Meson's parser accepts no more of them after an option.
-    return running.run(
-        [
-            *build.meson(),
-            "test",
-            "-C",
-            build.path,
-            "--no-rebuild",
-            *sorted({*named, *tests}),
-            *others,
-        ]
-    )
+    return running.unmeasured(build, ["--no-rebuild", *sorted({*named, *tests}), *others])
 
 
 def _one_wrapper(measurement: Measurement, parsed: command_words.Words) -> None:

@@ -16,7 +16,7 @@ import threading
 import typing as T
 
 from .build_dir import BuildDir
-from .measurement import Ran
+from .measurement import Ran, status_of
 from .refusal import Refusal, say
 
 
@@ -136,7 +136,15 @@ def executed(
     )
     if signals:
         raise Refusal("interrupted: nothing is compared", 128 + signals[0])
-    return status, entries(log_since(build, before))
+    entries_of_run = entries(log_since(build, before))
+    return status_of(status, [ran for ran, _, _ in entries_of_run]), entries_of_run
+
+
+def unmeasured(build: BuildDir, words: T.Sequence[str]) -> int:
+    """Runs `meson test` as the words say, and returns its status."""
+    before = logs(build)
+    status = run([*build.meson(), "test", "-C", build.path, *words])
+    return status_of(status, [ran for ran, _, _ in entries(log_since(build, before))])
 
 
 @contextlib.contextmanager

@@ -14,14 +14,14 @@ from . import profile_update, source_based
 from .refusal import Refusal, refused_by_system, say
 
 if T.TYPE_CHECKING:
-    from . import settings
     from .arguments import Flags
     from .build_dir import BuildDir
+    from .planning import Plan
 
 _Options = T.Mapping[str, T.Union[str, T.List[str]]]  # of Meson
 
 
-def switch_on(build: BuildDir, flags: Flags, plan: settings.Plan, *, may_rebuild: bool) -> None:
+def switch_on(build: BuildDir, flags: Flags, plan: Plan, *, may_rebuild: bool) -> None:
     """Ensures that the build counts, and by the method that the flags or its threads demand. Raises
     Refusal if options must change for that, and may not."""
     options: T.Dict[str, T.Union[str, T.List[str]]] = {}

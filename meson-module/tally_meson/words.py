@@ -9,7 +9,7 @@ import re
 import typing as T
 
 from . import choosing, comparing
-from .arguments import FLAGS
+from .flag_table import FLAGS
 from .profile_update import METHODS
 from .refusal import Refusal
 

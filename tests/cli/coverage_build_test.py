@@ -239,6 +239,58 @@ class BuildFolderTest(unittest.TestCase):
         done = self.tally("coverage", "x.info", "--substitute", f"/ci/p={self.project}")
         self.assertRegex(done.stdout, r"(?m)^main\.c +100")
 
+    def test_missing_sources_are_reported_once(self) -> None:
+        (self.project / "a.info").write_text(
+            "SF:main.c\nDA:1,1\nend_of_record\nSF:/gone/a.y\nDA:2,1\nend_of_record\n", "utf-8"
+        )
+        words = ("coverage", "a.info", "--missing-once", "said")
+        warning = "/gone/a.y: warning: the source does not exist"
+        self.assertIn(warning, self.tally(*words).stderr)
+        self.assertEqual(self.tally(*words).stderr, "")
+        self.assertIn(warning, self.tally(*words, "--verbose").stderr)
+        text = (self.project / "a.info").read_text("utf-8")
+        (self.project / "a.info").write_text(text.replace("/a.y", "/b.y"), "utf-8")
+        self.assertIn("/gone/b.y: warning", self.tally(*words).stderr)
+        self.assertEqual(self.tally(*words).stderr, "")
+
+    def test_reports_of_another_checkout(self) -> None:
+        """A report whose sources all lie elsewhere is named, and no threshold is checked."""
+        for name, count in (("here", 1), ("there", 0)):
+            folder = self.project / name
+            folder.mkdir()
+            (folder / "f.c").write_text("int f;\nint g;\n", encoding="utf-8")
+            (self.project / f"{name}.info").write_text(
+                f"SF:{folder}/f.c\nDA:1,{count}\nDA:2,{1 - count}\nend_of_record\n", "utf-8"
+            )
+        (self.project / "ci.info").write_text(
+            "SF:/ci/a/f.c\nDA:1,1\nend_of_record\nSF:/ci/a/g.c\nDA:1,1\nend_of_record\n", "utf-8"
+        )
+        both = ("coverage", "here.info", "there.info", "--root", "here")
+        hint = (
+            "counts nothing (--substitute FROM=TO names the directory of sources that were "
+            "recorded in another checkout)\n"
+        )
+        done = self.tally(*both)
+        self.assertRegex(done.stdout, r"(?m)^f\.c +50\.0%")
+        self.assertEqual(
+            done.stderr,
+            f"{self.project}/there/f.c: warning: the source lies outside of {self.project}/here: "
+            f"there.info {hint}",
+        )
+        done = self.tally("coverage", "here.info", "ci.info", "--root", "here")
+        self.assertEqual(
+            done.stderr,
+            "/ci/a/f.c: warning: the source does not exist, the first of 2 outside of the root: "
+            f"ci.info {hint}",
+        )
+        for option in ("--fail-under=10", "--baseline=b.txt"):
+            done = self.tally(*both, option, status=4)
+            self.assertIn("no threshold is checked: the sources of 1 of 2 reports are", done.stderr)
+        self.tally(*both, "--strict", status=1)
+        for more in (["--substitute", "there=here"], ["--filter", "f.c"]):
+            more[1] = more[1].replace("there", f"{self.project}/there")
+            self.assertEqual(self.tally(*both, *more, "--fail-under", "50").stderr, "")
+
     def test_omitted_objects(self) -> None:
         entries = [
             {"directory": str(self.build), "output": f"{name}.c.o"} for name in ("main", "stale")

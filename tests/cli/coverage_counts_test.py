@@ -43,6 +43,20 @@ int main(void) {
 }
 """
 
+EXEC = """\
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  if (argc == 3)
+    return 0;
+  if (argc == 2)
+    execl(argv[0], argv[0], "again", "once", (char *)0);
+  else if (argc == 7)
+    system("true");
+  return 0;
+}
+"""
+
 # Two variants of each constructor and three of each destructor, because the base is virtual.
 VARIANTS = """\
 #define BOTH(a, b) int a(int x) { return x > 2; } int b(int x) { return x > 2 ? 3 : 1; }
@@ -131,7 +145,7 @@ class CountsTest(unittest.TestCase):
             re.sub(r"/\S*/", "", done.stderr).splitlines()[0],
             "warning: negative counts in 1 function, whose counts are not exact: count "
             "(loop.c:1); lines with a negative count are reported as run. Threads "
-            "that count without -fprofile-update=atomic leave such counts, as do longjmp() "
+            "that count without -fprofile-update=atomic leave such counts, as do exec(), longjmp() "
             "and, with Clang, exceptions",
         )
         self.assertIn(f"DA:{line},1\n", self.report("lcov"))
@@ -141,6 +155,17 @@ class CountsTest(unittest.TestCase):
         self.assertEqual([each["count"] for each in lines if each["line_number"] == line], [1])
         self.assertNotIn(f"line={line}", self.report("github"))
         self.assertIn("negative counts", self.tally("coverage", ".", "--strict", status=1).stderr)
+
+    def test_exec_writes_counters_within_a_function(self) -> None:
+        self.compile_and_run("gcc", "exec.c", EXEC)
+        subprocess.run(["./x", "first"], cwd=self.folder, check=False, timeout=60)
+        done = self.tally("coverage", ".")
+        self.assertEqual(
+            re.sub(r"/\S*/", "", done.stderr),
+            "warning: negative counts in 1 function, whose counts are not exact: main (exec.c:3); "
+            "lines with a negative count are reported as run. exec() leaves such counts, because "
+            "it writes the counters in the middle of a function\n",
+        )
 
     def test_fork(self) -> None:
         """The child's counters start from zero, so that the call is counted once and its return

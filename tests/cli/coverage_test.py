@@ -297,6 +297,33 @@ class CoverageTest(unittest.TestCase):
         self.assertEqual(self.rows()["src/main.c"], "100.0%")
         self.assertEqual(self.rows("--no-markers")["src/main.c"], "66.7%")
 
+    def test_lines_that_match(self) -> None:
+        """They are left out as marked lines are, in all reports, and with --no-markers, too."""
+        before = self.rows()["src/main.c"]
+        pattern = (
+            "--exclude-lines",
+            r"return never\(argc\);$",
+            "--exclude-lines=^static int never",
+        )
+        done = self.run_in(*pattern, "--no-markers", "--report", "lcov:x.info")
+        trace = (self.folder / "x.info").read_text(encoding="utf-8").partition("main.c\n")[2]
+        self.assertNotRegex(trace, r"(?m)^DA:(2|10),|never")
+        self.assertIn("DA:3,0\n", trace)  # only a marker of a function has its body
+        source = self.folder / "src" / "main.c"
+        source.write_text(
+            MAIN.replace("argc);\n", "argc); // LCOV_EXCL_LINE\n").replace(
+                "(int x) {", "(int x) { // LCOV_EXCL_LINE"
+            ),
+            encoding="utf-8",
+        )
+        self.assertEqual(self.run_in().stdout, done.stdout)
+        self.assertNotEqual(self.rows()["src/main.c"], before)
+        source.write_text(MAIN + "// " + "a" * 40 + "\n", encoding="utf-8")
+        done = self.run_in("--exclude-lines", "(a+)+y|z.c$", status=1)
+        self.assertIn("src/main.c: ", done.stderr)
+        done = self.run_in("--exclude-lines", "(", status=2)
+        self.assertIn("tally: --exclude-lines: '(' is not a pattern", done.stderr)
+
     def test_a_missing_source(self) -> None:
         before = self.rows()
         (self.folder / "src" / "main.c").unlink()

@@ -146,6 +146,7 @@ test('apart', executable('t3', 't3.c'))
 project('execs', 'c', default_options: ['c_std=c99'])
 test('execs', executable('t1', 't1.c'))
 test('plain', executable('t2', 't2.c'))
+test('gnu', executable('t3', 't1.c', override_options: ['c_std=gnu99']))
 """,
                 "t1.c": "#define _GNU_SOURCE\n#include <sys/wait.h>\n#include <unistd.h>\n"
                 "static int code(void)\n{\n  return 0;\n}\nint main(void)\n{\n  int s = 0;\n"
@@ -155,7 +156,70 @@ test('plain', executable('t2', 't2.c'))
                 "t2.c": "int main(void)\n{\n  return 0;\n}\n",
             }
         )
-        self.assertEqual(self.chosen_after("t1.c", "return 0", "return 1"), ["execs"])
+        self.assertEqual(self.chosen_after("t1.c", "return 0", "return 1"), ["execs", "gnu"])
+        self.assertEqual(self.chosen_after("t2.c", "return 0", "return 1"), ["execs", "plain"])
+        lost = (
+            r"tally: execs: counts are lost at execl: GCC writes them before only with a GNU "
+            r"standard, such as c_std=gnu99\n$"
+        )
+        done = self.expect(0, "tally-meson", "test", "-C", "build", "--redundant")
+        self.assertRegex(done.stderr, lost)
+        self.assertTrue(
+            done.stdout.endswith(
+                "\nEach test that is judged reaches a line that no other test reaches.\n"
+                "Not judged, because counts are lost: execs\n"
+            ),
+            done.stdout,
+        )
+        self.assertRegex(self.expect(0, "tally-meson", "test", "-C", "build").stderr, lost)
+
+    def test_files_that_tests_name(self) -> None:
+        """Such a test runs whatever changes in the file, even a comment."""
+        self.record(
+            {
+                "meson.build": """\
+project('named', 'c')
+exe = executable('t', 't.c', 'read.c')
+other = executable('other', 'other.c')
+copy = custom_target('copy', input: 'other.c', output: 'copy', command: ['cp', '@INPUT@', '@OUTPUT@'])
+source = meson.current_source_dir() / 'read.c'
+test('argument', exe, args: files('read.c'))
+test('option', exe, args: '--input=' + source)
+test('letter', exe, args: '-f' + source)
+test('environment', exe, env: ['INPUTS=/tmp:' + source])
+test('folder', exe, args: 'read.c', workdir: meson.current_source_dir())
+test('depends', exe, args: 'd', depends: copy)
+test('apart', exe, args: 'x')
+test('other', other, args: source + '.old')
+""",
+                "read.c": "// words\nint unused(int n)\n{\n  return n;\n}\n",
+                "t.c": "int main(void)\n{\n  return 0;\n}\n",
+                "other.c": "int main(void)\n{\n  return 0 * 1;\n}\n",
+            }
+        )
+        for old, new in (("words", "other words"), ("return n", "return -n")):
+            self.assertEqual(
+                self.chosen_after("read.c", old, new),
+                ["argument", "environment", "folder", "letter", "option"],
+            )
+        self.assertEqual(self.chosen_after("other.c", "0 * 1", "1 * 0"), ["depends", "other"])
+
+    def test_assembler(self) -> None:
+        self.record(
+            {
+                "meson.build": """\
+project('assembler', 'c')
+test('both', executable('t1', 't1.c', 'one.S', 'two.s'))
+test('none', executable('t2', 't2.c'))
+""",
+                "one.S": "#define NAME one\n.globl NAME\nNAME:\n  ret\n",
+                "two.s": ".globl two\ntwo:\n  ret\n",
+                "t1.c": "int main(void)\n{\n  return 0;\n}\n",
+                "t2.c": "int main(void)\n{\n  return 0;\n}\n",
+            }
+        )
+        for name in ("one.S", "two.s"):
+            self.assertEqual(self.chosen_after(name, "ret", "nop\n  ret"), ["both"])
 
     def test_functions_that_are_evaluated_early(self) -> None:
         self.record(

@@ -18,7 +18,7 @@ from support.meson_builds import MODULE
 from support.programs import SOURCE_ROOT, command_line
 from support.skips import need_tools, run_unittests
 
-from tally_meson import arguments
+from tally_meson import flag_table
 
 FOLDER = SOURCE_ROOT / "lib" / "cli"
 ENVIRONMENT = {
@@ -99,7 +99,7 @@ class Completed(unittest.TestCase):
 
     def test_options_of_tally_meson(self) -> None:
         offered = self.completed("tally-meson", "test", "--")
-        for flag in arguments.FLAGS:
+        for flag in flag_table.FLAGS:
             self.assertIn(flag.name, offered)
         self.assertIn("--no-rebuild", offered)  # Meson's own
         self.assertNotIn("--coverage-keep", self.completed("tally-meson", "report", "--"))
@@ -238,7 +238,11 @@ class Fish(WithFiles):
         )
         self.assertEqual(
             self.described("tally-meson", "report", "--coverage-ex"),
-            {"--coverage-exclude": "Leave out files whose path matches RE. May be repeated."},
+            {
+                "--coverage-exclude": "Leave out files whose path matches RE. May be repeated.",
+                "--coverage-exclude-lines": "Leave out the lines whose text in the source matches "
+                "RE. May be repeated.",
+            },
         )
 
 

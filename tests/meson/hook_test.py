@@ -118,8 +118,8 @@ class Hook(BuiltProject):
     def test_statuses(self) -> None:
         self.measured(3, *GOOD, "--coverage-fail-under", "99")
         self.measured(4, "script")
-        alone = self.run_in("meson", "test", "-C", "build", "--suite", "bad").returncode
-        done = self.measured(alone, "--suite", "bad", "--coverage-fail-under", "99")
+        # Meson 1.0 alone returns the number of failures.
+        done = self.measured(1, "--suite", "bad", "--coverage-fail-under", "99")
         self.assertEqual(rows(done.stdout)["src/main.c"], "3/8")
         self.refused(
             2,

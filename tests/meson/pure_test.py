@@ -21,10 +21,12 @@ from support.skips import run_unittests
 
 from tally_meson import (
     arguments,
+    flag_table,
     benchmark_report,
     gcovr_config,
     meson_on_path,
     per_test,
+    planning,
     settings,
     words,
     wrapped_test,
@@ -62,14 +64,14 @@ class Arguments(unittest.TestCase):
         )
         self.assertEqual(parsed.first_given(), "--coverage-fail-under")
         self.assertIsNone(flags("--coverage").first_given())
-        for flag in arguments.FLAGS:
-            if flag.name in arguments.SWITCHES:
+        for flag in flag_table.FLAGS:
+            if flag.name in flag_table.SWITCHES:
                 continue
             value = [] if flag.kind == "switch" else ["1"]
             self.assertEqual(flags(flag.name, *value).first_given(), flag.name)
 
     def test_every_flag_has_a_field_and_the_collector_its_options(self) -> None:
-        self.assertEqual(len(arguments.FLAGS) + 1, len(arguments.Flags._fields))  # and redundant
+        self.assertEqual(len(flag_table.FLAGS) + 1, len(arguments.Flags._fields))  # and redundant
         done = subprocess.run(
             [command_line(), "coverage", "--help"], stdout=subprocess.PIPE, text=True, check=True
         )
@@ -91,6 +93,9 @@ class Arguments(unittest.TestCase):
             "limit",
             "sort",
             "exclude-objects",
+            "exclude-lines",
+            "full",
+            "missing-once",
         ):
             self.assertRegex(done.stdout, rf"(?m)^  --{option}\b")
         formats = re.findall(
@@ -170,8 +175,8 @@ class Folder(unittest.TestCase):
             (self.path / name).write_text(json.dumps(content), encoding="utf-8")
         self.build = BuildDir(str(self.path))
 
-    def plan(self, *words: str) -> settings.Plan:
-        return settings.plan(self.build, flags(*words), "/typed/here")
+    def plan(self, *words: str) -> planning.Plan:
+        return planning.plan(self.build, flags(*words), "/typed/here")
 
     def store(self, **keywords: object) -> None:
         settings.store(settings.path_in(str(self.path)), settings.checked(keywords))
@@ -230,8 +235,9 @@ class Settings(Folder):
 
     def test_precedence_of_settings(self) -> None:
         self.put("gcovr.cfg", "fail-under-line = 10\nfail-under-branch=11\nexclude = g\n")
-        self.store(fail_under=20, exclude="c")
-        plan = self.plan("--coverage-exclude", "f")
+        self.store(fail_under=20, exclude="c", exclude_lines="own")
+        plan = self.plan("--coverage-exclude", "f", "--coverage-exclude-lines", "typed")
+        self.assertEqual(plan.exclude_lines, ("typed", "own"))
         self.assertEqual((plan.fail_under, plan.fail_under_branch), ("20", "11"))
         self.assertEqual(plan.exclude[:3], ("f", "c", "^(?:g)"))
         self.assertEqual(self.plan("--coverage-fail-under=0").fail_under, "0")
@@ -240,7 +246,7 @@ class Settings(Folder):
         self.assertIsNone(self.plan().baseline)
         self.assertEqual(
             self.plan("--coverage-baseline=b", "--coverage-update").baseline,
-            settings.Baseline("/typed/here/b", None, True),
+            planning.Baseline("/typed/here/b", None, True),
         )
         for name in ("--coverage-new=1", "--coverage-update"):
             with self.assertRaisesRegex(
@@ -249,8 +255,8 @@ class Settings(Folder):
                 self.plan(name)
         self.store(baseline="tests/b", fail_under_new="79.5")
         own = f"{self.source}/tests/b"
-        self.assertEqual(self.plan().baseline, settings.Baseline(own, "79.5", False))
-        self.assertEqual(self.plan("--coverage-new=0").baseline, settings.Baseline(own, "0", False))
+        self.assertEqual(self.plan().baseline, planning.Baseline(own, "79.5", False))
+        self.assertEqual(self.plan("--coverage-new=0").baseline, planning.Baseline(own, "0", False))
         # The baseline of the project does not get in the way of a look at what has changed.
         self.assertIsNone(self.plan("--coverage-diff").baseline)
         with self.assertRaisesRegex(Refusal, "--coverage-update: cannot be used with"):
@@ -461,6 +467,20 @@ class Builds(Folder):
         ninja.unlink()
         with self.assertRaisesRegex(Refusal, "only the ninja backend"):
             self.build.meson()
+
+    def test_a_setup_that_failed(self) -> None:
+        path = self.path / "meson-info" / "meson-info.json"
+        info = json.loads(path.read_text(encoding="utf-8"))
+        info.update(error=True, error_list=["meson.build:2:0: ERROR: no\nmore"])
+        path.write_text(json.dumps(info), encoding="utf-8")
+        (self.path / "build.ninja").touch()
+        BuildDir(str(self.path))  # the configuration before it is still of use
+        (self.path / "build.ninja").unlink()
+        with self.assertRaisesRegex(
+            Refusal, "is not configured: meson setup failed: meson.build:2:0: ERROR: no$"
+        ) as raised:
+            BuildDir(str(self.path))
+        self.assertEqual(raised.exception.status, 125)
 
     def test_no_build_directory(self) -> None:
         with self.assertRaisesRegex(

@@ -31,6 +31,14 @@ class RunAfterChanges(MixIn):
     def measured(self, status: int, *words: str, **more: str) -> subprocess.CompletedProcess:
         return self.expect(status, "tally-meson", "test", "-C", "build", *GOOD, *words, **more)
 
+    def test_missing_sources_are_reported_once(self) -> None:
+        """Generators name sources that the build does not keep."""
+        with (self.project / "src" / "demo.c").open("a", encoding="utf-8") as file:
+            file.write('#line 5 "/gone/demo.y"\nint gone(void) { return 1; }\n')
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        self.assertRegex(self.measured(0).stderr, r"^/gone/demo.y: warning: [^\n]*\n$")
+        self.assertEqual(self.measured(0).stderr, "")
+
     def test_coverage_off(self) -> None:
         self.must("meson", "setup", "build")
         options = self.project / "build" / "meson-info" / "intro-buildoptions.json"

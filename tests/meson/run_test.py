@@ -76,10 +76,13 @@ class Run(BuiltProject):
         self.measured(0, *GOOD, "--coverage-fail-under", "71", "--coverage-fail-under-branch=10")
 
     def test_a_failing_test_wins(self) -> None:
-        """The status is that of `meson test` alone, which depends on Meson's version."""
+        """The status is 1. That of `meson test` alone depends on Meson's version, and may be the
+        number of failures, here that of a wrong command line or of a threshold."""
         alone = self.run_in("meson", "test", "-C", "build", "--suite", "bad").returncode
         self.assertIn(alone, (1, 2))
-        done = self.measured(alone, "--suite", "bad", "--coverage-fail-under", "99")
+        done = self.measured(1, "--suite", "bad", "--coverage-fail-under", "99")
+        self.measured(1, "--suite", "bad", "--repeat=2")
+        self.measured(1, "fails", "fails too", "aborts", "--coverage-fail-under", "0")
         self.assertEqual(rows(done.stdout)["src/main.c"], "3/8")
 
     def test_killed_tests(self) -> None:
@@ -126,6 +129,8 @@ class Run(BuiltProject):
     def test_rows_of_the_table(self) -> None:
         """Tests order, limit, and substituted sources, which are relative to the current
         directory."""
+        done = self.measured(0, *GOOD, "--coverage-exclude-lines=return 1;")
+        self.assertEqual(rows(done.stdout)["src/demo.c"], "4/5")
         done = self.measured(0, *GOOD, "--coverage-sort=missed", "--coverage-limit", "1")
         self.assertEqual(rows(done.stdout), {"src/main.c": "5/8", "TOTAL": "10/14"})
         done = self.expect(
@@ -222,7 +227,7 @@ class Run(BuiltProject):
         base = self.project / "baseline.txt"
         self.addCleanup(base.unlink, missing_ok=True)
         formats = sorted(set(re.findall(r"--coverage-report (\w+)", recipes)))
-        self.assertEqual(formats, ["badge", "cobertura", "github", "markdown"])
+        self.assertEqual(formats, ["badge", "cobertura", "gcovr", "github", "markdown"])
         words = [f"--coverage-report={name}" for name in (*formats, "shields")]
         done = self.measured(
             0, *GOOD, *words, "--coverage-baseline=baseline.txt", "--coverage-update"

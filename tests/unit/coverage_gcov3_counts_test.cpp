@@ -144,11 +144,12 @@ TEST(Gcov3Counts, ReportsImpossibleCounts) {
   Graph graph;
   graph.function("f", 5, loop).lines(1, "a.c", {3}).lines(2, "a.c", {4});
   EXPECT_EQ(
-      counted(graph, {{1, 2, 7}},
-              {"x.da: error: negative counts in 1 function, whose counts are not exact: f (a.c:3); "
-               "lines with a negative count are reported as run. Threads that count without "
-               "-fprofile-update=atomic leave such counts, as do longjmp() and, with Clang, "
-               "exceptions"}),
+      counted(
+          graph, {{1, 2, 7}},
+          {"x.da: error: negative counts in 1 function, whose counts are not exact: f (a.c:3); "
+           "lines with a negative count are reported as run. Threads that count without "
+           "-fprofile-update=atomic leave such counts, as do exec(), longjmp() and, with Clang, "
+           "exceptions"}),
       (Texts{"a.c", "3:3 b2/3", "1:4 c7/1 b7/1"}));
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   const Texts too_large{"x.da: the sum of the counts in function f exceeds 64 bits"};

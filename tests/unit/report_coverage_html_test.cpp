@@ -228,6 +228,19 @@ TEST_F(CoverageHtml, IsCompleteAndReproducible) {
   EXPECT_TRUE(holds(page, "<td>99<td>1<th scope=row>elsewhere")); // line 99 has no row
 }
 
+// On a narrow screen, columns of a fixed width would leave no room for the names.
+TEST_F(CoverageHtml, GivesNamesALineOnANarrowScreen) {
+  const std::string style = report(Coverage()).at("style.css");
+  const size_t begin = style.rfind("@media (max-width: 45rem)");
+  ASSERT_NE(begin, style.npos);
+  const std::string narrow = style.substr(begin, style.find("\n}", begin) - begin);
+  EXPECT_TRUE(holds(narrow, ".shares tr { display: flex; flex-wrap: wrap;"));
+  EXPECT_TRUE(holds(narrow, ".shares th:first-child { flex-basis: 100%; }"));
+  EXPECT_TRUE(holds(narrow, ".shares colgroup, .shares .of { display: none; }"));
+  EXPECT_TRUE(holds(narrow, ".totals .poor { --full: 4rem; padding-left: 4.75rem; }"));
+  EXPECT_FALSE(holds(narrow, ".c-share"));
+}
+
 TEST_F(CoverageHtml, ShowsALineAsRunIfOnlyExceptionsAreMissing) {
   FileCoverage file = file_of("a.cpp", {{1, 1}});
   file.branches = {{1, true, false}, {0, false, true}};

@@ -86,6 +86,30 @@ TEST(CoverageTable, HasRowsAndTotals) {
             }));
 }
 
+TEST(CoverageTable, ShowsTwoLinesOfALongList) {
+  Coverage coverage;
+  coverage.files.push_back(file_of("a", {}));
+  for (uint32_t line = 1; line <= 100; ++line)
+    coverage.files[0].lines.push_back({line, line % 2});
+  TextOptions options{.limit = 0, .width = 60};
+  const auto list = [&] {
+    const auto lines = lines_of(to_text(coverage, "", options));
+    const size_t column = lines[0].find("lines not run");
+    std::vector<std::string> out;
+    for (size_t i = 1; !lines[i].starts_with('-'); ++i)
+      out.push_back(lines[i].substr(column));
+    return out;
+  };
+  EXPECT_EQ(list(), (std::vector<std::string>{"2, 4, 6, 8, 10,", "12, 14, 16, 18, …"}));
+  options.full = true;
+  std::string all;
+  for (const std::string &line : list()) {
+    EXPECT_LE(line.size(), 16U);
+    all += (all.empty() ? "" : " ") + line;
+  }
+  EXPECT_EQ(all, missing_ranges(coverage.files[0]));
+}
+
 TEST(CoverageTable, KeepsTheTotalsWithALimit) {
   const auto lines = lines_of(to_text(two_files(), "", {1, 0}));
   ASSERT_EQ(lines.size(), 5U);
@@ -189,13 +213,14 @@ TEST(CoverageTable, StaysWithinTheWidth) {
   coverage.files = {file, file_of("/src/\x1b[31m\n.c", {{1, 1}})};
   for (uint32_t width : {80U, 100U, 110U}) {
     const auto lines = lines_of(to_text(coverage, "/src", {0, width}));
-    ASSERT_EQ(lines.size(), 5U);
+    ASSERT_EQ(lines.size(), 6U); // one continues the first row
     for (const std::string &line : lines)
       EXPECT_LE(display_width(line), width) << line;
     EXPECT_TRUE(lines[1].starts_with("…"));
     EXPECT_NE(lines[1].find("/größe.c "), std::string::npos) << lines[1];
-    EXPECT_TRUE(lines[1].ends_with("…")) << lines[1];
-    EXPECT_TRUE(lines[2].starts_with("?[31m?.c ")) << lines[2];
+    EXPECT_TRUE(lines[1].ends_with(",")) << lines[1];
+    EXPECT_TRUE(lines[2].starts_with("   ") && lines[2].ends_with("…")) << lines[2];
+    EXPECT_TRUE(lines[3].starts_with("?[31m?.c ")) << lines[3];
   }
 }
 

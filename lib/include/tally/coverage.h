@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -173,7 +174,10 @@ TALLY_API Result<void> demangle_names(Coverage &coverage);
 // of their counts. Fails with overflow if a sum exceeds 64 bits.
 TALLY_API Result<void> unite_variants(Coverage &coverage);
 
-// Returns a message that names the functions which are inexact; nothing if there are none.
-TALLY_API std::optional<std::string> inexact_functions(const Coverage &coverage);
+// Returns a message that names the functions which are inexact, and what may be the cause; nothing
+// if there are none. calls_exec() returns whether the function calls exec(), if that is known.
+TALLY_API std::optional<std::string> inexact_functions(
+    const Coverage &coverage,
+    const std::function<bool(const FileCoverage &, const FunctionCoverage &)> &calls_exec = {});
 
 } // namespace tally

@@ -103,6 +103,7 @@ struct TextOptions {
   uint32_t limit = 0;  // the most rows; 0 for all
   uint32_t width = 80; // the columns of the terminal; 0 for no limit
   Style style{};
+  bool full = false; // break long lists of lines, in coverage, into as many lines as they need
 };
 
 // Returns the table as text with the columns: the row's number from 1, self %, self, inclusive %,

@@ -211,6 +211,26 @@ void decide_by_counts(const FileCoverage &file, ExcludedLines &excluded, Diagnos
   sort_stably(excluded.positions);
 }
 
+Result<void> exclude_lines(std::string_view source, std::span<const Pattern> patterns,
+                           ExcludedLines &excluded) {
+  for (uint32_t number = 1; !source.empty(); ++number) {
+    const size_t end = std::min(source.find('\n'), source.size());
+    std::string_view line = source.substr(0, end);
+    source.remove_prefix(std::min(end + 1, source.size()));
+    if (line.ends_with('\r'))
+      line.remove_suffix(1);
+    for (const Pattern &pattern : patterns) {
+      TALLY_TRY(found, pattern.is_in(line));
+      if (found) {
+        excluded.lines.push_back({number, number});
+        break;
+      }
+    }
+  }
+  sort_stably(excluded.lines, {}, &LineRange::first);
+  return {};
+}
+
 void exclude(FileCoverage &file, ExcludedLines excluded) {
   for (const FunctionCoverage &function : file.functions) {
     if (!std::ranges::binary_search(excluded.functions, function.start_line))

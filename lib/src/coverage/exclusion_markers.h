@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include <tally/coverage.h>
 #include <tally/diagnostics.h>
+#include <tally/result.h>
+
+#include "support/pattern.h"
 
 namespace tally {
 
@@ -52,6 +56,11 @@ struct ExcludedLines {
 // for a START or STOP without a partner, for nested ranges, and for an unknown marker.
 ExcludedLines find_exclusions(std::string_view source, std::string_view path,
                               Diagnostics &diagnostics);
+
+// Adds the lines of the source that match one of the patterns to `excluded`, as if they had a
+// marker. Fails with limit, and a message alone, if a search exceeds PCRE2's limits.
+Result<void> exclude_lines(std::string_view source, std::span<const Pattern> patterns,
+                           ExcludedLines &excluded);
 
 // Replaces what depends on what ran by the lines and branches that are excluded. Adds a warning for
 // each unreachable line that ran, and for numbers of branches that are not those of the line.

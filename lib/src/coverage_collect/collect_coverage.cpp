@@ -26,12 +26,17 @@
 #include "support/in_order.h"
 #include "support/path.h"
 #include "support/source_text.h"
+#include "support/text.h"
 
 namespace tally {
 
 namespace {
 
 namespace fs = std::filesystem;
+
+// How the messages begin that say that a source is missing.
+constexpr std::string_view not_there = "the source does not exist",
+                           unreadable = "the source cannot be read";
 
 // The result of one object.
 struct Piece {
@@ -96,9 +101,11 @@ private:
     moved_.insert(resolver.moved().begin(), resolver.moved().end());
     replaced_.insert(resolver.replaced().begin(), resolver.replaced().end());
   }
+  Result<bool> is_of_elsewhere(const std::string &report, const Coverage &coverage,
+                               SourceResolver &resolver);
   Result<void> add_reports();
   Result<void> add_source_based();
-  void apply_markers(Coverage &coverage);
+  Result<void> leave_out_lines(Coverage &coverage);
   SourceRules source_rules() const {
     return {options_.filter, out_.root, options_.substitutes, inputs_.maps};
   }
@@ -302,6 +309,35 @@ bool Collect::take(size_t i) {
   return !failed_;
 }
 
+// Returns whether all sources of a report lie outside of the root, because it was made in another
+// checkout, and reports that.
+Result<bool> Collect::is_of_elsewhere(const std::string &report, const Coverage &coverage,
+                                      SourceResolver &resolver) {
+  std::set<std::string> paths;
+  for (const FileCoverage &file : coverage.files) {
+    auto path = resolver.outside(file.path);
+    if (!path)
+      return false;
+    paths.insert(std::move(*path));
+  }
+  if (paths.empty())
+    return false;
+  std::error_code ignored;
+  std::string message = fmt::format(
+      "the source {}{}: {} counts nothing (--substitute FROM=TO names the directory of sources "
+      "that "
+      "were recorded in another checkout)",
+      fs::exists(*paths.begin(), ignored) ? "lies outside of " + out_.root : "does not exist",
+      paths.size() == 1 ? std::string()
+                        : fmt::format(", the first of {} outside of the root", paths.size()),
+      report);
+  if (options_.policy == MergePolicy::strict)
+    return fail(ErrorCode::invalid_input, std::move(message), *paths.begin());
+  diagnostics_.add(Severity::warning, std::move(message), *paths.begin());
+  left_out_.merge(paths);
+  return true;
+}
+
 // Adds the coverage of the reports. A relative path in a report is relative to the root or, with
 // the default root, may also be relative to the report's directory or one above it.
 Result<void> Collect::add_reports() {
@@ -321,6 +357,12 @@ Result<void> Collect::add_reports() {
                                   ? ", which is read from a file, but not from a pipe"
                                   : ": neither counters nor coverage"),
                   path);
+    ++out_.reports;
+    TALLY_TRY(is_elsewhere, is_of_elsewhere(path, *coverage, resolver));
+    if (is_elsewhere) {
+      ++out_.reports_outside;
+      continue;
+    }
     const auto resolve_sources = [&](std::vector<FileCoverage> &files) {
       std::erase_if(files, [&](FileCoverage &file) {
         const auto &real = resolver.resolve(file.path, "");
@@ -341,7 +383,6 @@ Result<void> Collect::add_reports() {
     for (TestCoverage &test : coverage->tests)
       resolve_sources(test.files);
     TALLY_CHECK(sum_.add(std::move(*coverage)));
-    ++out_.reports;
   }
   keep(resolver);
   return {};
@@ -396,18 +437,42 @@ size_t line_count(std::string_view text) {
          (text.empty() || text.ends_with('\n') ? 0 : 1);
 }
 
-void Collect::apply_markers(Coverage &coverage) {
+// Returns whether the text of a function calls one of exec()'s variants.
+bool calls_exec(const FileCoverage &file, const FunctionCoverage &function) {
+  const auto source = read_source(file.path);
+  if (!source)
+    return false;
+  std::string_view text = source->bytes;
+  for (uint32_t line = 1; line < function.start_line; ++line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  size_t end = 0;
+  for (uint32_t line = function.start_line; line <= function.end_line && end < text.size(); ++line)
+    end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  text = text.substr(0, end);
+  for (const std::string_view name :
+       {"execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve"})
+    for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+      const size_t next = text.find_first_not_of(" \t", at + name.size());
+      if ((at == 0 || !is_word_character(text[at - 1])) && next != text.npos && text[next] == '(')
+        return true;
+    }
+  return false;
+}
+
+// Leaves out the lines that have markers, or that match a pattern of the user.
+Result<void> Collect::leave_out_lines(Coverage &coverage) {
   struct Worker {
+    const CollectOptions &options;
     std::vector<FileCoverage> &files;
     std::vector<Diagnostics> &findings;
     std::vector<ExcludedLines> &excluded;
+    std::vector<std::optional<Error>> &failures;
     void operator()(size_t i) {
       FileCoverage &file = files[i];
       const auto text = read_source(file.path);
       if (!text) {
         findings[i].add(Severity::warning,
-                        fmt::format("the source cannot be read ({}): its exclusion markers have "
-                                    "no effect",
+                        fmt::format("{} ({}): its exclusion markers have no effect", unreadable,
                                     text.error().message),
                         file.path);
         return;
@@ -416,7 +481,10 @@ void Collect::apply_markers(Coverage &coverage) {
       if (!file.lines.empty() && file.lines.back().line > lines)
         findings[i].add(Severity::warning, beyond_the_end(file.lines.back().line, lines),
                         file.path);
-      excluded[i] = find_exclusions(text->bytes, file.path, findings[i]);
+      if (options.markers)
+        excluded[i] = find_exclusions(text->bytes, file.path, findings[i]);
+      if (auto done = exclude_lines(text->bytes, options.excluded_lines, excluded[i]); !done)
+        failures[i] = Error(ErrorCode::limit, done.error().message, file.path);
       decide_by_counts(file, excluded[i], findings[i]);
       if (!excluded[i].empty())
         exclude(file, excluded[i]);
@@ -425,16 +493,20 @@ void Collect::apply_markers(Coverage &coverage) {
   };
   std::vector<Diagnostics> findings(coverage.files.size());
   std::vector<ExcludedLines> excluded(coverage.files.size());
+  std::vector<std::optional<Error>> failures(coverage.files.size());
   InOrder(coverage.files.size(), options_.threads)
       .run<Worker>(
           [&] {
-            return Worker{coverage.files, findings, excluded};
+            return Worker{options_, coverage.files, findings, excluded, failures};
           },
           [&](size_t i) {
             diagnostics_.append(findings[i]);
             return true;
           },
           [](size_t) {});
+  for (std::optional<Error> &failure : failures)
+    if (failure)
+      return fail(std::move(*failure));
   for (TestCoverage &test : coverage.tests)
     for (FileCoverage &file : test.files) {
       const auto at = std::ranges::lower_bound(coverage.files, file.path, {}, &FileCoverage::path);
@@ -442,6 +514,7 @@ void Collect::apply_markers(Coverage &coverage) {
       if (!lines.empty())
         exclude(file, lines);
     }
+  return {};
 }
 
 // Removes from the test "" each file that did not run in it, if the named tests together have all
@@ -519,8 +592,9 @@ Result<CollectedCoverage> Collect::run() {
                      folder);
   if (!replaced_.empty())
     diagnostics_.add(Severity::warning,
-                     fmt::format("the source does not exist{}: {} is counted in its place "
+                     fmt::format("{}{}: {} is counted in its place "
                                  "(--substitute FROM=TO names another directory)",
+                                 not_there,
                                  replaced_.size() == 1
                                      ? std::string()
                                      : fmt::format(", nor do {} others", replaced_.size() - 1),
@@ -529,15 +603,16 @@ Result<CollectedCoverage> Collect::run() {
   if (!lost_.empty())
     diagnostics_.add(
         Severity::warning,
-        fmt::format("the source does not exist{}: left out (--substitute FROM=TO names "
+        fmt::format("{}{}: left out (--substitute FROM=TO names "
                     "the directory of sources that were compiled under another path)",
+                    not_there,
                     lost_.size() == 1 ? "" : fmt::format(", the first of {} such", lost_.size())),
         *lost_.begin());
   out_.coverage = sum_.finish();
   TALLY_CHECK(leave_to_tests(out_.coverage, diagnostics_));
-  if (options_.markers)
-    apply_markers(out_.coverage);
-  if (auto inexact = inexact_functions(out_.coverage)) {
+  if (options_.markers || !options_.excluded_lines.empty())
+    TALLY_CHECK(leave_out_lines(out_.coverage));
+  if (auto inexact = inexact_functions(out_.coverage, calls_exec)) {
     if (options_.policy == MergePolicy::strict)
       return fail(ErrorCode::invalid_input, std::move(*inexact));
     diagnostics_.add(Severity::warning, std::move(*inexact));
@@ -549,6 +624,10 @@ Result<CollectedCoverage> Collect::run() {
 }
 
 } // namespace
+
+bool is_of_missing_source(const Finding &finding) {
+  return finding.message.starts_with(not_there) || finding.message.starts_with(unreadable);
+}
 
 Result<CollectedCoverage> collect_coverage(const CollectOptions &options,
                                            Diagnostics &diagnostics) {

@@ -14,14 +14,16 @@
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/counted_object.h"
 #include "coverage_collect/source_based.h"
+#include "support/pattern.h"
 
 namespace tally {
 
 // The counters that one run of a test left. Neither path needs to exist.
 struct TestRun {
-  std::string test;     // name of the test; several runs may share it
-  std::string counters; // a file that pack_counters() wrote
-  std::string folder;   // a directory of counters that are not packed
+  std::string test;        // name of the test; several runs may share it
+  std::string counters;    // a file that pack_counters() wrote
+  std::string folder;      // a directory of counters that are not packed
+  bool incomplete = false; // counts of the test are lost: it reached more than its counters tell
 };
 
 struct CollectOptions {
@@ -51,8 +53,9 @@ struct CollectOptions {
   // belong to the test "".
   std::vector<TestRun> runs{};
   unsigned threads = 1;
-  bool throw_branches = false; // count branches that exceptions take, too
-  bool markers = true;         // obey exclusion markers in sources
+  bool throw_branches = false;           // count branches that exceptions take, too
+  bool markers = true;                   // obey exclusion markers in sources
+  std::vector<Pattern> excluded_lines{}; // lines of sources that match do not count
   // With MergePolicy::strict, an object that cannot be used is an error, as is any warning about
   // one.
   MergePolicy policy = MergePolicy::lenient;
@@ -66,6 +69,7 @@ struct CollectedCoverage {
   std::string root; // CollectOptions::root, absolute and without symbolic links
   std::vector<ObjectFiles> objects;
   size_t reports = 0;          // number of reports that were read
+  size_t reports_outside = 0;  // those of them that count nothing: all their sources are elsewhere
   size_t counted = 0;          // objects with counters, and with a source that was selected
   size_t never_ran = 0;        // objects without usable counters: none of their lines ran
   size_t skipped = 0;          // objects that could not be used; each has a diagnostic
@@ -73,6 +77,10 @@ struct CollectedCoverage {
   std::vector<std::string>
       tests_without_data; // tests none of whose runs left counts of these objects; sorted
 };
+
+// Returns whether a diagnostic of collect_coverage() says that a source does not exist. That does
+// not change from run to run, as generated sources that the build removes do not come back.
+bool is_of_missing_source(const Finding &finding);
 
 // Collects coverage. Each object needs its notes, which are usually beside its counters. If
 // GCOV_PREFIX, GCOV_PREFIX_STRIP or -fprofile-dir moved the counters, the path or name of the

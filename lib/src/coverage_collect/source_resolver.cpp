@@ -153,6 +153,14 @@ std::optional<std::string> SourceResolver::find(const std::string &name,
   return {};
 }
 
+std::optional<std::string> SourceResolver::outside(const std::string &name) {
+  std::string path = real_paths_.of(path_of(name, ""));
+  if (!relative_path(path, rules_.root).starts_with('/') || is_of_system(path) ||
+      rules_.filter.wants(path))
+    return {};
+  return path;
+}
+
 const std::optional<std::string> &SourceResolver::resolve(std::string_view name,
                                                           std::string_view folder) {
   std::string key = fmt::format("{}\n{}", folder, name);

@@ -44,6 +44,9 @@ public:
   // Returns the real path of a source, or nothing if it does not count. `folder` is the compiler's
   // working directory, "" if unknown.
   const std::optional<std::string> &resolve(std::string_view name, std::string_view folder);
+  // Returns the real path of a report's source if it does not count because it lies outside of the
+  // root. Headers of the system always do.
+  std::optional<std::string> outside(const std::string &name);
   // Returns whether the directory, named as in the object, exists and is not a symbolic link.
   bool is_plain_directory(const std::string &name, std::string_view folder);
 

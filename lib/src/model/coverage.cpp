@@ -94,12 +94,15 @@ CoverageTotals totals_of(const Coverage &coverage) {
   return out;
 }
 
-std::optional<std::string> inexact_functions(const Coverage &coverage) {
+std::optional<std::string> inexact_functions(
+    const Coverage &coverage,
+    const std::function<bool(const FileCoverage &, const FunctionCoverage &)> &calls_exec) {
   InexactFunctions found;
   for (const FileCoverage &file : coverage.files)
     for (const FunctionCoverage &function : file.functions)
       if (function.inexact)
-        found.add(function.name, file.path, function.start_line);
+        found.add(function.name, file.path, function.start_line,
+                  calls_exec && calls_exec(file, function));
   return found.empty() ? std::nullopt : std::optional(found.text());
 }
 

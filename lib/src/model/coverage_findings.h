@@ -45,7 +45,9 @@ inline CoverageFinding large_count() {
 // Composes one sentence that names the functions whose counts contradict each other.
 class InexactFunctions {
 public:
-  void add(std::string_view name, std::string_view path, uint32_t line) {
+  // `calls_exec`: exec() lets the counters be written in the middle of the function.
+  void add(std::string_view name, std::string_view path, uint32_t line, bool calls_exec = false) {
+    calling_exec_ += calls_exec;
     if (++count_ <= most_names)
       names_ += fmt::format("{}{} ({}:{})", count_ > 1 ? ", " : "", demangled(name), path, line);
   }
@@ -54,14 +56,18 @@ public:
     const size_t more = count_ - std::min(count_, most_names);
     return fmt::format(
         "negative counts in {} function{}, whose counts are not exact: {}{}; lines with a negative "
-        "count are reported as run. Threads that count without -fprofile-update=atomic leave such "
-        "counts, as do longjmp() and, with Clang, exceptions",
-        count_, count_ == 1 ? "" : "s", names_, more > 0 ? fmt::format(", and {} more", more) : "");
+        "count are reported as run. {}",
+        count_, count_ == 1 ? "" : "s", names_, more > 0 ? fmt::format(", and {} more", more) : "",
+        calling_exec_ == count_
+            ? "exec() leaves such counts, because it writes the counters in the middle of a "
+              "function"
+            : "Threads that count without -fprofile-update=atomic leave such counts, as do exec(), "
+              "longjmp() and, with Clang, exceptions");
   }
 
 private:
   static constexpr size_t most_names = 10;
-  size_t count_ = 0;
+  size_t count_ = 0, calling_exec_ = 0;
   std::string names_;
 };
 

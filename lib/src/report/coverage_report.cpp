@@ -209,7 +209,7 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
       columns += 2 + metric.name.size();
   }
   text.add_column("lines not run", false);
-  text.let_last_give_way();
+  text.wrap_last(options.full ? 0 : 2);
 
   // The name gets the width that the titles and numbers leave. The widest numbers are in the row of
   // the totals.

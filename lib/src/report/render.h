@@ -40,6 +40,12 @@ public:
   void add_total(std::vector<std::string> cells);
   // Makes the last column, which contains text, the flexible one.
   void let_last_give_way() { last_gives_way_ = true; }
+  // The same, but a cell that is too wide is continued below, after a blank, in up to `most` lines
+  // altogether (0 means all).
+  void wrap_last(size_t most) {
+    last_gives_way_ = true;
+    most_lines_ = most == 0 ? SIZE_MAX : most;
+  }
   // Counts rows that are not added because they are beyond the limit.
   void leave_out(size_t rows) { left_out_ += rows; }
   // Returns the table with at most `limit` rows (0 means all), in `width` columns (0 means that
@@ -55,7 +61,7 @@ private:
     Role role;
   };
   bool cut_ = false, last_gives_way_ = false;
-  size_t left_out_ = 0;
+  size_t left_out_ = 0, most_lines_ = 1;
   std::vector<TextColumn> columns_;
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::vector<std::string>> subtotals_;

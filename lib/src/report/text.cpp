@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <span>
 
 #include <fmt/format.h>
@@ -95,6 +96,27 @@ bool is_heavy(std::string_view cell) {
   return std::strtod(std::string(cell).c_str(), nullptr) >= heavy_percent;
 }
 
+// Breaks a text into lines of at most `width` columns, after blanks, and at most `most` of them.
+// The last one is cut off if it is too wide.
+std::vector<std::string> broken(std::string_view text, size_t width, size_t most) {
+  std::vector<std::string> out;
+  constexpr size_t most_bytes = 8; // of a column; the whole text may be long
+  while (out.size() + 1 < most && display_width(text.substr(0, most_bytes * width)) > width) {
+    size_t end = 0;
+    for (size_t blank = text.find(' '); blank != text.npos; blank = text.find(' ', blank + 1)) {
+      if (display_width(text.substr(0, blank)) > width)
+        break;
+      end = blank;
+    }
+    if (end == 0)
+      break;
+    out.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  out.push_back(first_columns(text, width));
+  return out;
+}
+
 } // namespace
 
 std::string TextTable::render(size_t limit, uint32_t width, const Style &style) const {
@@ -128,9 +150,14 @@ std::string TextTable::render(size_t limit, uint32_t width, const Style &style) 
   std::string out;
   const auto add_line = [&](auto cell_of, bool titles = false) {
     std::string line;
+    std::vector<std::string> more; // what the last cell is continued by
     for (size_t c = 0; c < columns_.size(); ++c) {
       std::string cell(cell_of(c));
-      if (c == flexible && width > 0)
+      if (c == flexible && width > 0 && most_lines_ > 1) {
+        more = broken(cell, widths[c], most_lines_);
+        cell = more.front();
+        more.erase(more.begin());
+      } else if (c == flexible && width > 0)
         cell = cut_ ? first_columns(cell, widths[c]) : short_name(cell, widths[c]);
       const size_t used = display_width(cell);
       const std::string blanks(widths[c] - std::min(used, widths[c]), ' ');
@@ -143,6 +170,10 @@ std::string TextTable::render(size_t limit, uint32_t width, const Style &style) 
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';
+    const size_t before =
+        2 * (columns_.size() - 1) + std::accumulate(widths.begin(), widths.end() - 1, size_t{0});
+    for (const std::string &rest : more)
+      out += std::string(before, ' ') + rest + '\n';
   };
   add_line([&](size_t c) -> const std::string & { return columns_[c].title; }, true);
   for (size_t r = 0; r < shown; ++r)
