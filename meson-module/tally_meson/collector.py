@@ -107,8 +107,8 @@ class Collector:
         for option, value in (
             ("--fail-under", plan.fail_under),
             ("--fail-under-branch", plan.fail_under_branch),
-            ("--limit", plan.limit),
-            ("--sort", plan.sort),
+            ("--limit", plan.table.limit),
+            ("--sort", plan.table.sort),
             ("--diff", plan.diff),
             ("--per-test", per_test),
         ):
@@ -120,7 +120,7 @@ class Collector:
                 words.append(f"--fail-under-new={plan.baseline.fail_under_new}")
             if plan.baseline.update:
                 words.append("--update-baseline")
-        words += ["--full"] if plan.full else []
+        words += ["--full"] if plan.table.full else []
         words += ["--redundant"] if plan.redundant else []
         return [*words, *paths]
 

@@ -27,6 +27,14 @@ class Baseline(T.NamedTuple):
     update: bool
 
 
+class Table(T.NamedTuple):
+    """How the table is shown."""
+
+    limit: T.Optional[str]
+    sort: T.Optional[str]
+    full: bool
+
+
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """Parameters of one run of the collector."""
@@ -40,9 +48,7 @@ class Plan:
     exclude_lines: T.Tuple[str, ...]
     substitute: T.Tuple[str, ...]
     exclude_objects: T.Tuple[str, ...]
-    limit: T.Optional[str]
-    full: bool
-    sort: T.Optional[str]
+    table: Table
     diff: T.Optional[str]
     per_test: bool
     redundant: bool
@@ -78,9 +84,7 @@ def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
         (*flags.exclude_lines, *own.get("exclude_lines", [])),
         tuple(_substitute(word, typed_in) for word in flags.substitute),
         () if native else tuple(map(_pattern_of_objects, build.native_object_folders())),
-        flags.limit,
-        flags.full,
-        flags.sort,
+        Table(flags.limit, flags.sort, flags.full),
         flags.diff,
         flags.per_test or own.get("per_test", False),
         flags.redundant,
