@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "process_watch.h"
+#include "process_watch.h" // quiet_thread()
 
 namespace tally_lldb {
 

@@ -290,8 +290,8 @@ void Inferior::report_stop(lldb::SBProcess process, Event stop, const ProcessWat
   reported_.is_unasked = true;
 }
 
-void Inferior::look_at_held(int pid, uint64_t held) {
-  lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(debugger_);
+void Inferior::look_at_held(int id, int pid, uint64_t held) {
+  lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(id);
   lldb::SBProcess process = process_of(debugger, pid);
   if (!reported_.is_unasked || actions_.interrupter().is_on() || !is_stopped(process))
     return;

@@ -11,7 +11,6 @@
 #include <lldb/API/LLDB.h>
 
 #include "actions.h"
-#include "asker.h"
 #include "process_watch.h"
 #include "session.h"
 
@@ -87,12 +86,12 @@ private:
   bool before_launch(lldb::SBDebugger &debugger, const char **words);
   void before_resume(lldb::SBDebugger &debugger);
   void run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess process);
-  static void show(lldb::SBDebugger &debugger, const News &news);
   // Called on the watch's thread. Return false if `pid` is not the expected process.
   bool found(lldb::SBTarget target, int pid);
   bool found_unasked(int debugger, int pid);
   bool runs(const Event &resumed);
-  void look_at_held(int pid, uint64_t held);               // called on the asker's thread
+  // Called on a thread that may wait for LLDB.
+  void look_at_held(int debugger, int pid, uint64_t held);
   void report_run(const Event &run, Performer &performer); // unless a run has been reported
   void report_stop(lldb::SBProcess process, Event stop, const ProcessWatch::Seen &seen,
                    Performer &performer);
@@ -111,8 +110,6 @@ private:
   Session &session_;
   Actions actions_;
   ProcessWatch watch_;
-  Asker asker_;
-  int debugger_ = 0;        // its id
   std::vector<Hook> hooks_; // LLDB holds pointers to them
   bool used_ = false;       // a `profile` command was given
 

@@ -261,6 +261,7 @@ void ProcessWatch::end() {
   }
   if (thread_.joinable())
     thread_.join();
+  asker_.end();
   follow(0);
 }
 
@@ -302,7 +303,8 @@ void ProcessWatch::tell_of_stop() {
       now_ns() < seen_.stopped_ns + stop_.wait_ns)
     return;
   stop_.wait_ns *= 2;
-  stop_.is_held(pid_, stop_.number);
+  asker_.ask(
+      [is_held = stop_.is_held, pid = pid_, number = stop_.number] { is_held(pid, number); });
 }
 
 void ProcessWatch::run() {

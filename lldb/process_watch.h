@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "asker.h"
+
 namespace tally_lldb {
 
 uint64_t now_ns(); // CLOCK_MONOTONIC
@@ -70,9 +72,9 @@ public:
   Seen seen();
   void reset(); // call this before the process resumes
 
-  // A stop after a run that began since the last reset(). `is_held` is called on the watch's thread
-  // when such a stop has lasted for 20 ms, and again while it lasts, at doubling intervals. It must
-  // not call the watch. Call this before follow().
+  // A stop after a run that began since the last reset(). `is_held` is called when such a stop has
+  // lasted for 20 ms, and again while it lasts, at doubling intervals, on a thread that may wait
+  // for LLDB. Call this before follow().
   void when_held(std::function<void(int pid, uint64_t stop)> is_held);
   // Returns seen(), and resets it, if the process is still in that stop.
   std::optional<Seen> take(uint64_t stop);
@@ -114,6 +116,7 @@ private:
     uint64_t number = 0;  // of the last stop that was seen
     uint64_t wait_ns = 0; // how long it must last until the next call of `is_held`
   } stop_;
+  Asker asker_;
 };
 
 } // namespace tally_lldb

@@ -73,12 +73,16 @@ std::string end_of_run(lldb::SBDebugger &debugger, lldb::SBProcess &process) {
   return text;
 }
 
+void show(lldb::SBDebugger &debugger, const Inferior::News &news) {
+  print(debugger, news.text);
+  print_error(debugger, news.errors);
+}
+
 } // namespace
 
 void Inferior::connect(lldb::SBDebugger &debugger) {
-  debugger_ = static_cast<int>(debugger.GetID());
-  watch_.when_held([this](int pid, uint64_t held) {
-    asker_.ask([this, pid, held] { look_at_held(pid, held); });
+  watch_.when_held([this, id = static_cast<int>(debugger.GetID())](int pid, uint64_t held) {
+    look_at_held(id, pid, held);
   });
   lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
   hooks_.reserve(std::size(watched));
@@ -88,10 +92,7 @@ void Inferior::connect(lldb::SBDebugger &debugger) {
   }
 }
 
-void Inferior::close() {
-  watch_.end();
-  asker_.end();
-}
+void Inferior::close() { watch_.end(); }
 
 bool Inferior::before(void *hook, const char **words) noexcept {
   try {
@@ -212,11 +213,6 @@ void Inferior::run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess proce
   if (!refused.empty())
     print_error(debugger, "error: " + refused + "\n");
   look_at_sampled(debugger, session_.sampled_pid()); // the time of the stop is known now
-}
-
-void Inferior::show(lldb::SBDebugger &debugger, const News &news) {
-  print(debugger, news.text);
-  print_error(debugger, news.errors);
 }
 
 } // namespace tally_lldb

@@ -77,7 +77,7 @@ StackCollector::Process *StackCollector::process(pid_t pid) {
 // With several processes, memory without a file does not show whose it is.
 void StackCollector::name_jit_code(pid_t pid, Process &of) {
   of.jit.advance(UINT64_MAX, of.space);
-  if (std::string path = kept_->perf_map_of(pid); ::access(path.c_str(), R_OK) == 0)
+  if (std::string path = kept_.files->perf_map_of(pid); ::access(path.c_str(), R_OK) == 0)
     addresses_.name_anonymous(of.addresses, path);
 }
 
@@ -194,9 +194,9 @@ void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count
 
 void StackCollector::keep_new_files() {
   const std::vector<CodeRange> &ranges = addresses_.ranges();
-  for (; kept_ranges_ < ranges.size(); ++kept_ranges_) {
-    const CodeRange &range = ranges[kept_ranges_];
-    kept_->keep({last_.pid, range.path, range.device, range.inode});
+  for (; kept_.ranges < ranges.size(); ++kept_.ranges) {
+    const CodeRange &range = ranges[kept_.ranges];
+    kept_.files->keep({last_.pid, range.path, range.device, range.inode});
   }
 }
 
@@ -253,7 +253,7 @@ void StackCollector::end_part(std::string_view trigger, uint64_t begin_ns, uint6
 Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t begin_ns,
                                               uint64_t end_ns) {
   main_.jit.advance(UINT64_MAX, main_.space);
-  if (processes_begun_ > 0 || counted_.beside || kept_->has_perf_map_of(pid_))
+  if (processes_begun_ > 0 || counted_.beside || kept_.files->has_perf_map_of(pid_))
     name_jit_code(pid_, main_);
   for (auto &[pid, child] : children_)
     name_jit_code(pid, *child);
@@ -282,7 +282,7 @@ Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t
   };
   TALLY_CHECK(stacks_.pour(whole, location_of));
   TALLY_TRY(out, whole.finish());
-  out.kept_files = kept_;
+  out.kept_files = kept_.files;
   return out;
 }
 

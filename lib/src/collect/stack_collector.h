@@ -26,7 +26,7 @@
 
 namespace tally {
 
-// It has many methods, because it implements what all samplers have in common.
+// It has many methods and data members, because it implements what all samplers have in common.
 class StackCollector {
 public:
   // One of the quantities that the samples count.
@@ -131,8 +131,10 @@ private:
 
   StackProfileBuilder builder_; // everything except stacks and samples
   AddressTable addresses_;
-  std::shared_ptr<KeptFiles> kept_ = std::make_shared<KeptFiles>();
-  size_t kept_ranges_ = 0; // how many ranges of addresses_ it has seen
+  struct {
+    std::shared_ptr<KeptFiles> files = std::make_shared<KeptFiles>();
+    size_t ranges = 0; // how many ranges of addresses_ have been kept
+  } kept_;
   PackedStacks stacks_;
   Process main_;                                                 // process pid_
   std::unordered_map<pid_t, std::unique_ptr<Process>> children_; // those that are alive
