@@ -8,16 +8,17 @@
 
 namespace tally_lldb {
 
-void Asker::ask(std::function<void()> question) {
-  if (!state_) {
+bool Asker::ask(std::function<void()> question) {
+  if (!thread_.joinable()) {
     state_ = std::make_shared<State>();
     thread_ = quiet_thread([state = state_] { run(*state); });
   }
   const std::lock_guard lock(state_->mutex);
   if (state_->question)
-    return;
+    return false;
   state_->question = std::move(question);
   state_->changed.notify_all();
+  return true;
 }
 
 void Asker::end() {
@@ -44,7 +45,7 @@ void Asker::run(State &state) {
     lock.unlock();
     try {
       state.question();
-    } catch (const std::exception &) { // out of memory: the next look finds the stop
+    } catch (const std::exception &) { // out of memory
     }
     lock.lock();
     state.question = nullptr;

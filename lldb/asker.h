@@ -16,10 +16,11 @@ public:
   Asker(const Asker &) = delete;
   ~Asker() { end(); }
 
-  // Calls `question` on the thread. Does nothing while the thread is still in an earlier call.
-  void ask(std::function<void()> question);
+  // Calls `question` on the thread. Returns false, and does nothing, while the thread is still in
+  // an earlier call.
+  bool ask(std::function<void()> question);
   // Joins the thread. A thread that waits for LLDB for more than a second is left to wait, because
-  // LLDB's lock may be held by the caller.
+  // LLDB's lock may be held by the caller. What `question` uses must therefore live for ever.
   void end();
 
 private:

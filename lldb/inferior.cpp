@@ -95,6 +95,7 @@ void Inferior::watch_for_unasked(lldb::SBDebugger &debugger) {
 void Inferior::watch_for_resume(int sampled) {
   if (!reported_.running && watch_.follows(sampled))
     watch_.expect_run(sampled, [this](int pid) {
+      const auto lock = reported_.lock();
       LaterPerformer performer(actions_);
       Event event = run_of(pid);
       event.at_ns = watch_.seen().left_ns;
@@ -105,6 +106,7 @@ void Inferior::watch_for_resume(int sampled) {
 
 void Inferior::before_resume(lldb::SBDebugger &debugger) {
   watch_.forget();
+  const auto lock = reported_.lock();
   lldb::SBProcess process = debugger.GetSelectedTarget().GetProcess();
   if (!process.IsValid() || !is_stopped(process) || reported_.running)
     return;
@@ -227,6 +229,7 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
   lldb::SBProcess process = process_of(debugger, pid);
   if (process.IsValid() && process.GetState() != lldb::eStateDetached && watch_.follows(pid))
     settle(process);
+  const auto lock = reported_.lock();
   const bool was_killed = std::exchange(killing_, false);
   const ProcessWatch::Seen seen = watch_.seen();
   const bool is_there = process.IsValid() && process.GetState() != lldb::eStateDetached;
@@ -247,12 +250,15 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
   if (!is_stopped(process))
     return;
   const uint32_t stop = process.GetStopID(), calls = process.GetStopID(true);
-  const bool is_new = reported_.calls.exchange(calls) != calls; // otherwise look_at_held() has it
+  const bool is_new =
+      reported_.calls.exchange(calls) != calls; // false if look_at_held() has reported it
   const bool is_call = reported_.stop.exchange(stop) == stop;
   if (is_new && !is_call) {
     LldbPerformer performer(debugger, pid, actions_);
     const Event event = stop_of(process);
-    report_stop(process, event, seen, performer);
+    report_stop(
+        {facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED), event, signal_of(process)},
+        seen, performer);
     if (is_exec(event))
       actions_.region().process_gone();
   } else if (reported_.running && !reported_.is_unasked && seen.left_ns == 0) {
@@ -266,7 +272,7 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
     event.at_ns = called_at_ns_;
     report_run(event, performer);
-    report_stop(process, call_of(process), seen, performer);
+    report_stop({event, call_of(process), signal_of(process)}, seen, performer);
   }
   called_at_ns_ = 0;
   watch_.reset();
@@ -277,15 +283,15 @@ void Inferior::report_run(const Event &run, Performer &performer) {
     note(session_.event(run, performer));
 }
 
-void Inferior::report_stop(lldb::SBProcess process, Event stop, const ProcessWatch::Seen &seen,
+void Inferior::report_stop(const Stopped &stopped, const ProcessWatch::Seen &seen,
                            Performer &performer) {
-  Event run = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
+  Event run = stopped.run, stop = stopped.stop;
   run.at_ns = seen.left_ns;
   run.text = "unseen";
   report_run(run, performer);
   stop.at_ns = seen.stopped_ns;
   note(session_.event(stop, performer));
-  reported_.signal = signal_of(process);
+  reported_.signal = stopped.signal;
   reported_.running = false;
   reported_.is_unasked = true;
 }
@@ -300,12 +306,17 @@ void Inferior::look_at_held(int id, int pid, uint64_t held) {
   const Event event = stop == reported_.stop ? call_of(process) : stop_of(process);
   if (calls == calls_before || is_exec(event)) // an exec needs the debugger's thread
     return;
+  const Stopped stopped{facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED), event,
+                        signal_of(process)}; // no call of LLDB, which may wait, is made below
+  const std::unique_lock lock(reported_.mutex, std::try_to_lock);
+  if (!lock)
+    return;
   const std::optional<ProcessWatch::Seen> seen = watch_.take(held);
   if (!seen || !reported_.calls.compare_exchange_strong(calls_before, calls))
     return;
   LaterPerformer performer(actions_);
   reported_.stop = stop;
-  report_stop(process, event, *seen, performer);
+  report_stop(stopped, *seen, performer);
   watch_for_resume(pid);
 }
 

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -60,6 +62,12 @@ private:
     Change change;
   };
   struct Reported {
+    // Held while a stop or resume is reported. Whoever holds it may wait for the session, so that a
+    // wait for this mutex is bounded.
+    std::timed_mutex mutex;
+    std::unique_lock<std::timed_mutex> lock() {
+      return std::unique_lock(mutex, std::chrono::seconds(1));
+    }
     std::atomic<bool> running = false; // the last event reported was a resume
     std::atomic<uint32_t> stop = 0;    // stop id of the last stop that was reported
     // The stop id of that stop, with the stops of expressions counted.
@@ -68,6 +76,11 @@ private:
     // No command has caused the run. Its end is reported while the process is held, because the
     // next resume may be unseen, too.
     std::atomic<bool> is_unasked = false;
+  };
+  // A stop, with the run before it, as LLDB tells.
+  struct Stopped {
+    Event run, stop;
+    int signal = 0; // 0 if none stopped the process
   };
   // The last stop that was reported of a process that is not sampled.
   struct Unsampled {
@@ -93,8 +106,7 @@ private:
   // Called on a thread that may wait for LLDB.
   void look_at_held(int debugger, int pid, uint64_t held);
   void report_run(const Event &run, Performer &performer); // unless a run has been reported
-  void report_stop(lldb::SBProcess process, Event stop, const ProcessWatch::Seen &seen,
-                   Performer &performer);
+  void report_stop(const Stopped &stopped, const ProcessWatch::Seen &seen, Performer &performer);
   void watch_for_unasked(lldb::SBDebugger &debugger);
   void watch_for_resume(int sampled);
   void report(lldb::SBDebugger &debugger, const Event &event);

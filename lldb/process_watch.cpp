@@ -302,9 +302,9 @@ void ProcessWatch::tell_of_stop() {
   if (!stopped_ || seen_.left_ns == 0 || !stop_.is_held ||
       now_ns() < seen_.stopped_ns + stop_.wait_ns)
     return;
-  stop_.wait_ns *= 2;
-  asker_.ask(
-      [is_held = stop_.is_held, pid = pid_, number = stop_.number] { is_held(pid, number); });
+  if (asker_.ask(
+          [is_held = stop_.is_held, pid = pid_, number = stop_.number] { is_held(pid, number); }))
+    stop_.wait_ns *= 2;
 }
 
 void ProcessWatch::run() {

@@ -159,6 +159,7 @@ class Watcher:
         self._called_pid = 0  # the process that runs a function called from the prompt; 0 if none
         self._child_follows = False  # whether GDB left the process at a fork, to follow its child
         self._warned_of = 0  # the other checkpoint's process about which the user was warned
+        self._recorded = 0  # the process about whose recording the user was warned
 
     def connect(self) -> Dict[str, Callable]:
         """Returns the handlers of events, some of which GDB may be delivering."""
@@ -306,12 +307,26 @@ class Watcher:
                 self._running_pid = inferior.pid
                 self._hit_counts = _hit_counts()
                 self._push(_abi.EVENT_RESUMED, **_program(inferior))
+                self._warn_of_recording(inferior.pid)
             elif not self._running_pid:
                 self._hit_counts = _hit_counts()
             if not self._is_followed(resumed):
                 self._beside.resumed(gdb.inferiors() if together else (resumed,))
         except FAULTS:
             pass
+
+    def _warn_of_recording(self, pid: int) -> None:
+        """Warns the user, once for each process, that GDB stops it at each instruction."""
+        if pid != self._session.sampled_pid or pid == self._recorded:
+            return
+        recording = gdb.current_recording()
+        if recording is not None and recording.method == "full":
+            self._recorded = pid
+            gdb.write(
+                f"profile: GDB records process {pid} and stops it at each instruction (record full): "
+                "nearly all of its time is that of these stops, until `record stop`\n",
+                gdb.STDERR,
+            )
 
     def _is_followed(self, inferior: gdb.Inferior) -> bool:
         """Returns whether GDB is about to leave the sampled process for this child of it."""

@@ -260,7 +260,7 @@ Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options, const InputOptions &input) {
   const auto *counters = std::get_if<std::unique_ptr<CounterFile>>(&content);
   if (const auto *stream = counters ? dynamic_cast<const GcovStream *>(counters->get()) : nullptr;
-      stream && options.path.ends_with('/'))
+      stream && format.name == "gcov-data" && options.path.ends_with('/'))
     return stream->write_below(options.path);
   TALLY_CHECK(check_output_name(options.path, format));
   TALLY_TRY(program, program_names(input));

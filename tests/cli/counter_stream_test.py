@@ -161,6 +161,8 @@ class CounterStreamTest(unittest.TestCase):
         self.run_tally("convert", stream, "-o", "out/")
         self.assertEqual((self.folder / "out/e/a.gcda").read_bytes(), self.counters["one"])
         self.assertEqual((self.folder / "out/b.gcda").read_bytes(), self.counters["two"])
+        self.assertFalse((self.folder / "b.gcda").exists())
+        self.assertFalse((self.folder.parent / "b.gcda").exists())
         done = self.run_tally("convert", stream, "-o", "x.gcda", status=1)
         self.assertIn("name a directory, with / at its end", done.stderr)
         self.assertIn("only read", self.run_tally("zero", stream, status=1).stderr)

@@ -52,6 +52,13 @@ class RunsTest(GdbCase):
         for moved in re.findall(r"([+-][0-9.]+)%", diff):
             self.assertLess(abs(float(moved)), 25, play)
 
+    def test_a_process_that_gdb_records(self) -> None:
+        """The user learns once that the time is that of GDB's stops."""
+        commands = ["break checkpoint", "profile start", "run", "record full"]
+        play = play_gdb([*commands, "stepi", "stepi", "kill"], program("spin7030"), ["0.2", "2"])
+        warning = r"profile: GDB records process \d+ and stops it at each instruction"
+        self.assertEqual(len(re.findall(warning, play.stderr)), 1, play)
+
     def test_run_again_while_it_runs(self) -> None:
         play = play_gdb(
             [

@@ -98,6 +98,7 @@ class SourceBasedTest(unittest.TestCase):
                 for i in range(steps):
                     since = self.calls(play, SINCE, i).get("checkpoint", (0, True))
                     self.assertEqual(since[0], 0)
+                    self.assertEqual(since[1], calls[i + 1][1])
 
     def test_optimized_code_has_at_least_its_counts(self) -> None:
         for clang in clangs_with_profiles():

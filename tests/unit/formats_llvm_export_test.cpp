@@ -115,7 +115,7 @@ TEST(LlvmExport, RefusesWhatMakesNoSense) {
            {with("[2,10,6,2,5,0,0,0]", "[2,10,6,2,5,3,0,0]"), "index of a file"},
            {with("[2,10,6,2,5,0,0,0]", "[2,10,6,2,5,0,9,1]"), "index of a file"},
            {with("[2,10,6,2,5,0,0,0]", "[2,10,6,2,5,0,0,4]"), "kind of a region"},
-           {with("[2,10,6,2,5,0,0,0]", "[2,10,1,2,5,0,0,0]"), "not before the begin"},
+           {with("[2,10,6,2,5,0,0,0]", "[2,10,1,2,5,0,0,0]"), "not before the start"},
            {with("[2,10,6,2,5,0,0,0]", "[99999999,1,99999999,2,5,0,0,0]"), "number of a line"},
            {with("[3,6,3,7,2,3,0,0,4]", "[3,6,3,7,2]"), "9 numbers of a branch"},
            {with("5,[true,false]", "5"), "expected a decision"},

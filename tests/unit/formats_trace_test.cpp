@@ -222,6 +222,34 @@ TEST(Trace, RefusesWhatMakesNoSense) {
   }
 }
 
+constexpr std::string_view sampled =
+    R"({"traceEvents":[{"ph":"M","name":"thread_name","pid":1,"tid":"2","args":{"name":"js"}},)"
+    R"({"ph":"X","name":"not read","pid":1,"tid":"2","ts":1,"dur":5}],)"
+    R"("stackFrames":{"1":{"name":"root"},"2":{"name":"f","parent":1},"3":{"name":"g","parent":"2"}},)"
+    R"("samples":[{"pid":1,"tid":"2","ts":"10","sf":3,"weight":"2"},{"pid":1,"tid":"2","ts":11,"sf":"2"},)"
+    R"({"pid":1,"tid":3,"ts":12,"sf":2,"weight":4}]})";
+
+TEST(Trace, ReadsSamplesWithStacks) {
+  EXPECT_EQ(rows_of(sampled, 1), (Rows{"2 root;f 1", "2 root;f;g 2", "3 root;f 4"}));
+  const auto profile = parsed(sampled);
+  ASSERT_TRUE(profile);
+  ASSERT_EQ(profile->times().size(), 3u);
+  EXPECT_EQ(profile->times()[2].at_ns, 2000u);
+}
+
+TEST(Trace, RefusesSamplesWithoutTheirFrames) {
+  const auto with = [](std::string from, std::string to) {
+    std::string text(sampled);
+    text.replace(text.find(from), from.size(), to);
+    return parsed(text);
+  };
+  EXPECT_NE(with(R"("sf":3)", R"("sf":4)").error().text().find("no frame"), std::string::npos);
+  EXPECT_EQ(with(R"({"name":"root"})", R"({"name":"root","parent":3})").error().code,
+            ErrorCode::limit);
+  EXPECT_NE(with(R"("weight":4)", R"("weight":-4)").error().text().find("weight"),
+            std::string::npos);
+}
+
 TEST(Trace, SaysWhereTheListIsEmpty) {
   const auto read = parsed(R"({"traceEvents":[]})");
   ASSERT_FALSE(read);

@@ -4,17 +4,16 @@
 #include <charconv>
 #include <fstream>
 #include <mutex>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
+#include <sys/sendfile.h>
+#include <sys/sysmacros.h>
 
 #include <fmt/format.h>
 
 #include "model/jit_code.h"
-#include "support/read_at.h"
 
 namespace tally {
 
@@ -23,8 +22,6 @@ namespace {
 constexpr uint64_t most_copied = uint64_t{128} << 20; // bytes
 constexpr uint64_t largest_copy = uint64_t{32} << 20;
 
-using KeptId = std::pair<uint64_t, uint64_t>; // device and inode
-
 // The files that are kept by all KeptFiles of this process.
 struct Kept {
   std::mutex mutex;
@@ -32,7 +29,7 @@ struct Kept {
 };
 
 Kept &all_kept() {
-  static Kept *const all = new Kept; // never destroyed, because any thread may use it at the exit
+  static Kept *const all = new Kept; // never destroyed, because any thread may use it at exit
   return *all;
 }
 
@@ -46,19 +43,26 @@ bool is_always_mounted(uint64_t device) {
 
 UniqueFd copy_of(const UniqueFd &file, uint64_t size) {
   UniqueFd copy(::memfd_create("tally-file", MFD_CLOEXEC));
-  std::vector<char> piece(1 << 20);
-  for (uint64_t at = 0; copy.get() >= 0 && at < size;) {
-    const size_t got = read_at(file.get(), piece.data(), piece.size(), at).size;
-    if (got == 0 || ::write(copy.get(), piece.data(), got) != static_cast<ssize_t>(got))
+  off_t at = 0;
+  while (copy.get() >= 0 && static_cast<uint64_t>(at) < size)
+    if (::sendfile(copy.get(), file.get(), &at, size - static_cast<uint64_t>(at)) <= 0)
       return UniqueFd();
-    at += got;
-  }
   return copy;
 }
 
 } // namespace
 
 std::string KeptFile::path() const { return fmt::format("/proc/self/fd/{}", fd_.get()); }
+
+bool KeptFile::is_of(const struct stat &file) const {
+  return of_.st_dev == file.st_dev && of_.st_ino == file.st_ino && of_.st_size == file.st_size &&
+         of_.st_ctim.tv_sec == file.st_ctim.tv_sec && of_.st_ctim.tv_nsec == file.st_ctim.tv_nsec;
+}
+
+bool is_same_device(uint64_t mapped, uint64_t found) {
+  return mapped == found ||
+         (major(static_cast<dev_t>(mapped)) == 0 && major(static_cast<dev_t>(found)) == 0);
+}
 
 std::shared_ptr<const KeptFile> kept_file(uint64_t device, uint64_t inode) {
   const std::lock_guard lock(all_kept().mutex);
@@ -85,8 +89,7 @@ KeptFiles::KeptFiles() {
 void KeptFiles::keep(const SampledFile &file) {
   if (is_anonymous_memory(file.path))
     return keep_perf_map(file.pid);
-  const KeptId id{file.device, file.inode};
-  if (file.inode == 0 || !file.path.starts_with('/') || files_.contains(id) ||
+  if (file.inode == 0 || !file.path.starts_with('/') ||
       files_.size() + perf_maps_.size() >= most_descriptors_)
     return;
   // The process's own root directory first: the same path may name another file here.
@@ -94,25 +97,30 @@ void KeptFiles::keep(const SampledFile &file) {
                                   fmt::format("/proc/{}/exe", file.pid), file.path}) {
     UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat found {};
-    if (fd.get() < 0 || ::fstat(fd.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
-        found.st_ino != file.inode)
-      continue;
+    if (fd.get() >= 0 && ::fstat(fd.get(), &found) == 0 && S_ISREG(found.st_mode) &&
+        found.st_ino == file.inode && is_same_device(file.device, found.st_dev))
+      return keep_as({file.device, file.inode}, std::move(fd), found);
+  }
+}
+
+void KeptFiles::keep_as(const KeptId &id, UniqueFd fd, const struct stat &found) {
+  std::shared_ptr<const KeptFile> kept = kept_file(id.first, id.second);
+  if (!kept || !kept->is_of(found)) {
     if (!is_always_mounted(found.st_dev)) {
       const auto size = static_cast<uint64_t>(found.st_size);
       if (size > std::min(largest_copy, most_copied - copied_))
         return;
-      copied_ += size;
       fd = copy_of(fd, size);
+      copied_ += size;
     }
     if (fd.get() < 0)
       return;
-    auto kept = std::make_shared<const KeptFile>(std::move(fd));
+    kept = std::make_shared<const KeptFile>(std::move(fd), found);
     const std::lock_guard lock(all_kept().mutex);
-    all_kept().files[id] = kept;
-    files_.emplace(id, std::move(kept));
     std::erase_if(all_kept().files, [](const auto &each) { return each.second.expired(); });
-    return;
+    all_kept().files[id] = kept;
   }
+  files_[id] = std::move(kept);
 }
 
 void KeptFiles::keep_perf_map(pid_t pid) {

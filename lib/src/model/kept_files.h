@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "support/unique_fd.h"
@@ -25,18 +26,28 @@ struct SampledFile {
 // An open descriptor of a mapped file, or of a copy in memory.
 class KeptFile {
 public:
-  explicit KeptFile(UniqueFd fd) : fd_(std::move(fd)) {}
+  KeptFile(UniqueFd fd, const struct stat &of) : fd_(std::move(fd)), of_(of) {}
   std::string path() const; // below /proc/self/fd
+  // Returns whether it is this state of a file: the numbers of a device and an inode are used
+  // again.
+  bool is_of(const struct stat &file) const;
 
 private:
   UniqueFd fd_;
+  struct stat of_;
 };
+
+// Returns whether two numbers are of one device. On file systems with an anonymous device (major
+// number 0: btrfs, overlayfs, NFS), stat() reports another number than /proc/PID/maps.
+bool is_same_device(uint64_t mapped, uint64_t found);
 
 // Returns what any KeptFiles keeps of a file; null if none does. Any thread may call this.
 std::shared_ptr<const KeptFile> kept_file(uint64_t device, uint64_t inode);
 
 // Returns the pid that a process has in its own pid namespace, by which it names its perf map.
 pid_t inner_pid(pid_t pid);
+
+using KeptId = std::pair<uint64_t, uint64_t>; // device and inode
 
 class KeptFiles {
 public:
@@ -46,8 +57,8 @@ public:
   void keep(const SampledFile &file);
   // Returns the path of the perf map of a process that has memory without a file.
   std::string perf_map_of(pid_t pid) const;
-  // Returns whether that is not perf_map_path(), because the process has a pid or a root directory
-  // of its own.
+  // Returns whether perf_map_of() differs from perf_map_path(): the process has a pid namespace or
+  // a root directory of its own.
   bool has_perf_map_of(pid_t pid) const { return perf_maps_.contains(pid); }
 
 private:
@@ -55,12 +66,12 @@ private:
     UniqueFd root; // none: that of this process
     pid_t inner = 0;
   };
+  void keep_as(const KeptId &id, UniqueFd fd, const struct stat &found);
   void keep_perf_map(pid_t pid);
 
   size_t most_descriptors_;
   uint64_t copied_ = 0; // bytes
-  // By device and inode.
-  std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const KeptFile>> files_;
+  std::map<KeptId, std::shared_ptr<const KeptFile>> files_;
   std::map<pid_t, PerfMap> perf_maps_;
 };
 

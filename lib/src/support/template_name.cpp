@@ -7,16 +7,25 @@ namespace tally {
 
 namespace {
 
-// Returns the length of an operator's name at the begin of `text`, up to its template arguments and
-// parameters; 0 if there is none.
+// Returns the length of an operator's name at the beginning of `text`, up to its template arguments
+// and parameters; 0 if there is none. The demangler writes a blank after "operator<".
 size_t operator_length(std::string_view text) {
   constexpr std::string_view word = "operator";
+  constexpr std::array<std::string_view, 40> symbols{
+      "<=>", "<<=", ">>=", "->*", "()", "[]", "->", "<<", ">>", "<=", ">=", "==",  "!=", "&&",
+      "||",  "++",  "--",  "+=",  "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<",   ">",  "=",
+      "!",   "-",   "+",   "*",   "/",  "%",  "^",  "~",  "&",  "|",  ",",  "\"\""};
   if (!text.starts_with(word))
     return 0;
-  if (text.substr(word.size()).starts_with("()"))
-    return word.size() + 2;
-  const size_t end = text.find_first_not_of("<>=!-+*/%^&|~,[]", word.size());
-  return std::min(end, text.size());
+  for (const std::string_view symbol : symbols)
+    if (text.substr(word.size()).starts_with(symbol))
+      return word.size() + symbol.size();
+  return 0;
+}
+
+bool is_in_word(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 // Removes what is in brackets, except in the braces of lambda functions. Sets `has_arguments` if a
@@ -26,7 +35,8 @@ std::string without_brackets(std::string_view name, bool &has_arguments) {
   size_t depth = 0, braces = 0;
   for (size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
-    if (const size_t length = depth == 0 ? operator_length(name.substr(i)) : 0) {
+    const bool begins = depth == 0 && (i == 0 || !is_in_word(name[i - 1]));
+    if (const size_t length = begins ? operator_length(name.substr(i)) : 0) {
       out += name.substr(i, length);
       i += length - 1;
     } else if (c == '<' || c == '(' || c == '[') {
@@ -60,7 +70,8 @@ std::string template_name(std::string_view name) {
         found = true;
       }
   }
-  return out.substr(out.rfind(' ') + 1); // npos + 1 is 0
+  // The type of a conversion operator is a part of its name. npos + 1 is 0.
+  return out.substr(out.rfind(' ', out.find("operator ")) + 1);
 }
 
 } // namespace tally

@@ -52,11 +52,7 @@ bool is_mapped_file(const ElfFile &file, const ModuleKey &key, const Candidate &
   const FileIdentity &identity = file.identity();
   if (identity.inode != key.inode)
     return false;
-  // On file systems with an anonymous device (major number 0: btrfs, overlayfs, NFS), stat()
-  // reports another device number than /proc/PID/maps.
-  const bool anonymous = key.device != 0 && major(static_cast<dev_t>(key.device)) == 0 &&
-                         major(static_cast<dev_t>(identity.device)) == 0;
-  return key.device == 0 || identity.device == key.device || anonymous;
+  return key.device == 0 || is_same_device(key.device, identity.device);
 }
 
 // Returns the path of the mapping itself in /proc/PID/map_files. This path also leads to a deleted
@@ -313,7 +309,8 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
   std::optional<Error> first_error;
   bool replaced = false, is_debug_only = false;
   std::vector<Candidate> all = candidates(key, sources);
-  files.kept = kept_file(key.device, key.inode);
+  if (key.pid > 0) // a process of this machine
+    files.kept = kept_file(key.device, key.inode);
   if (files.kept)
     all.push_back({files.kept->path(), false, Candidate::Place::kept});
   for (const Candidate &candidate : all) {
@@ -353,9 +350,10 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
       DebugFileSearch(*file, files, diagnostics).run(debug_directories, sources);
     return files;
   }
-  std::string why = replaced      ? "was replaced on disk after it was mapped"
-                    : first_error ? first_error->message
-                                  : std::string("is not among the files that are given");
+  std::string why = replaced ? "was replaced on disk after it was mapped"
+                    : first_error
+                        ? first_error->message
+                        : std::string("is not among the files of --symbols and --sysroot");
   if (is_debug_only)
     why += ", and its debug file alone does not tell where its code was";
   diagnostics.add(Severity::warning,

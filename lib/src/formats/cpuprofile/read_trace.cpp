@@ -14,6 +14,7 @@
 #include "formats/cpuprofile/cpuprofile.h"
 #include "formats/cpuprofile/nodes.h"
 #include "formats/cpuprofile/trace_events.h"
+#include "formats/cpuprofile/trace_samples.h"
 #include "formats/finished.h"
 #include "support/json_text.h"
 #include "support/sort.h"
@@ -45,8 +46,14 @@ public:
     const JsonValue events = document_.is_list() ? document_ : document_["traceEvents"];
     if (!events.is_list())
       return document_.error("is not a trace: the list of traceEvents is missing");
-    builder_.add_value_type("time", "nanoseconds");
+    const JsonValue samples = document_["samples"];
+    const bool has_stacks = !samples.first().is_absent() && document_["stackFrames"].is_object();
+    if (has_stacks)
+      builder_.add_value_type("ticks", "count");
+    else
+      builder_.add_value_type("time", "nanoseconds");
     find_negative_tids(events);
+    find_negative_tids(samples);
     for (JsonValue event = events.first(); !event.is_absent(); event = event.next())
       if (event.is_object())
         TALLY_CHECK(read_event(event));
@@ -54,18 +61,15 @@ public:
         return event.error("expected an event");
     for (const auto &[thread, name] : names_)
       builder_.rename_thread(thread_of(thread), name);
-    TALLY_CHECK(has_samples_ ? add_profiles() : add_durations(events));
+    TALLY_CHECK(has_stacks     ? add_stacks(samples)
+                : has_samples_ ? add_profiles()
+                               : add_durations(events));
     return finished(builder_.finish(), source_);
   }
 
 private:
   using ThreadKey = std::pair<std::string, std::string>; // pid and tid, as the file has them
 
-  static std::string id_text(const JsonValue &value) {
-    if (const auto number = value.integer())
-      return fmt::format("{}", *number);
-    return std::string(value.text().value_or(""));
-  }
   static ThreadKey key_of(const JsonValue &event) {
     return {id_text(event["pid"]), id_text(event["tid"])};
   }
@@ -179,17 +183,44 @@ private:
     for (auto &[key, events] : events_)
       TALLY_CHECK(durations.add(events, thread_of(key), begin));
     if (events_.empty())
-      return list.error(
-          "holds neither duration events nor a profile of V8; other events are not supported",
-          ErrorCode::no_data);
+      return list.error("holds neither duration events nor a profile of V8 nor samples with "
+                        "stackFrames; other events are not supported",
+                        ErrorCode::no_data);
+    return {};
+  }
+
+  void note_other_events(std::string_view what) {
+    if (!events_.empty())
+      diagnostics_.add(Severity::note,
+                       fmt::format("holds {}, which is read; its duration events are not", what),
+                       source_);
+  }
+
+  // Each sample counts as often as its weight says.
+  Result<void> add_stacks(const JsonValue &list) {
+    note_other_events("samples of stacks");
+    TraceFrames frames(document_["stackFrames"], builder_);
+    int64_t begin = std::numeric_limits<int64_t>::max();
+    for (JsonValue sample = list.first(); !sample.is_absent(); sample = sample.next()) {
+      TALLY_TRY(at, stamp_of(sample, "ts"));
+      begin = std::min(begin, at);
+    }
+    for (JsonValue sample = list.first(); !sample.is_absent(); sample = sample.next()) {
+      TALLY_TRY(at, stamp_of(sample, "ts"));
+      TALLY_TRY(stack, frames.stack_of(sample["sf"]));
+      const JsonValue weight = sample["weight"];
+      const auto count = weight.is_null() ? 1 : number_of(id_text(weight));
+      if (!count || *count < 0)
+        return weight.error("expected a weight of 0 to 2^31 - 1");
+      const ThreadId thread = thread_of(key_of(sample));
+      const uint32_t row = builder_.add_sample(stack, thread, none<PartId>, *count);
+      builder_.add_time({static_cast<uint64_t>(at - begin), row, 0, *count});
+    }
     return {};
   }
 
   Result<void> add_profiles() {
-    if (!events_.empty())
-      diagnostics_.add(Severity::note,
-                       "holds a profile of V8, which is read; its duration events are not",
-                       source_);
+    note_other_events("a profile of V8");
     // The profiles share an axis, which begins with the first of them.
     std::optional<int64_t> first;
     for (const auto &[key, profile] : profiles_)

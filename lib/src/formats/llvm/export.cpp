@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "formats/llvm/source_files.h"
 #include "model/coverage_findings.h"
 #include "support/json_tree.h"
+#include "support/sort.h"
 #include "transform/coverage_sum.h"
 
 namespace tally::llvm {
@@ -59,6 +61,38 @@ private:
   size_t size_ = 0;
 };
 
+// A region that may be a condition of a decision. A branch comes before a macro that is one.
+struct Condition {
+  bool is_macro;
+  SourcePlace start, end;
+  uint32_t file;
+};
+std::vector<Condition> conditions_of(const CountedFunction &function) {
+  std::vector<Condition> out;
+  for (const CountedRegion &each : function.regions)
+    if (each.region.kind == Kind::branch || each.region.kind == Kind::expansion)
+      out.push_back({each.region.kind == Kind::expansion, each.region.start, each.region.end,
+                     each.region.file});
+  sort_stably(out, {}, [](const Condition &each) {
+    return std::tuple(each.is_macro, each.start, each.end);
+  });
+  return out;
+}
+
+// Returns the file of the first condition of the decision.
+uint32_t file_around(const Decision &decision, const std::vector<Condition> &conditions) {
+  for (const bool is_macro : {false, true}) {
+    const auto at =
+        std::lower_bound(conditions.begin(), conditions.end(), std::pair(is_macro, decision.start),
+                         [](const Condition &each, const auto &key) {
+                           return std::pair(each.is_macro, each.start) < key;
+                         });
+    if (at != conditions.end() && at->is_macro == is_macro && at->end <= decision.end)
+      return at->file;
+  }
+  return 0;
+}
+
 class ExportReader {
 public:
   ExportReader(const std::string &source, Diagnostics &diagnostics)
@@ -94,7 +128,7 @@ private:
       if (!name || name->empty())
         return file.error("expected the name of a file as filename");
       if (!file["segments"].is_list())
-        return file.error("has totals alone: export it without -summary-only");
+        return file.error("has only totals: run llvm-cov export without -summary-only");
       names.emplace(*name);
       if (!has_functions)
         TALLY_CHECK(read_file(file, with_slashes(std::string(*name))));
@@ -138,8 +172,9 @@ private:
       return from.error("expected the regions of a function");
     for (JsonValue at = from["branches"].first(); !at.is_absent(); at = at.next())
       TALLY_CHECK(read_branch(Record(at), function));
+    const std::vector<Condition> conditions = conditions_of(function);
     for (JsonValue at = from["mcdc_records"].first(); !at.is_absent(); at = at.next()) {
-      TALLY_TRY(decision, read_decision(Record(at), &function));
+      TALLY_TRY(decision, read_decision(Record(at), &function, conditions));
       if (decision)
         decisions.decisions.push_back(*decision);
     }
@@ -206,7 +241,7 @@ private:
   static Result<uint32_t> file_of(const Record &record, size_t index,
                                   const CountedFunction &function) {
     if (function.files.empty())
-      return record.expected("the files of the function before", index);
+      return record.expected("filenames of the function", index);
     return record.number(index, "the index of a file of the function",
                          static_cast<uint32_t>(function.files.size() - 1));
   }
@@ -216,7 +251,7 @@ private:
     TALLY_TRY(start, record.place(0));
     TALLY_TRY(end, record.place(2));
     if (end < start)
-      return record.expected("an end that is not before the begin", 2);
+      return record.expected("an end that is not before the start", 2);
     TALLY_TRY(file, file_of(record, file_index, function));
     region.start = start;
     region.end = end;
@@ -228,7 +263,8 @@ private:
   // the kind, a list that tells for each condition whether it is covered, and test vectors. Returns
   // nothing if there are too many conditions.
   Result<std::optional<Decision>> read_decision(const Record &record,
-                                                const CountedFunction *function) {
+                                                const CountedFunction *function,
+                                                const std::vector<Condition> &conditions) {
     size_t list = 0;
     while (list < record.size() && !record[list].is_list())
       ++list;
@@ -250,18 +286,9 @@ private:
       TALLY_TRY(file, file_of(record, list - 3, *function));
       out.file = file;
     } else if (function) {
-      out.file = file_around(out, *function);
+      out.file = file_around(out, conditions);
     }
     return out;
-  }
-
-  // Returns the file that has a condition of the decision, or a macro that is one.
-  static uint32_t file_around(const Decision &decision, const CountedFunction &function) {
-    for (const Kind kind : {Kind::branch, Kind::expansion})
-      for (const auto &[region, count, false_count, uncertain] : function.regions)
-        if (region.kind == kind && decision.start <= region.start && region.end <= decision.end)
-          return region.file;
-    return 0;
   }
 
   // Reads a source whose functions are left out.
@@ -279,7 +306,7 @@ private:
     for (JsonValue at = from["expansions"].first(); !at.is_absent(); at = at.next())
       TALLY_CHECK(read_expansion(at, outcomes.branches));
     for (JsonValue at = from["mcdc_records"].first(); !at.is_absent(); at = at.next()) {
-      TALLY_TRY(decision, read_decision(Record(at), nullptr));
+      TALLY_TRY(decision, read_decision(Record(at), nullptr, {}));
       if (decision)
         outcomes.add(decision->start, decision->end, decision->coverage);
     }

@@ -1,0 +1,31 @@
+// The samples of a trace of Chrome, whose stacks are in its stackFrames.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tally/result.h>
+#include <tally/stack_profile.h>
+
+#include "support/json_tree.h"
+
+namespace tally::cpuprofile {
+
+// Returns an id, which some writers put in quotes. Returns "" for any other value.
+std::string id_text(const JsonValue &value);
+
+class TraceFrames {
+public:
+  TraceFrames(const JsonValue &frames, StackProfileBuilder &builder);
+  // Returns the stack whose innermost frame has this id; none for an absent id.
+  Result<StackId> stack_of(const JsonValue &id);
+
+private:
+  StackProfileBuilder &builder_;
+  std::unordered_map<std::string, JsonValue> frames_;
+  std::unordered_map<std::string, StackId> stacks_;
+};
+
+} // namespace tally::cpuprofile
