@@ -192,13 +192,13 @@ private:
   void note_other_events(std::string_view what) {
     if (!events_.empty())
       diagnostics_.add(Severity::note,
-                       fmt::format("holds {}, which is read; its duration events are not", what),
+                       fmt::format("holds {} read; its duration events are not", what),
                        source_);
   }
 
   // Each sample counts as often as its weight says.
   Result<void> add_stacks(const JsonValue &list) {
-    note_other_events("samples of stacks");
+    note_other_events("samples of stacks, which are");
     TraceFrames frames(document_["stackFrames"], builder_);
     int64_t begin = std::numeric_limits<int64_t>::max();
     for (JsonValue sample = list.first(); !sample.is_absent(); sample = sample.next()) {
@@ -220,7 +220,7 @@ private:
   }
 
   Result<void> add_profiles() {
-    note_other_events("a profile of V8");
+    note_other_events("a profile of V8, which is");
     // The profiles share an axis, which begins with the first of them.
     std::optional<int64_t> first;
     for (const auto &[key, profile] : profiles_)
