@@ -124,6 +124,11 @@ class GoneTest(JitCase):
         rows = self.functions(*self.namespaces("-fp"), program("perf_map"), "0.3")
         self.assertEqual(rows["made now"]["object"], "[jit]")
 
+    def test_perf_map_of_another_tmp(self) -> None:
+        script = 'mount -t tmpfs none /tmp && exec "$0" 0.3'
+        rows = self.functions(*self.namespaces("-m"), "sh", "-c", script, program("perf_map"))
+        self.assertEqual(rows["made now"]["object"], "[jit]")
+
     def test_perf_map_of_another_root(self) -> None:
         script = (
             'mount -t tmpfs none "$1" && mkdir "$1"/tmp && cp "$0" "$1" && chroot "$1" /made 0.3'

@@ -43,6 +43,15 @@ SOURCES: dict[str, tuple[dict[str, str], dict[str, tuple[int, int]], int]] = {
         {"sign.h:3": (2, 2)},
         3,
     ),
+    "instances with lambda functions": (
+        {
+            "a.cpp": "template <class F> int call(F f)\n{\n  return f();\n}\n"
+            "int main()\n{\n  call([] {\n    return 1;\n  });\n"
+            "  return call([] {\n    return 2;\n  });\n}\n"
+        },
+        {},
+        4,
+    ),
     "two functions in one line": (
         {
             "a.cpp": "int f(int n) { if (n) return 7; return 5; } "

@@ -36,6 +36,12 @@ CoverageTotals &CoverageTotals::operator+=(const CoverageTotals &more) {
   return *this;
 }
 
+// Clang puts the file before the mangled name of a local function: "a.cpp:_ZL1fv".
+static std::string_view without_file(std::string_view name) {
+  const size_t colon = name.rfind(":_Z");
+  return colon == name.npos ? name : name.substr(colon + 1);
+}
+
 FunctionTotals totals_of(std::vector<FunctionPlace> functions) {
   sort_stably(functions, {}, &FunctionPlace::line);
   FunctionTotals out;
@@ -50,7 +56,7 @@ FunctionTotals totals_of(std::vector<FunctionPlace> functions) {
       ran.emplace(std::string(), begin->ran);
     else
       for (auto each = begin; each != end; ++each)
-        ran[template_name(demangled(each->name))] |= each->ran;
+        ran[template_name(demangled(without_file(each->name)))] |= each->ran;
     out.found += ran.size();
     for (const auto &[name, has_run] : ran)
       out.executed += has_run ? 1 : 0;

@@ -127,13 +127,14 @@ void KeptFiles::keep_perf_map(pid_t pid) {
   if (perf_maps_.contains(pid) || files_.size() + perf_maps_.size() >= most_descriptors_)
     return;
   PerfMap map{UniqueFd(), inner_pid(pid)};
-  const std::string root = fmt::format("/proc/{}/root", pid);
+  // The root directory alone would not do: what is mounted below it is gone with the namespace.
+  const std::string folder = fmt::format("/proc/{}/root/tmp", pid);
   struct stat here {
   }, there{};
-  if (::stat("/", &here) == 0 && ::stat(root.c_str(), &there) == 0 &&
+  if (::stat("/tmp", &here) == 0 && ::stat(folder.c_str(), &there) == 0 &&
       (here.st_dev != there.st_dev || here.st_ino != there.st_ino))
-    map.root.reset(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (map.root.get() >= 0 || map.inner != pid)
+    map.folder.reset(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (map.folder.get() >= 0 || map.inner != pid)
     perf_maps_.emplace(pid, std::move(map));
 }
 
@@ -142,8 +143,10 @@ std::string KeptFiles::perf_map_of(pid_t pid) const {
   if (at == perf_maps_.end())
     return perf_map_path(pid);
   const PerfMap &map = at->second;
-  return (map.root.get() < 0 ? "" : fmt::format("/proc/self/fd/{}", map.root.get())) +
-         perf_map_path(map.inner);
+  const std::string path = perf_map_path(map.inner);
+  return map.folder.get() < 0
+             ? path
+             : fmt::format("/proc/self/fd/{}/{}", map.folder.get(), jit_file_name(path));
 }
 
 } // namespace tally

@@ -58,12 +58,12 @@ public:
   // Returns the path of the perf map of a process that has memory without a file.
   std::string perf_map_of(pid_t pid) const;
   // Returns whether perf_map_of() differs from perf_map_path(): the process has a pid namespace or
-  // a root directory of its own.
+  // a /tmp of its own.
   bool has_perf_map_of(pid_t pid) const { return perf_maps_.contains(pid); }
 
 private:
   struct PerfMap {
-    UniqueFd root; // none: that of this process
+    UniqueFd folder; // its own /tmp; none: that of this process
     pid_t inner = 0;
   };
   void keep_as(const KeptId &id, UniqueFd fd, const struct stat &found);

@@ -33,6 +33,8 @@ Result<StackId> TraceFrames::stack_of(const JsonValue &id) {
     const auto frame = frames_.find(text);
     if (frame == frames_.end())
       return next.error("stackFrames has no frame of this id");
+    if (!frame->second.is_object())
+      return frame->second.error("expected a frame");
     if (callees.size() == most_frames)
       return next.error(too_deep(), ErrorCode::limit);
     callees.emplace_back(text, frame->second);
