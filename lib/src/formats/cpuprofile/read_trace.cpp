@@ -192,8 +192,7 @@ private:
   void note_other_events(std::string_view what) {
     if (!events_.empty())
       diagnostics_.add(Severity::note,
-                       fmt::format("holds {} read; its duration events are not", what),
-                       source_);
+                       fmt::format("holds {} read; its duration events are not", what), source_);
   }
 
   // Each sample counts as often as its weight says.
