@@ -19,7 +19,8 @@ _MOST_NAMES = 10
 # What replaces a process by another program. GCC lets it write the counters before by functions of
 # libgcov, but not with a strict standard of C, and Clang not for source-based coverage.
 _EXEC = ("execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve")
-# What these functions of libgcov call themselves.
+# libgcov itself calls the function of the key in its form of the function of the value: execv() in
+# __gcov_execl().
 _CALLED_FOR = {"execv": "execl", "execve": "execle", "execvp": "execlp"}
 
 

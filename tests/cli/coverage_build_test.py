@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.profiles import tally_in
 from support.programs import SANITIZED, command_line
 from support.skips import missing_tool, need_tools, run_unittests, skip_script
 
@@ -63,18 +64,7 @@ class BuildFolderTest(unittest.TestCase):
     def tally(
         self, *words: str, status: int = 0, **environment: str
     ) -> subprocess.CompletedProcess:
-        done = subprocess.run(
-            [command_line(), *words],
-            cwd=self.project,
-            text=True,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=60,
-            check=False,
-            env={**os.environ, **environment},
-        )
-        self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
-        return done
+        return tally_in(self, self.project, *words, status=status, environment=environment)
 
     def rows(self, *words: str) -> dict[str, list[str]]:
         """Returns {first cell: the others} of all tables."""

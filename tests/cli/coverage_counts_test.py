@@ -13,6 +13,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.profiles import tally_in
 from support.programs import command_line
 from support.skips import missing_tool, need_tools, run_unittests, skip_script
 
@@ -97,17 +98,7 @@ class CountsTest(unittest.TestCase):
         return self.folder / "x.gcda"
 
     def tally(self, *words: str, status: int = 0) -> subprocess.CompletedProcess:
-        done = subprocess.run(
-            [command_line(), *words],
-            cwd=self.folder,
-            text=True,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=60,
-            check=False,
-        )
-        self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
-        return done
+        return tally_in(self, self.folder, *words, status=status)
 
     def report(self, form: str) -> str:
         self.tally("coverage", ".", "--report", f"{form}:out")

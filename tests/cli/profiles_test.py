@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.callgrind_rows import read_callgrind
 from support.pprof_bytes import Pprof
-from support.profiles import ProfileCase
+from support.profiles import ProfileCase, tally_in
 from support.programs import SOURCE_ROOT, command_line
 from support.skips import need_tools, run_unittests
 
@@ -61,17 +61,7 @@ class ProfilesCase(ProfileCase):
             file.write(text)
 
     def run_in(self, words: str, status: int = 0) -> subprocess.CompletedProcess:
-        done = subprocess.run(
-            [command_line(), *words.split()],
-            cwd=self.folder,
-            text=True,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=120,
-            check=False,
-        )
-        self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
-        return done
+        return tally_in(self, self.folder, *words.split(), status=status, timeout=120)
 
     def text(self, words: str) -> str:
         done = self.run_in(words)

@@ -54,6 +54,16 @@ def assert_three_parts(case: unittest.TestCase, shown: str) -> None:
     case.assertGreaterEqual(float(status["stopped"].removesuffix(" s")), 2 * LOOK_S, shown)
 
 
+def launch_with_stops(dap: LldbDap, parts: int) -> None:
+    """Launches a sampled program that stops after each part, in which it spins for 0.9 s in all."""
+    dap.launch(
+        program("spin7030"),
+        ["0.9", str(parts)],
+        commands=["profile start"],
+        functions=["checkpoint"],
+    )
+
+
 class ScriptTest(LldbCase):
     def test_a_script_that_resumes(self) -> None:
         """LLDB's lock is held while the program runs."""
@@ -104,12 +114,7 @@ class DapTest(LldbCase):
         """Sampling is armed before the launch, and continues when the client resumes."""
 
         def measure(dap: LldbDap) -> None:
-            dap.launch(
-                program("spin7030"),
-                ["0.9", "2"],
-                commands=["profile start"],
-                functions=["checkpoint"],
-            )
+            launch_with_stops(dap, 2)
             samples = []
             for _ in range(2):
                 dap.wait_event("stopped")
@@ -125,12 +130,7 @@ class DapTest(LldbCase):
 
     def test_stops_without_a_command(self) -> None:
         def measure(dap: LldbDap) -> None:
-            dap.launch(
-                program("spin7030"),
-                ["0.9", "3"],
-                commands=["profile start"],
-                functions=["checkpoint"],
-            )
+            launch_with_stops(dap, 3)
             for _ in range(2):
                 dap.wait_event("stopped")
                 time.sleep(LOOK_S)
@@ -145,12 +145,7 @@ class DapTest(LldbCase):
         after its end. Without it they are expressions of the program's language."""
 
         def measure(dap: LldbDap) -> None:
-            dap.launch(
-                program("spin7030"),
-                ["0.9", "2"],
-                commands=["profile start"],
-                functions=["checkpoint"],
-            )
+            launch_with_stops(dap, 2)
             dap.wait_event("stopped")
             at_stop = parse_report(dap.evaluate("`" + REPORT))
             self.assertGreater(at_stop.row("seventy").self_ticks, 20, dap.transcript)

@@ -6,6 +6,8 @@ import os
 import subprocess
 import tempfile
 import unittest
+from pathlib import Path
+from typing import Mapping
 
 from support.programs import command_line
 
@@ -20,6 +22,29 @@ def run_tally(*words: str) -> subprocess.CompletedProcess:
         timeout=600,
         check=False,
     )
+
+
+def tally_in(
+    case: unittest.TestCase,
+    folder: str | Path,
+    *words: str,
+    status: int = 0,
+    timeout: float = 60,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess:
+    """Runs `tally` in a directory, and checks its exit status."""
+    done = subprocess.run(
+        [command_line(), *words],
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=timeout,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+    case.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
+    return done
 
 
 class ProfileCase(unittest.TestCase):

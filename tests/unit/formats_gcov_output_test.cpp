@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/gcov_output/gcov_output.h"
+#include "line_rows.h"
 
 namespace tally::formats_gcov_output_test {
 namespace {
@@ -19,18 +20,6 @@ Result<Coverage> json(std::string_view text, Diagnostics *found = nullptr) {
 Result<Coverage> annotated(std::string_view text, Diagnostics *found = nullptr) {
   Diagnostics diagnostics;
   return gcov_output::read_text(*ByteSource::of(text, "x"), found ? *found : diagnostics);
-}
-
-using Line = std::tuple<uint32_t, int64_t, std::vector<int64_t>>; // number, count, branches
-std::vector<Line> lines_of(const FileCoverage &file) {
-  std::vector<Line> out;
-  for (const LineCoverage &line : file.lines) {
-    std::vector<int64_t> branches;
-    for (const BranchCoverage &branch : file.branches_of(line))
-      branches.push_back(branch.count);
-    out.emplace_back(line.line, line.count, branches);
-  }
-  return out;
 }
 
 std::string document(const std::string &lines, const std::string &functions = "") {
@@ -51,7 +40,7 @@ TEST(GcovJson, Reads) {
   ASSERT_TRUE(read) << read.error().text();
   const FileCoverage &file = read->files.at(0);
   EXPECT_EQ(file.path, "/b/a.c");
-  EXPECT_EQ(lines_of(file), (std::vector<Line>{{3, 5, {}}, {4, 7, {2, 0}}}));
+  EXPECT_EQ(line_rows_of(file), (std::vector<LineRow>{{3, 5, {}}, {4, 7, {2, 0}}}));
   EXPECT_TRUE(file.branches[0].fall_through);
   EXPECT_TRUE(file.branches[1].throws);
   ASSERT_EQ(file.conditions.size(), 1u);
@@ -86,7 +75,7 @@ TEST(GcovJson, RefusesWhatMakesNoSense) {
                                     {"line_number": 1, "count": 1, "conditions": [{"count": 130}]})"),
                         &diagnostics);
   ASSERT_TRUE(odd);
-  EXPECT_EQ(lines_of(odd->files[0]), (std::vector<Line>{{1, 1, {}}}));
+  EXPECT_EQ(line_rows_of(odd->files[0]), (std::vector<LineRow>{{1, 1, {}}}));
   EXPECT_EQ(diagnostics.findings().size(), 3u);
 }
 
@@ -112,10 +101,10 @@ TEST(GcovText, Reads) {
   ASSERT_TRUE(read) << read.error().text();
   ASSERT_EQ(read->files.size(), 2u);
   EXPECT_EQ(read->files[0].path, "b.c");
-  EXPECT_EQ(lines_of(read->files[0]), (std::vector<Line>{{9, 1, {}}}));
+  EXPECT_EQ(line_rows_of(read->files[0]), (std::vector<LineRow>{{9, 1, {}}}));
   const FileCoverage &file = read->files[1];
   EXPECT_EQ(file.path, "sub/a.cpp");
-  EXPECT_EQ(lines_of(file), (std::vector<Line>{{2, 5, {3, 0, 0}}, {3, 0, {}}, {4, 0, {}}}));
+  EXPECT_EQ(line_rows_of(file), (std::vector<LineRow>{{2, 5, {3, 0, 0}}, {3, 0, {}}, {4, 0, {}}}));
   EXPECT_TRUE(file.branches[0].fall_through);
   EXPECT_TRUE(file.branches[1].throws);
   ASSERT_EQ(file.functions.size(), 1u);
@@ -142,7 +131,7 @@ TEST(GcovText, CountsTemplatesOnceAndSharesAsOne) {
                               "        1:    4:}\n",
                               &diagnostics);
   ASSERT_TRUE(read) << read.error().text();
-  EXPECT_EQ(lines_of(read->files.at(0)), (std::vector<Line>{{1, 3, {1}}, {4, 1, {}}}));
+  EXPECT_EQ(line_rows_of(read->files.at(0)), (std::vector<LineRow>{{1, 3, {1}}, {4, 1, {}}}));
   EXPECT_EQ(read->files[0].functions.size(), 2u);
   EXPECT_EQ(diagnostics.findings().size(), 1u);
 }

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/llvm/export.h"
+#include "line_rows.h"
 
 namespace tally::formats_llvm_export_test {
 namespace {
@@ -15,18 +16,6 @@ namespace {
 Result<Coverage> read(std::string_view text, Diagnostics *found = nullptr) {
   Diagnostics diagnostics;
   return llvm::read_export(*ByteSource::of(text, "x"), found ? *found : diagnostics);
-}
-
-using Line = std::tuple<uint32_t, int64_t, std::vector<int64_t>>; // number, count, branches
-std::vector<Line> lines_of(const FileCoverage &file) {
-  std::vector<Line> out;
-  for (const LineCoverage &line : file.lines) {
-    std::vector<int64_t> branches;
-    for (const BranchCoverage &branch : file.branches_of(line))
-      branches.push_back(branch.count);
-    out.emplace_back(line.line, line.count, branches);
-  }
-  return out;
 }
 
 std::string document(const std::string &files, const std::string &functions) {
@@ -52,12 +41,12 @@ TEST(LlvmExport, ReadsFunctions) {
   ASSERT_EQ(coverage->files.size(), 1u); // the export leaves the other one out
   const FileCoverage &file = coverage->files[0];
   EXPECT_EQ(file.path, "/a.c");
-  EXPECT_EQ(lines_of(file), (std::vector<Line>{{1, 5, {1, 4, 0, 1}},
-                                               {2, 5, {}},
-                                               {3, 5, {2, 3}},
-                                               {4, 5, {1, 5}},
-                                               {5, 5, {}},
-                                               {6, 5, {}}}));
+  EXPECT_EQ(line_rows_of(file), (std::vector<LineRow>{{1, 5, {1, 4, 0, 1}},
+                                                      {2, 5, {}},
+                                                      {3, 5, {2, 3}},
+                                                      {4, 5, {1, 5}},
+                                                      {5, 5, {}},
+                                                      {6, 5, {}}}));
   ASSERT_EQ(file.decisions_of(file.lines[0]).size(), 1u);
   EXPECT_EQ(file.decisions[0].terms, 2u);
   EXPECT_EQ(file.decisions[0].covered, 1u);
@@ -85,8 +74,8 @@ TEST(LlvmExport, ReadsSourcesWithoutFunctions) {
   ASSERT_TRUE(coverage) << coverage.error().text();
   ASSERT_EQ(coverage->files.size(), 1u);
   const FileCoverage &file = coverage->files[0];
-  EXPECT_EQ(lines_of(file),
-            (std::vector<Line>{
+  EXPECT_EQ(line_rows_of(file),
+            (std::vector<LineRow>{
                 {2, 5, {}}, {3, 5, {2, 3}}, {4, 5, {1, 5, 8, 9}}, {5, 5, {}}, {6, 5, {}}}));
   ASSERT_EQ(file.decisions_of(file.lines[0]).size(), 1u);
   EXPECT_EQ(file.regions, (RegionTotals{4, 3, 2, 1}));

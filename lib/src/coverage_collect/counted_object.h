@@ -24,7 +24,8 @@ struct LiveCounters {
   std::string module{};          // the path of the program or library that contains the object
 };
 
-// What a stream has in place of a file of counters, or beside it.
+// The counters of one object in a stream. They are added to those of the object's file, if there is
+// one.
 struct StreamedCounters {
   GcovData data;
   std::string stream; // the path of the stream

@@ -89,8 +89,7 @@ KeptFiles::KeptFiles() {
 void KeptFiles::keep(const SampledFile &file) {
   if (is_anonymous_memory(file.path))
     return keep_perf_map(file.pid);
-  if (file.inode == 0 || !file.path.starts_with('/') ||
-      files_.size() + perf_maps_.size() >= most_descriptors_)
+  if (file.inode == 0 || !file.path.starts_with('/') || is_full())
     return;
   // The process's own root directory first: the same path may name another file here.
   for (const std::string &path : {fmt::format("/proc/{}/root{}", file.pid, file.path),
@@ -124,7 +123,7 @@ void KeptFiles::keep_as(const KeptId &id, UniqueFd fd, const struct stat &found)
 }
 
 void KeptFiles::keep_perf_map(pid_t pid) {
-  if (perf_maps_.contains(pid) || files_.size() + perf_maps_.size() >= most_descriptors_)
+  if (perf_maps_.contains(pid) || is_full())
     return;
   PerfMap map{UniqueFd(), inner_pid(pid)};
   // The root directory alone would not do: what is mounted below it is gone with the namespace.

@@ -68,6 +68,7 @@ private:
   };
   void keep_as(const KeptId &id, UniqueFd fd, const struct stat &found);
   void keep_perf_map(pid_t pid);
+  bool is_full() const { return files_.size() + perf_maps_.size() >= most_descriptors_; }
 
   size_t most_descriptors_;
   uint64_t copied_ = 0; // bytes
