@@ -59,6 +59,45 @@ class NamesCase(ProfileCase):
         return {row["name"]: row for row in self.report(path)["functions"]}
 
 
+# GCC moves what work() does if p is not null into work.part.0().
+SPLIT = """\
+static volatile unsigned long x;
+__attribute__((noinline, noclone)) void spin(long n) { for (long i = 0; i < n; ++i) x += i; }
+void work(int *p, long n) {
+  if (p)
+    for (long k = 0; k < 3; ++k) {
+      spin(n);
+      x ^= *p;
+      spin(n / 2);
+      x += n % 17;
+      spin(n / 4);
+      x ^= n * 3;
+    }
+}
+int main(int c, char **v) {
+  int a = c;
+  for (int i = 0; i < 5; ++i) {
+    work(c > 1 ? 0 : &a, 10000000);
+    work(c > 2 ? 0 : &a, 5000000);
+  }
+  return 0;
+}
+"""
+
+
+class SplitFunctionTest(NamesCase):
+    def test_a_piece_is_no_recursive_call(self) -> None:
+        need_tools("gcc", "nm")
+        self.put("split.c", SPLIT)
+        self.run_tool("gcc", "-O2", "-g", "-o", "split", "split.c")
+        self.assertIn(" work.part.0\n", self.run_tool("nm", "split"))
+        rows = self.functions(self.path("split"))
+        tree = self.tally("tree", self.path("out.pb.gz")).stdout
+        self.assertNotIn("work (recursive)", tree)
+        self.assertRegex(tree, r"\n.*  main  .*\n.*    work  .*\n.*      spin  ")
+        self.assertGreaterEqual(rows["work"]["inclusive"][0], rows["spin"]["inclusive"][0])
+
+
 class JitCase(NamesCase):
     def tearDown(self) -> None:
         for path in glob.glob("/tmp/perf-*.map"):

@@ -23,6 +23,14 @@ public:
   void frames(ModuleId module, uint64_t address, std::vector<SourceFrame> &out) override {
     if (module == ModuleId{1} && address == 0x2000)
       out.push_back({"exported", {}, {}, 0, {}, 0}); // a symbol that is shorter than its function
+    if (module == ModuleId{1} && address >= 0x3700 && address < 0x3740) {
+      // The rest of a function, a piece of it, and the rest inlined into another and into the
+      // piece.
+      out.push_back({"split", {}, {}, 0, {}, static_cast<uint32_t>(address)});
+      if (address >= 0x3720)
+        out.push_back({address < 0x3730 ? "host" : "split", {}, {}, 0, {}, 1});
+      return;
+    }
     if (module != ModuleId{1} || address >= 0x800)
       return;
     name_ = "at_" + std::to_string(address / 16);
@@ -31,6 +39,9 @@ public:
   }
   std::optional<uint64_t> function_start(ModuleId, uint64_t address) override {
     return address & ~uint64_t{0xFF};
+  }
+  std::string_view symbol_name(ModuleId, uint64_t address) override {
+    return address == 0x3710 || address == 0x3730 ? "split.part.0" : "other";
   }
   std::string_view build_id(ModuleId) override { return "abcd"; }
   void save_cache() override {}
@@ -163,6 +174,38 @@ TEST_F(SymbolizationTest, NamesAFunctionByTheSymbolAtItsStart) {
   sample(known, 0x11F45); // link 0x2345, in a function without a symbol
   sample(known, 0x11F46);
   EXPECT_EQ(names(named()), (std::vector<std::string>{"known+0x2300", "exported"}));
+}
+
+TEST_F(SymbolizationTest, ShowsASplitFunctionOnce) {
+  constexpr uint64_t rest = 0x13300, piece = 0x13310, in_host = 0x13320, in_piece = 0x13330;
+  const auto shown = [&](const std::vector<uint64_t> &outermost_first) {
+    StackId stack = none<StackId>;
+    for (const uint64_t address : outermost_first)
+      stack = builder.push(stack, builder.add_location(known, address));
+    builder.add_sample(stack, builder.add_thread(1, 1, "t"), builder.add_part({}), 1);
+    builder.add_time({5, 0, 0, 1});
+    builder.add_pass({builder.intern("region"), 1, 2, 3});
+    StackProfileBuilder empty;
+    empty.add_value_type("ticks", "count");
+    empty.add_mapping({0x10000, 0x20000, 0, empty.intern("/bin/known"), {}, 0, 0, 0, false});
+    const StackProfile profile = named();
+    EXPECT_EQ(profile.times().size(), 1u);
+    EXPECT_EQ(profile.passes.size(), 1u);
+    EXPECT_EQ(profile.parts().size(), 1u);
+    std::string out;
+    for (const Frame &frame : frames_of(profile, profile.sample(0).stack))
+      out += std::get<2>(frame.function) + ' ';
+    builder = std::move(empty);
+    return out;
+  };
+  EXPECT_EQ(shown({rest, piece}), "split ");
+  EXPECT_EQ(shown({in_host, piece}), "split host ");
+  EXPECT_EQ(shown({rest, piece, 0x10010}), "hot at_65 split ");
+  // Recursive calls stay.
+  EXPECT_EQ(shown({rest, rest}), "split split ");
+  EXPECT_EQ(shown({piece, piece}), "split split ");
+  EXPECT_EQ(shown({rest, piece, rest, piece}), "split split ");
+  EXPECT_EQ(shown({rest, in_piece, piece}), "split split ");
 }
 
 TEST_F(SymbolizationTest, UsesTheDebuggersNames) {

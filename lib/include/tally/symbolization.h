@@ -67,6 +67,7 @@ private:
   void look_up(LocationId id);
   bool may_be_asked(LocationId id) const;
   void add_fallback_line(LocationId id);
+  std::vector<bool> find_pieces(const StackProfile &named) const;
 
   StackProfileBuilder builder_;
   Symbolizer &symbolizer_;

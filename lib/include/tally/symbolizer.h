@@ -108,6 +108,14 @@ public:
     return {};
   }
 
+  // Returns the linkage name that the symbol table has for the code at a link-time address; empty
+  // if no symbol contains it. frames() may name the code otherwise: debug information calls the
+  // pieces and copies that a compiler makes of a function (f.part.0) by the function's name.
+  virtual std::string_view symbol_name(ModuleId module, uint64_t link_address) {
+    static_cast<void>(module), static_cast<void>(link_address);
+    return {};
+  }
+
   // Returns the functions of a module's symbol table in ascending order, as gprof and prof use them
   // to share ticks: each function ends where the next one begins, the last at the end of its
   // section. Code whose only symbol is a local one with a dot or a dollar sign (f.cold, f.part.0)

@@ -262,6 +262,16 @@ void ModuleTable::frames(uint64_t address, std::vector<SourceFrame> &out) {
   }
 }
 
+std::string_view ModuleTable::symbol_name(uint64_t address) {
+  open_cache();
+  std::optional<SourceFrame> symbol = symbol_at(address);
+  if (cache_ && cache_->damaged()) {
+    drop_cache();
+    symbol = symbol_at(address);
+  }
+  return symbol ? symbol->system_name : std::string_view();
+}
+
 void ModuleTable::frames_once(uint64_t address, std::vector<SourceFrame> &out) {
   std::string_view file;
   uint32_t line = 0;

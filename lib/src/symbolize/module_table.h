@@ -32,6 +32,7 @@ public:
   std::optional<uint64_t> function_start(uint64_t address);
   std::string_view build_id() const { return files_.build_id; }
   void frames(uint64_t address, std::vector<SourceFrame> &out);
+  std::string_view symbol_name(uint64_t address);
   std::vector<FunctionExtent> functions();
   // These functions implement the functions of Symbolizer that have the same names.
   std::vector<InstructionRange> code_of(uint64_t address, size_t frame);

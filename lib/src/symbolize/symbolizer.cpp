@@ -79,6 +79,15 @@ public:
     }
   }
 
+  std::string_view symbol_name(ModuleId module, uint64_t link_address) override {
+    try {
+      ModuleTable *table = table_of(module);
+      return table && table->usable() ? table->symbol_name(link_address) : std::string_view();
+    } catch (...) {
+      return {};
+    }
+  }
+
   std::vector<FunctionExtent> functions(ModuleId module) override {
     try {
       ModuleTable *table = table_of(module);

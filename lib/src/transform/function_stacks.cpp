@@ -25,21 +25,7 @@ Result<StackProfile> function_stacks(const StackProfile &profile) {
     stacks.push_back(out.push(caller == none<StackId> ? caller : stacks[index_of(caller)],
                               locations[index_of(profile.stack_location(stack))]));
   }
-  // All of them: the number of threads is that of the clocks, and a part without a sample is a run.
-  for (uint32_t i = 0; i < profile.threads().size(); ++i)
-    copy.thread(static_cast<ThreadId>(i));
-  std::vector<PartId> parts;
-  for (Part part : profile.parts()) {
-    part.trigger = copy.text(part.trigger);
-    parts.push_back(out.add_part(part));
-  }
-  for (size_t row = 0; row < profile.sample_count(); ++row) {
-    const Sample sample = profile.sample(row);
-    out.add_sample(sample.stack == none<StackId> ? sample.stack : stacks[index_of(sample.stack)],
-                   copy.thread(sample.thread),
-                   sample.part == none<PartId> ? sample.part : parts[index_of(sample.part)],
-                   sample.values);
-  }
+  copy_all_rows(profile, stacks, copy, out);
   return out.finish();
 }
 

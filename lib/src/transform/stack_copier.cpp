@@ -26,6 +26,11 @@ MappingId StackCopier::mapping(MappingId id) {
   MappingId *copy = copy_of(mappings_, id, from_.mappings().size());
   if (!copy || *copy != none<MappingId>)
     return copy ? *copy : id;
+  // The first mapping stays the first: it is that of the program.
+  if (constexpr MappingId program{0}; id != program && mappings_[0] == none<MappingId>) {
+    this->mapping(program);
+    copy = &mappings_[index_of(id)];
+  }
   Mapping mapping = from_.mappings()[id];
   mapping.path = text(mapping.path);
   mapping.build_id = text(mapping.build_id);
@@ -96,6 +101,26 @@ void StackCopier::put_under(StackId root) {
   for (const StackId id : copied_stacks_)
     stacks_[index_of(id)] = none<StackId>;
   copied_stacks_.clear();
+}
+
+std::vector<uint32_t> copy_all_rows(const StackProfile &from, std::span<const StackId> stacks,
+                                    StackCopier &copy, StackProfileBuilder &to) {
+  for (uint32_t i = 0; i < from.threads().size(); ++i)
+    copy.thread(static_cast<ThreadId>(i));
+  std::vector<PartId> parts;
+  for (Part part : from.parts()) {
+    part.trigger = copy.text(part.trigger);
+    parts.push_back(to.add_part(part));
+  }
+  std::vector<uint32_t> rows;
+  for (size_t row = 0; row < from.sample_count(); ++row) {
+    const Sample sample = from.sample(row);
+    rows.push_back(to.add_sample(
+        sample.stack == none<StackId> ? sample.stack : stacks[index_of(sample.stack)],
+        copy.thread(sample.thread),
+        sample.part == none<PartId> ? sample.part : parts[index_of(sample.part)], sample.values));
+  }
+  return rows;
 }
 
 StackProfileBuilder builder_like(const StackProfile &profile) {

@@ -45,6 +45,12 @@ private:
   std::vector<SourceLine> lines_;
 };
 
+// Adds all samples, threads and parts: the number of threads is that of the clocks, and a part
+// without a sample is a run. `stacks` are the samples' stacks in `to`, by their ids in `from`.
+// Returns the new row of each row.
+std::vector<uint32_t> copy_all_rows(const StackProfile &from, std::span<const StackId> stacks,
+                                    StackCopier &copy, StackProfileBuilder &to);
+
 // Adds the samples in `rows`, with their threads, the parts that they are in, and those of `times`
 // that belong to them. `stack_of(sample)` returns the stack in `to`, and `values_of(row)` the
 // values.

@@ -11,6 +11,7 @@
 #include "model/kernel_code.h"
 #include "support/path.h"
 #include "support/sort.h"
+#include "transform/split_functions.h"
 
 namespace tally {
 
@@ -270,7 +271,38 @@ Result<StackProfile> Symbolization::finish() {
   const SourceLine unknown{
       builder_.add_function({builder_.intern("[unknown]"), {}, {}, {}, 0}), {}, 0};
   builder_.place_stackless(unknown);
-  return builder_.finish();
+  TALLY_TRY(named, builder_.finish());
+  if (const std::vector<bool> pieces = find_pieces(named); !pieces.empty())
+    return join_split_functions(named, pieces);
+  return named;
+}
+
+// Returns for each location whether the outermost function's code there is a piece of the function
+// that the compiler moved out of it, or nothing if there is none. Asks the symbol table only where
+// a function seems to call itself.
+std::vector<bool> Symbolization::find_pieces(const StackProfile &named) const {
+  std::vector<bool> is_known(named.location_count()), pieces;
+  const auto look_at = [&](LocationId id) {
+    if (is_known[index_of(id)])
+      return;
+    is_known[index_of(id)] = true;
+    const Location at = named.location(id);
+    if (at.mapping == none<MappingId> || !named.mappings()[at.mapping].has_bias)
+      return;
+    if (symbolizer_
+            .symbol_name(modules_[index_of(at.mapping)],
+                         at.address - named.mappings()[at.mapping].bias)
+            .find(".part.") == std::string_view::npos)
+      return;
+    pieces.resize(named.location_count());
+    pieces[index_of(id)] = true;
+  };
+  for (uint32_t i = 0; i < named.stack_count(); ++i)
+    if (const auto stack = static_cast<StackId>(i); repeats_function(named, stack)) {
+      look_at(named.stack_location(stack));
+      look_at(named.stack_location(named.stack_caller(stack)));
+    }
+  return pieces;
 }
 
 } // namespace tally
