@@ -52,6 +52,16 @@ SOURCES: dict[str, tuple[dict[str, str], dict[str, tuple[int, int]], int]] = {
         {},
         4,
     ),
+    "a function of a header that units compile differently": (
+        {
+            "pick.h": "static inline int pick(int n)\n{\n  if (n > 3)\n    return 1;\n#ifdef WIDE\n"
+            "  if (n > 100)\n    return 2;\n#endif\n  return 0;\n}\n",
+            "a.c": '#define WIDE\n#include "pick.h"\nint a(int n) { return pick(n); }\n',
+            "b.c": '#include "pick.h"\nint a(int);\nint main() { return a(5) + a(1) + pick(7); }\n',
+        },
+        {"pick.h:3": (2, 2), "pick.h:6": (2, 1)},
+        3,
+    ),
     "two functions in one line": (
         {
             "a.cpp": "int f(int n) { if (n) return 7; return 5; } "
@@ -86,10 +96,11 @@ class OneTruthTest(unittest.TestCase):
                     self.check(folder, branches, functions)
 
     def build_and_run(self, folder: Path, command: tuple[str, ...]) -> None:
-        units = [path.name for path in sorted(folder.glob("*.cpp"))]
+        units = [path.name for path in sorted(folder.iterdir()) if path.suffix != ".h"]
         for unit in units:
-            subprocess.run([*command, "-O0", "-c", unit], cwd=folder, check=True)
-        objects = [unit.replace(".cpp", ".o") for unit in units]
+            of_c = ("-xc",) if unit.endswith(".c") else ()
+            subprocess.run([*command, "-O0", *of_c, "-c", unit], cwd=folder, check=True)
+        objects = [Path(unit).stem + ".o" for unit in units]
         subprocess.run([*command, "-o", "a", *objects], cwd=folder, check=True)
         subprocess.run(["./a"], cwd=folder, stdout=subprocess.DEVNULL, check=False)
 

@@ -36,10 +36,12 @@ CoverageTotals &CoverageTotals::operator+=(const CoverageTotals &more) {
   return *this;
 }
 
-// Clang puts the file before the mangled name of a local function: "a.cpp:_ZL1fv".
+// Clang puts the file before the linkage name of a local function: "a.cpp:_ZL1fv", from LLVM 18 on
+// "a.c;f".
 static std::string_view without_file(std::string_view name) {
-  const size_t colon = name.rfind(":_Z");
-  return colon == name.npos ? name : name.substr(colon + 1);
+  const size_t separator = name.find_last_of(":;");
+  const bool is_scope = separator != name.npos && separator > 0 && name[separator - 1] == ':';
+  return separator == name.npos || is_scope ? name : name.substr(separator + 1);
 }
 
 FunctionTotals totals_of(std::vector<FunctionPlace> functions) {
