@@ -176,6 +176,15 @@ TEST_F(SwitchTest, LeavesOutTheStopsOfATracer) {
   EXPECT_EQ(p->strings[p->value_types().front().type], "context-switches");
 }
 
+TEST_F(SwitchTest, NothingOfTheOldProgramCallsTheKernelInExec) {
+  sample(pid, in_call); // the address that its registers hold is in no mapping
+  const auto p = sink_->collector().snapshot("now", 0, 1);
+  ASSERT_TRUE(p);
+  ASSERT_EQ(p->sample_count(), 1u);
+  EXPECT_EQ(p->stack_caller(p->sample(0).stack), none<StackId>);
+  EXPECT_EQ(sink_->counters().truncated_stacks, 0u);
+}
+
 // Two events, which the IDs of their records tell apart.
 TEST(EventsTest, CountSeveralEventsByTheirIds) {
   PerfLayout with_ids = layout;

@@ -231,7 +231,14 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
     begin_interval(sample);
     return;
   }
-  collect_pcs(sample);
+  // While exec is at work, the user registers are those of the old program, whose memory is gone.
+  const uint64_t user = user_pc(layout_, sample);
+  const bool in_exec = sample.in_kernel && user >= CallChain::lowest_code &&
+                       collector_.space_of(sample.pid)->find_mapping(user) == AddressSpace::nowhere;
+  if (in_exec)
+    chain_->clear();
+  else
+    collect_pcs(sample);
   // The kernel is a frame of its own, except in waits, whose leaf shows the system call.
   if (sample.in_kernel)
     chain_->enter_kernel(sample.ip);
