@@ -181,8 +181,14 @@ std::string path_of_program(const std::string &name) {
 Result<std::unique_ptr<AgentSampler>> agent_for(const ParsedCommand &given,
                                                 const SamplerOptions &sampling) {
   const std::string &program = given.arguments[0];
-  if (!sampling.events.empty() || sampling.waits)
+  if (!sampling.events.empty())
     return fail(ErrorCode::unsupported, std::string(samples_the_clock_only), "--backend agent");
+  if (sampling.waits)
+    return fail(ErrorCode::unsupported,
+                fmt::format("{}; `profile start --clock wall` in GDB or LLDB, which stop the "
+                            "program to look at it, needs neither perf nor the agent",
+                            counts_cpu_time_only),
+                "--backend agent");
   if (given.has("children"))
     return fail(ErrorCode::unsupported, "the agent samples only the program's own process",
                 "--children");
@@ -311,7 +317,7 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
     }
     child.give_up();
     const ErrorCode code = perf.error().code;
-    if (given.value("backend") == "perf" || !sampling.events.empty() || sampling.waits ||
+    if (given.value("backend") == "perf" ||
         (code != ErrorCode::permission && code != ErrorCode::unsupported))
       return fail(std::move(perf.error()));
     sampling.enable_on_exec = false;

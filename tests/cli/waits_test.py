@@ -181,7 +181,7 @@ class WaitsTest(ProfileCase):
         done = run_tally(
             *("record", "--clock", "wall", "--backend", "agent", "--", program("waits"))
         )
-        self.assertIn("samples the clock only", done.stderr)
+        self.assertIn("--backend agent: counts CPU time, not wall time; `profile", done.stderr)
 
 
 class UnprivilegedTest(ProfileCase):

@@ -30,7 +30,7 @@ std::string_view why_unfit(Backend backend, const StartOptions &options, TargetK
                ? "a remote target cannot be sampled: perf counts processes of this machine only"
                : "a remote target cannot be sampled: the agent shares memory with the debugger";
   if (options.wall && backend == Backend::agent)
-    return "counts CPU time, not wall time";
+    return counts_cpu_time_only;
   return {};
 }
 
