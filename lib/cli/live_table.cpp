@@ -88,7 +88,7 @@ std::string LiveTable::text(uint64_t took_ns) {
                          now[i].second);
   if (in_all != 0)
     out += '\n';
-  return out + to_text(*table, TableOptions{rows_that_fit(), false}.text());
+  return out + to_text(*table, TableOptions{rows_that_fit()}.text());
 }
 
 } // namespace tally::cli

@@ -81,7 +81,7 @@ OutputOptions output_options(const ParsedCommand &given) {
 }
 
 TableOptions table_options(const ParsedCommand &given) {
-  return {given.limit(), given.has("json")};
+  return {given.limit(), given.has("json"), given.has("full-names")};
 }
 
 int64_t stated_time() {
@@ -100,7 +100,10 @@ WriteOptions OutputOptions::how() const {
 }
 
 TextOptions TableOptions::text() const {
-  return {.limit = limit, .width = terminal_width(), .style = terminal_style()};
+  return {.limit = limit,
+          .width = terminal_width(),
+          .style = terminal_style(),
+          .full_names = full_names};
 }
 
 namespace {

@@ -48,7 +48,7 @@ OutputOptions output_options(const ParsedCommand &given);
 // The options of a table that is printed.
 struct TableOptions {
   uint32_t limit = 0; // 0 means all rows
-  bool json = false;
+  bool json = false, full_names = false;
   TextOptions text() const;
 };
 TableOptions table_options(const ParsedCommand &given);

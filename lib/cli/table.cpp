@@ -109,11 +109,11 @@ constexpr std::array<ArgumentSpec, 1> in_arguments{
 
 constexpr auto report_specs =
     joined(table_input_specs, std::array{by_option(report_keys), report_sort_option}, filter_specs,
-           std::array{kernel_option}, table_specs("20"));
+           std::array{kernel_option, full_names_option}, table_specs("20"));
 
-constexpr auto tree_specs =
-    joined(table_input_specs, std::array{callers_option, inverted_option, tree_by_option},
-           filter_specs, std::array{kernel_option, full_option}, table_specs("40"));
+constexpr auto tree_specs = joined(
+    table_input_specs, std::array{callers_option, inverted_option, tree_by_option}, filter_specs,
+    std::array{kernel_option, full_option, full_names_option}, table_specs("40"));
 constexpr std::array<ArgumentSpec, 2> tree_arguments{{
     one_file,
     {"FUNCTION", "the function at the root of the tree\n(default: where the program begins)"},
@@ -168,7 +168,7 @@ constexpr std::array<ArgumentSpec, 2> histogram_arguments{{
 
 constexpr auto diff_specs =
     joined(table_input_specs, std::array{by_option(diff_keys), diff_sort_option}, frame_options,
-           std::array{difference_file_option}, table_specs("20"),
+           std::array{difference_file_option, full_names_option}, table_specs("20"),
            std::array<OptionSpec, 2>{{
                {.name = "fail-over",
                 .values = "PCT",

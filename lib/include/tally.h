@@ -130,7 +130,9 @@ typedef struct tally_read_options {
 
 /* Flags of tally_report_options. */
 enum tally_report_flag {
-  TALLY_REPORT_KERNEL = 1 /* name the kernel's own functions, if the running kernel shows them */
+  TALLY_REPORT_KERNEL = 1, /* name the kernel's own functions, if the running kernel shows them */
+  /* count inlined functions for the function that contains their code */
+  TALLY_REPORT_NO_INLINES = 2
 };
 
 /* What is reported. */

@@ -151,9 +151,10 @@ FlatTable two_rows() {
 TEST(ReportJson, HasTheShapeThatScriptsDependOn) {
   EXPECT_EQ(to_json(two_rows()),
             "{\"events\":[\"ticks\"],\"totals\":[8],\"functions\":["
-            "{\"name\":\"ma\xEF\xBF\xBDin\",\"file\":\"/src/a.c\",\"object\":\"/bin/a\","
+            "{\"name\":\"ma\xEF\xBF\xBDin\",\"file\":\"/src/a.c\",\"line\":4,\"object\":\"/bin/a\","
             "\"self\":[6],\"inclusive\":[8],\"calls\":0},"
-            "{\"name\":\"f\",\"file\":\"\",\"object\":\"/bin/a\",\"self\":[2],\"inclusive\":[2],"
+            "{\"name\":\"f\",\"file\":\"\",\"line\":0,\"object\":\"/bin/"
+            "a\",\"self\":[2],\"inclusive\":[2],"
             "\"calls\":0}]}\n");
   FlatTable table = two_rows();
   const auto first = [&](By by) {
@@ -260,8 +261,11 @@ TEST(ReportText, FoldsThreadsThatAreInOneWait) {
 
 TEST(ShortName, OmitsTheTextInBrackets) {
   EXPECT_EQ(short_name("f(int)", 80), "f(int)");
-  EXPECT_EQ(short_name("std::map<a<b>, c>::at(d<e>)", 26), "std::map<…>::at(d<…>)");
+  EXPECT_EQ(short_name("std::map<a<b>, c<d>>::at(e<f>)", 27), "std::map<a<…>, …>::at(e<f>)");
+  EXPECT_EQ(short_name("std::map<a<b>, c>::at(d<e>)", 26), "std::map<a<…>, …>::at(…)");
   EXPECT_EQ(short_name("std::map<a<b>, c>::at(d<e>)", 5), "std::map<…>::at(…)");
+  EXPECT_EQ(short_name("f<int (char, a<b>), c>(long, long)", 30), "f<int (…), …>(…)");
+  EXPECT_EQ(short_name("f<&g->h, c>(long, long)", 20), "f<&g->h, …>(…)");
   EXPECT_EQ(short_name("(anonymous namespace)::f(int)", 5), "(anonymous namespace)::f(…)");
   EXPECT_EQ(short_name("operator<< <int>(long)", 5), "operator<< <…>(…)");
   EXPECT_EQ(short_name("a<b", 1), "a<b"); // not understood, so kept
@@ -273,6 +277,16 @@ TEST(ShortName, OmitsTheTextInBrackets) {
           "<", ">", "(", ")", "operator", "-", "a", "::", "()", "\xc3"}[pick(random, 10)];
     short_name(name, pick(random, 10)); // must return, and read nothing beyond the end
   }
+}
+
+TEST(ReportText, ShortensNamesWithoutATerminalToo) {
+  FlatTable table = two_rows();
+  const std::string name = "map<int, " + std::string(80, 'a') + ">";
+  table.rows[0].name = name;
+  const auto text = [&](const TextOptions &options) { return to_text(table, options); };
+  EXPECT_NE(text({.width = 0}).find("  map<int, …>  "), std::string::npos);
+  for (const uint32_t width : {0, 60})
+    EXPECT_NE(text({.width = width, .full_names = true}).find(name), std::string::npos);
 }
 
 TEST(Diff, SortsByFallingSizeOfTheChange) {

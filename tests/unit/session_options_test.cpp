@@ -179,12 +179,13 @@ TEST(Complete, OffersWordsThatMayFollow) {
   EXPECT_EQ(complete_words("report --by t"), Texts{"thread"});
   EXPECT_EQ(complete_words("report --limit "), Texts{});
   EXPECT_EQ(complete_words("report "),
-            (Texts{"--by", "--event", "--focus", "--fold", "--from", "--hide", "--ignore", "--json",
-                   "--kernel", "--limit", "--part", "--process", "--sort", "--thread", "--to"}));
+            (Texts{"--by", "--event", "--focus", "--fold", "--from", "--full-names", "--hide",
+                   "--ignore", "--json", "--kernel", "--limit", "--no-inlines", "--part",
+                   "--process", "--sort", "--thread", "--to"}));
   EXPECT_EQ(complete_words("report --val"), Texts{"--value"});
   EXPECT_EQ(complete_words("diff previous -"),
-            (Texts{"--by", "--focus", "--fold", "--hide", "--ignore", "--json", "--limit", "--sort",
-                   "-o"}));
+            (Texts{"--by", "--focus", "--fold", "--full-names", "--hide", "--ignore", "--json",
+                   "--limit", "--no-inlines", "--sort", "-o"}));
   EXPECT_EQ(complete_words("start --event page-faults,cy"), Texts{"page-faults,cycles"});
   EXPECT_EQ(complete_words("dump x --format f"), (Texts{"firefox", "flamegraph", "folded"}));
   EXPECT_EQ(complete_words("config "),

@@ -209,6 +209,7 @@ struct PlainFrame {
   std::vector<std::string> names; // of the function, its file, its object, and the mapping
   std::string file;
   uint32_t line = 0;
+  bool inlined = false;
   auto operator<=>(const PlainFrame &) const = default;
   bool matches(const std::string &pattern) const {
     const std::regex searched(pattern);
@@ -242,8 +243,10 @@ PlainProfile plain(const StackProfile &profile, const SampleFilter &wanted) {
       const Location location = profile.location(profile.stack_location(at));
       for (const SourceLine &line : location.lines) {
         const SourceFunction &f = profile.functions()[line.function];
-        frames.push_back(
-            {{text(f.name), text(f.file), text(f.object)}, text(line.file), line.line});
+        frames.push_back({{text(f.name), text(f.file), text(f.object)},
+                          text(line.file),
+                          line.line,
+                          wanted.no_inlines && &line != &location.lines.back()});
         // The mapping may be lost, so it does not identify a frame, but an object does.
         if (location.mapping != none<MappingId>)
           frames.back().names.push_back(text(profile.mappings()[location.mapping].path));
@@ -256,7 +259,7 @@ PlainProfile plain(const StackProfile &profile, const SampleFilter &wanted) {
     bool folds = false;
     for (size_t i = frames.size(); i-- > 0;) {
       PlainFrame frame = frames[i];
-      if (!wanted.hide.empty() && frame.matches(wanted.hide))
+      if (frame.inlined || (!wanted.hide.empty() && frame.matches(wanted.hide)))
         continue;
       const bool before = std::exchange(folds, !wanted.fold.empty() && frame.matches(wanted.fold));
       frame.names.resize(3);
@@ -285,6 +288,7 @@ TEST(Patterns, AgreeWithAPlainSearch) {
     for (std::string *each : {&wanted.focus, &wanted.ignore, &wanted.hide, &wanted.fold})
       if (pick(random, 2) == 0)
         *each = patterns[pick(random, patterns.size())];
+    wanted.no_inlines = pick(random, 3) == 0;
     if (wanted.takes_all())
       return;
     const PlainProfile expected = plain(profile, wanted);
@@ -297,6 +301,13 @@ TEST(Patterns, AgreeWithAPlainSearch) {
     ASSERT_TRUE(some) << some.error().text();
     EXPECT_TRUE(validate(*some));
     EXPECT_EQ(plain(*some, {}), expected);
+    const auto program = [](const StackProfile &of) {
+      return of.mappings().size() == 0 ? std::string_view()
+                                       : of.strings[of.mappings()[MappingId{0}].path];
+    };
+    if (some->mappings().size() > 0) {
+      EXPECT_EQ(program(*some), program(profile));
+    }
     ++checked;
   };
   for (int round = 0; round < rounds(120); ++round) {
@@ -362,8 +373,9 @@ TEST(Patterns, ReportErrors) {
   EXPECT_EQ(refused(profile, {.hide = "."}), "--hide: every frame of the samples matches '.'");
   EXPECT_TRUE(refused(profile, {.fold = "a("}).starts_with("--fold: 'a(' is not a pattern: "));
   const CostProfile costs = random_costs(random);
-  for (const SampleFilter &wanted : {SampleFilter{.focus = "a"}, SampleFilter{.ignore = "a"},
-                                     SampleFilter{.hide = "a"}, SampleFilter{.fold = "a"}})
+  for (const SampleFilter &wanted :
+       {SampleFilter{.focus = "a"}, SampleFilter{.ignore = "a"}, SampleFilter{.hide = "a"},
+        SampleFilter{.fold = "a"}, SampleFilter{.no_inlines = true}})
     EXPECT_NE(refused(costs, wanted).find("needs stacks, but the profile holds costs"),
               std::string::npos);
 }

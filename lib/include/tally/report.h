@@ -104,18 +104,19 @@ struct TextOptions {
   uint32_t width = 80; // the columns of the terminal; 0 for no limit
   Style style{};
   bool full = false; // break long lists of lines, in coverage, into as many lines as they need
+  bool full_names = false; // do not shorten names
 };
 
 // Returns the table as text with the columns: the row's number from 1, self %, self, inclusive %,
 // inclusive (or calls), name, source location. A table of up to four values of samples has a column
 // for each in place of the percentages: self values or, sorted by SortBy::inclusive, inclusive
 // ones. By thread, those that spent nearly all of their time in one wait share a row, unless the
-// limit is 0. A name that is too wide loses its template arguments, then its parameters
-// ("map<…>::at(…)"); the JSON has complete names.
+// limit is 0. A name that is too wide loses template arguments and parameters ("map<int,
+// …>::at(…)"), unless the options ask for full names; the JSON has complete names.
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
 // Returns the first `limit` rows, or all if it is 0, as JSON. By function it is {"events":[…],
-// "totals":[…],"functions":[{"name","file","object","self":[…],"inclusive":[…],"calls":N}]}. For
-// the other values of By, "lines", "objects", "processes", "threads", "parts", "namespaces" or
+// "totals":[…],"functions":[{"name","file","line","object","self":[…],"inclusive":[…],"calls":N}]}.
+// For the other values of By, "lines", "objects", "processes", "threads", "parts", "namespaces" or
 // "directories" replaces "functions", and the elements have the keys of that kind of row. Bytes
 // that are not UTF-8 become U+FFFD.
 TALLY_API std::string to_json(const FlatTable &table, uint32_t limit = 0);

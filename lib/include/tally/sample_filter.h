@@ -31,18 +31,20 @@ struct SampleFilter {
   std::string hide{};
   // Consecutive frames that match become the outermost of them, with the self cost of all.
   std::string fold{};
+  // Inlined functions become the function whose code contains them, at the line that calls them.
+  bool no_inlines = false;
   bool takes_all_times() const { return !from_ns && !to_ns; }
   bool takes_all_rows() const {
     return thread.empty() && process.empty() && !part && takes_all_times();
   }
   bool takes_all_frames() const {
-    return focus.empty() && ignore.empty() && hide.empty() && fold.empty();
+    return focus.empty() && ignore.empty() && hide.empty() && fold.empty() && !no_inlines;
   }
   bool takes_all() const { return takes_all_rows() && takes_all_frames() && event.empty(); }
-  // Return the same filter without, or with nothing but, the patterns.
+  // Return the same filter without, or with nothing but, what selects by frames, and frames.
   SampleFilter without_patterns() const { return {thread, part, event, from_ns, to_ns, process}; }
   SampleFilter only_patterns() const {
-    return {.focus = focus, .ignore = ignore, .hide = hide, .fold = fold};
+    return {.focus = focus, .ignore = ignore, .hide = hide, .fold = fold, .no_inlines = no_inlines};
   }
 };
 
@@ -53,8 +55,9 @@ TALLY_API Result<void> check_times(const SampleFilter &wanted);
 // An unknown thread, part or event is invalid_argument, and the error lists the known ones. If both
 // are known, but no sample belongs to both, the function fails with no_data, as it does if the
 // patterns leave no sample. Times are unsupported if those of the samples are not known. The
-// patterns are applied to the stacks as they are in `profile`: first focus and ignore, then hide,
-// then fold. An invalid pattern is invalid_argument.
+// patterns are applied to the stacks as they are in `profile`: first focus and ignore, then,
+// without inlined functions if these are not wanted, hide and fold. An invalid pattern is
+// invalid_argument.
 TALLY_API Result<StackProfile> filter_samples(const StackProfile &profile,
                                               const SampleFilter &wanted);
 // Selects whole parts of the profile, each of which belongs to one thread or to all threads

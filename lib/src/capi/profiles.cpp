@@ -106,7 +106,7 @@ Result<std::optional<uint64_t>> time_of(const char *given, const char *name) {
 }
 
 Result<Shown> shown_of(const tally_report_options *given) {
-  TALLY_TRY(options, received_options(given, TALLY_REPORT_KERNEL));
+  TALLY_TRY(options, received_options(given, TALLY_REPORT_KERNEL | TALLY_REPORT_NO_INLINES));
   Shown out;
   TALLY_TRY(by, by_of(option(options.by, "function")));
   TALLY_TRY(sort, sort_by_of(option(options.sort, "self")));
@@ -124,6 +124,7 @@ Result<Shown> shown_of(const tally_report_options *given) {
   samples.ignore = option(options.ignore);
   samples.hide = option(options.hide);
   samples.fold = option(options.fold);
+  samples.no_inlines = (options.flags & TALLY_REPORT_NO_INLINES) != 0;
   TALLY_TRY(from, time_of(options.from, "from"));
   TALLY_TRY(to, time_of(options.to, "to"));
   samples.from_ns = from;

@@ -359,7 +359,7 @@ std::string to_text(const Annotation &annotation, const TextOptions &options,
                       value_text(call.inclusive[0], unit), "",
                       fmt::format("  -> {}{}", call.name, call_text(call, unit))});
     }
-    out += text.render(options.limit, options.width, options.style);
+    out += text.render(options);
     if (file.source_lines > 0 && last > file.source_lines)
       out += fmt::format("{} ends with line {}: it is not the text that was compiled\n",
                          printable(file.source), file.source_lines);

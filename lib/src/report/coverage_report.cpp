@@ -234,7 +234,7 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   for (const auto &[path, folder] : folders_to_show(coverage, root))
     text.add_subtotal(cells_of(folder.totals, totals, shown_name(path), ""));
   text.add_total(cells_of(totals, totals, "TOTAL", ""));
-  return text.render(options.limit, options.width);
+  return text.render({.limit = options.limit, .width = options.width});
 }
 
 namespace {
@@ -284,7 +284,7 @@ std::string tests_to_text(const std::vector<TestCoverage> &tests,
       text.add_row({name.empty() ? "(no test)" : name, fmt::format("{}", reached[i].lines),
                     fmt::format("{}", reached[i].alone)});
   }
-  return text.render(options.limit, options.width);
+  return text.render({.limit = options.limit, .width = options.width});
 }
 
 } // namespace tally

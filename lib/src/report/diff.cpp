@@ -116,7 +116,7 @@ std::string to_text(const DiffTable &table, const TextOptions &options) {
                                 total_text(table.before_total, table.event, table.unit),
                                 value_text(table.after_total, table.unit),
                                 table.cost == SortBy::self ? "self" : "inclusive");
-  out += any ? text.render(options.limit, options.width, options.style) : "nothing changed\n";
+  out += any ? text.render(options) : "nothing changed\n";
   if (const std::string remark = diff_remark(table); any && !remark.empty())
     out += options.style.paint(Role::metadata, remark) + '\n';
   return out;

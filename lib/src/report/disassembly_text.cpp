@@ -116,7 +116,7 @@ std::string to_text(const Disassembly &disassembly, const SourcePaths &sources,
       cells.push_back(expand_tabs(row.text));
       text.add_row(std::move(cells));
     }
-    const std::string table = text.render(options.limit, options.width, options.style);
+    const std::string table = text.render(options);
     // The table has a line for its titles, then one for each row.
     const InstructionRow *last = nullptr;
     size_t line = 0;

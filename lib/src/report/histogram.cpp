@@ -275,7 +275,7 @@ std::string to_text(const HistogramTable &table, const TextOptions &options) {
                   fmt::format("{:.2f}%", percents), bar(most > 0 ? row.exact / most : 0),
                   short_name(row.symbol, name_columns), row.lines});
   }
-  return out + text.render(options.limit, options.width, options.style);
+  return out + text.render(options);
 }
 
 } // namespace tally

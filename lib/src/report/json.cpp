@@ -41,7 +41,7 @@ std::string to_json(const FlatTable &table, uint32_t limit) {
     Json out;
     switch (table.by) {
     case By::function:
-      out = {{"name", row.name}, {"file", row.file}, {"object", row.object}};
+      out = {{"name", row.name}, {"file", row.file}, {"line", row.line}, {"object", row.object}};
       break;
     case By::line:
       out = {

@@ -168,7 +168,7 @@ std::string functions_to_text(const Coverage &coverage, std::string_view root,
         {fmt::format("{}", ++number), count_text(row.function->count, row.function->uncertain),
          fmt::format("{}/{}", row.lines_run, row.lines), row.function->name,
          fmt::format("{}:{}", relative_path(row.file->path, root), row.function->start_line)});
-  return table.render(options.limit, options.width, options.style);
+  return table.render(options);
 }
 
 std::string lines_to_text(const Coverage &coverage, std::string_view root,
@@ -181,7 +181,7 @@ std::string lines_to_text(const Coverage &coverage, std::string_view root,
   for (const LineRow &row : lines_that_ran(coverage))
     table.add_row({fmt::format("{}", ++number), count_text(row.line->count, row.line->uncertain),
                    fmt::format("{}:{}", relative_path(row.file->path, root), row.line->line)});
-  return table.render(options.limit, options.width, options.style);
+  return table.render(options);
 }
 
 std::string functions_to_json(const Coverage &coverage, uint32_t limit) {
@@ -251,7 +251,7 @@ std::string objects_to_text(std::span<const ObjectCoverage> objects, std::string
                    share_text(totals.functions_executed, totals.functions),
                    std::string(base_name(object.module))});
   }
-  return table.render(options.limit, options.width, options.style);
+  return table.render(options);
 }
 
 std::string objects_to_json(std::span<const ObjectCoverage> objects, uint32_t limit) {
@@ -349,7 +349,7 @@ std::string source_to_text(const CoveredSource &source, const StoppedLines &stop
     add_row(number, has_count ? &*counted : nullptr, words);
     counted += has_count;
   }
-  return out + table.render(options.limit, options.width, options.style);
+  return out + table.render(options);
 }
 
 std::string source_to_json(const CoveredSource &source, const StoppedLines &stopped) {

@@ -16,14 +16,18 @@ std::string location_of(std::string_view file, uint32_t line, std::string_view o
 // Returns whether a byte of UTF-8 begins a character. Each character counts as one column.
 inline bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 size_t display_width(std::string_view text);
-// Removes the template arguments, and then the parameters, of a name that is wider than `width`:
-// "map<…>::at(…)". The result may still be wider.
+// Shortens a name that is wider than `width`: it loses all template arguments but the first of each
+// list, then its parameters, then all template arguments: "map<int, …>::at(key<…>)", "map<int,
+// …>::at(…)", "map<…>::at(…)". The result may still be wider.
 std::string short_name(std::string_view name, size_t width);
 std::string first_columns(std::string_view text, size_t width); // ends in "…" if it is shortened
 double percent(uint64_t part, uint64_t whole);                  // 0 if `whole` is 0
 double self_percent(const FlatRow &row, uint64_t total);        // of the first event
 
 std::string expand_tabs(std::string_view text); // with tab stops every 8 columns
+
+// The columns that names of functions have where the width is not limited.
+constexpr size_t widest_name = 80;
 
 class TextTable {
 public:
@@ -48,11 +52,11 @@ public:
   }
   // Counts rows that are not added because they are beyond the limit.
   void leave_out(size_t rows) { left_out_ += rows; }
-  // Returns the table with at most `limit` rows (0 means all), in `width` columns (0 means that
-  // nothing is shortened). Only the flexible column is shortened. By default, the flexible column
+  // Returns the table. If the width is not limited, only names of functions are shortened, to
+  // widest_name columns. Only the flexible column is shortened. By default, the flexible column
   // is the first left-aligned column, which contains names. A name that is still too wide after
   // shortening overruns its column.
-  std::string render(size_t limit, uint32_t width, const Style &style = {}) const;
+  std::string render(const TextOptions &options) const;
 
 private:
   struct TextColumn {

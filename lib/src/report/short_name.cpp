@@ -20,11 +20,12 @@ size_t operator_length(std::string_view name, size_t at) {
   return 0;
 }
 
-// Replaces the text between each outermost pair of brackets by "…". "(anonymous namespace)" and
-// similar names are kept. Returns `name` unchanged if the brackets do not match.
-std::string without(std::string_view name, char open, char close) {
+// Replaces the text between each outermost pair of brackets by `shorter` of it. "(anonymous
+// namespace)" and similar names are kept. Returns `name` unchanged if the brackets do not match.
+template <class Shorter>
+std::string replaced(std::string_view name, char open, char close, Shorter shorter) {
   std::string out;
-  size_t depth = 0;
+  size_t depth = 0, inside = 0; // `inside` is where the text between the outermost brackets begins
   for (size_t i = 0; i < name.size(); ++i) {
     if (const size_t length = operator_length(name, i); length > 0) {
       if (depth == 0)
@@ -43,11 +44,13 @@ std::string without(std::string_view name, char open, char close) {
         i += end - 1;
         continue;
       }
-      if (depth++ == 0)
+      if (depth++ == 0) {
         out += open;
+        inside = i + 1;
+      }
     } else if (c == close && !arrow && depth > 0) {
       if (--depth == 0) {
-        out += "…";
+        out += shorter(name.substr(inside, i - inside));
         out += close;
       }
     } else if (depth == 0) {
@@ -55,6 +58,24 @@ std::string without(std::string_view name, char open, char close) {
     }
   }
   return depth == 0 ? out : std::string(name);
+}
+
+std::string without(std::string_view name, char open, char close) {
+  return replaced(name, open, close, [](std::string_view) { return "…"; });
+}
+
+// Returns the first of template arguments, without those of its own.
+std::string first_argument(std::string_view arguments) {
+  size_t depth = 0, end = 0;
+  for (; end < arguments.size() && (depth > 0 || arguments[end] != ','); ++end) {
+    const char c = arguments[end];
+    const bool arrow = c == '>' && end > 0 && arguments[end - 1] == '-';
+    if (c == '<' || c == '(' || c == '{')
+      ++depth;
+    else if ((c == '>' && !arrow) || c == ')' || c == '}')
+      depth -= depth > 0;
+  }
+  return without(arguments.substr(0, end), '<', '>') + (end < arguments.size() ? ", …" : "");
 }
 
 } // namespace
@@ -69,10 +90,12 @@ size_t display_width(std::string_view text) {
 std::string short_name(std::string_view name, size_t width) {
   if (display_width(name) <= width)
     return std::string(name);
-  std::string shorter = without(name, '<', '>');
-  if (display_width(shorter) > width)
-    shorter = without(shorter, '(', ')');
-  return shorter;
+  const std::string first = replaced(name, '<', '>', first_argument);
+  if (display_width(first) <= width)
+    return first;
+  if (std::string shorter = without(first, '(', ')'); display_width(shorter) <= width)
+    return shorter;
+  return without(without(name, '<', '>'), '(', ')');
 }
 
 } // namespace tally

@@ -119,11 +119,15 @@ std::vector<std::string> broken(std::string_view text, size_t width, size_t most
 
 } // namespace
 
-std::string TextTable::render(size_t limit, uint32_t width, const Style &style) const {
+std::string TextTable::render(const TextOptions &options) const {
+  const size_t limit = options.limit, width = options.width;
+  const Style &style = options.style;
   const size_t shown = limit == 0 ? rows_.size() : std::min(limit, rows_.size());
   const auto first_text = std::ranges::find(columns_, false, &TextColumn::right);
   const size_t flexible =
       last_gives_way_ ? columns_.size() - 1 : static_cast<size_t>(first_text - columns_.begin());
+  const bool has_functions = !cut_ && columns_[flexible].role == Role::function;
+  const bool shortens = has_functions ? !options.full_names : width > 0;
   std::vector<size_t> widths;
   for (size_t c = 0; c < columns_.size(); ++c) {
     size_t widest = display_width(columns_[c].title);
@@ -136,9 +140,8 @@ std::string TextTable::render(size_t limit, uint32_t width, const Style &style) 
     widths.push_back(widest);
   }
   // Without a limited width, one long name must not move the next column of all rows out of sight.
-  constexpr size_t widest_padding = 80;
   if (width == 0)
-    widths[flexible] = std::min(widths[flexible], widest_padding);
+    widths[flexible] = std::min(widths[flexible], widest_name);
   else {
     size_t others = 2 * (columns_.size() - 1);
     for (size_t c = 0; c < widths.size(); ++c)
@@ -157,7 +160,7 @@ std::string TextTable::render(size_t limit, uint32_t width, const Style &style) 
         more = broken(cell, widths[c], most_lines_);
         cell = more.front();
         more.erase(more.begin());
-      } else if (c == flexible && width > 0)
+      } else if (c == flexible && shortens)
         cell = cut_ ? first_columns(cell, widths[c]) : short_name(cell, widths[c]);
       const size_t used = display_width(cell);
       const std::string blanks(widths[c] - std::min(used, widths[c]), ' ');
@@ -248,7 +251,7 @@ std::string cycles_text(const FlatTable &table, const TextOptions &options) {
                   fmt::format("{}: {}{}", cycle.functions.size(), joined_text(named, ", "),
                               named.size() < cycle.functions.size() ? ", …" : "")});
   }
-  return "\n" + text.render(options.limit, options.width, options.style);
+  return "\n" + text.render(options);
 }
 } // namespace
 
@@ -389,7 +392,7 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
                : "values of the rows and of their callees\n";
   if (!has_values)
     out += other_events(table, options.width);
-  out += text.render(options.limit, options.width, options.style);
+  out += text.render(options);
   if (has_unsampled)
     out += options.style.paint(Role::metadata,
                                "([not sampled] is CPU time that the kernel counted and no tick "

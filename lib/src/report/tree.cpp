@@ -54,7 +54,7 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
                ? "~: estimated, distributed over callers as in all calls (the file has no stacks)\n"
                : "~: estimated, distributed over callees as in all calls (the file has no "
                  "stacks)\n";
-  out += text.render(0, options.width, options.style);
+  out += text.render({0, options.width, options.style, false, options.full_names});
   if (tree.left_out > 0)
     out += options.style.paint(
                Role::metadata,

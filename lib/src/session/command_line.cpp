@@ -191,6 +191,7 @@ SampleFilter ParsedCommand::filter() const {
   out.ignore = value("ignore");
   out.hide = value("hide");
   out.fold = value("fold");
+  out.no_inlines = has("no-inlines");
   out.from_ns = time("from");
   out.to_ns = time("to");
   return out;

@@ -78,7 +78,7 @@ inline constexpr OptionSpec to_time_option{.name = "to",
                                            .check = check_time};
 
 // Options that select samples by the frames on their stacks, and frames. See SampleFilter.
-inline constexpr std::array<OptionSpec, 4> frame_options{{
+inline constexpr std::array<OptionSpec, 5> frame_options{{
     {.name = "focus",
      .values = "RE",
      .summary = "only stacks with a frame whose function, file or object\n"
@@ -98,6 +98,9 @@ inline constexpr std::array<OptionSpec, 4> frame_options{{
      .summary = "show adjacent frames that match RE as one: the\n"
                 "outermost, with the cost of all",
      .check = check_pattern},
+    {.name = "no-inlines",
+     .summary = "count inlined functions for the function that contains\n"
+                "their code"},
 }};
 
 inline constexpr OptionSpec kernel_option{.name = "kernel",
@@ -146,6 +149,10 @@ inline constexpr OptionSpec tree_by_option{
     .summary = "show one tree per thread, part or name of processes"};
 inline constexpr OptionSpec full_option{
     .name = "full", .summary = "show std::invoke, std::function and std::thread layers"};
+
+// For tables of functions.
+inline constexpr OptionSpec full_names_option{.name = "full-names",
+                                              .summary = "do not shorten the names of functions"};
 
 // Returns one array with the elements of all `parts`.
 template <size_t... Sizes> constexpr auto joined(const std::array<OptionSpec, Sizes> &...parts) {

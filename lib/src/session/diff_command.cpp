@@ -71,8 +71,9 @@ Result<Reply> diff_command(ProfileGroup &group, const ParsedCommand &command) {
       return write_stacks(both, *format, path);
     TALLY_TRY(changes, changes_of(both, by, sort));
     const uint32_t limit = command.limit();
-    return Reply{command.has("json") ? to_json(changes, limit)
-                                     : to_text(changes, group.front.text_options(limit)),
+    return Reply{command.has("json")
+                     ? to_json(changes, limit)
+                     : to_text(changes, group.front.text_options(limit, command.has("full-names"))),
                  {}};
   });
 }

@@ -22,8 +22,8 @@ struct Front {
   Style style;              // plain unless the front end sets colours
   DisassemblyFlavor flavor = DisassemblyFlavor::att;
 
-  TextOptions text_options(uint32_t limit = 0) const {
-    return {.limit = limit, .width = width, .style = style};
+  TextOptions text_options(uint32_t limit = 0, bool full_names = false) const {
+    return {.limit = limit, .width = width, .style = style, .full_names = full_names};
   }
 };
 

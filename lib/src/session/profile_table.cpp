@@ -50,14 +50,16 @@ constexpr auto options_that_select =
 constexpr auto report_options =
     joined(std::array<OptionSpec, 3>{by_option(report_keys), report_sort_option, event_option},
            options_that_select,
-           std::array<OptionSpec, 3>{kernel_option, limit_option("20"), json_rows_option});
+           std::array<OptionSpec, 4>{kernel_option, full_names_option, limit_option("20"),
+                                     json_rows_option});
 
 constexpr auto tree_options = joined(
     std::array<OptionSpec, 4>{callers_option, inverted_option, tree_by_option, event_option},
     options_that_select,
-    std::array<OptionSpec, 4>{
+    std::array<OptionSpec, 5>{
         {kernel_option,
          full_option,
+         full_names_option,
          limit_option("40", "show the N heaviest calls; 0 shows all"),
          {.name = "json", .summary = "print JSON, with all calls unless --limit is given"}}});
 
@@ -96,7 +98,8 @@ constexpr auto timeline_options =
 
 constexpr auto diff_options =
     joined(std::array<OptionSpec, 2>{by_option(diff_keys), diff_sort_option}, frame_options,
-           std::array<OptionSpec, 3>{difference_file_option, limit_option("20"), json_rows_option});
+           std::array<OptionSpec, 4>{difference_file_option, full_names_option, limit_option("20"),
+                                     json_rows_option});
 
 constexpr std::array<OptionSpec, 1> region_options{json_option};
 

@@ -84,7 +84,7 @@ std::string to_text(const PassHistogram &histogram, const TextOptions &options) 
   for (const PassBin &each : histogram.bins)
     table.add_row({duration_text(each.to_ns), std::to_string(each.passes),
                    bar(static_cast<double>(each.passes) / static_cast<double>(most))});
-  return table.render(0, options.width, options.style);
+  return table.render({.width = options.width, .style = options.style});
 }
 
 // `profile region` without a location.

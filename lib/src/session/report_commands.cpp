@@ -31,7 +31,7 @@ ShownTable shown_rows(const ProfileGroup &group, FlatTable table, uint32_t limit
 } // namespace
 
 Result<Reply> report_command(ProfileGroup &group, const ParsedCommand &command) {
-  const bool json = command.has("json");
+  const bool json = command.has("json"), full_names = command.has("full-names");
   TALLY_TRY(by, by_of(command.value("by")));
   TALLY_TRY(sort, sort_by_of(command.value("sort")));
   const uint32_t limit = command.limit();
@@ -40,7 +40,7 @@ Result<Reply> report_command(ProfileGroup &group, const ParsedCommand &command) 
     TALLY_TRY(table, std::visit([&](auto *each) { return flat_table(*each, by, sort); }, shown));
     if (json)
       return Reply{to_json(table, limit), {}};
-    Reply reply{to_text(table, group.front.text_options(limit)) + footer(group), {}};
+    Reply reply{to_text(table, group.front.text_options(limit, full_names)) + footer(group), {}};
     group.shown_table = shown_rows(group, std::move(table), limit, wanted);
     return reply;
   });
@@ -58,7 +58,7 @@ Result<Reply> tree_command(ProfileGroup &group, const ParsedCommand &command) {
     how.by = by;
   }
   how.limit = command.limit();
-  const bool json = command.has("json");
+  const bool json = command.has("json"), full_names = command.has("full-names");
   return with_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
     const auto tree_of = [&](auto *each) {
       return by_any_name(*each, how.function, group.symbolizer(), group.live_pid(),
@@ -69,7 +69,8 @@ Result<Reply> tree_command(ProfileGroup &group, const ParsedCommand &command) {
                          });
     };
     TALLY_TRY(tree, std::visit(tree_of, shown));
-    return Reply{json ? to_json(tree) : to_text(tree, group.front.text_options()) + footer(group),
+    return Reply{json ? to_json(tree)
+                      : to_text(tree, group.front.text_options(0, full_names)) + footer(group),
                  {}};
   });
 }

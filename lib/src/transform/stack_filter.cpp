@@ -104,8 +104,9 @@ private:
 // the caller's frame is one that matches, too. So a location has up to two forms.
 class FrameCutter {
 public:
-  FrameCutter(const StackProfile &from, const FrameMatcher &matcher, StackProfileBuilder &to)
-      : from_(from), matcher_(matcher), to_(to), copy_(from, to) {}
+  FrameCutter(const StackProfile &from, const FrameMatcher &matcher, bool no_inlines,
+              StackProfileBuilder &to)
+      : from_(from), matcher_(matcher), no_inlines_(no_inlines), to_(to), copy_(from, to) {}
 
   // Copies the stacks in `needed`, which has each stack's callers, too.
   void cut(const std::vector<bool> &needed) {
@@ -155,7 +156,7 @@ private:
     form.is_known = true;
     form.folds = in_fold;
     const auto count = static_cast<uint32_t>(std::max<size_t>(1, at.lines.size()));
-    for (uint32_t line = count; line-- > 0;) {
+    for (uint32_t line = count; line-- > (no_inlines_ ? count - 1 : 0);) {
       const PatternBits bits = matcher_.of(at, line);
       if (bits & hide_bit)
         continue;
@@ -191,6 +192,7 @@ private:
 
   const StackProfile &from_;
   const FrameMatcher &matcher_;
+  bool no_inlines_;
   StackProfileBuilder &to_;
   StackCopier copy_;
   std::vector<Form> forms_;       // of each location: outside of a fold, and inside
@@ -260,7 +262,7 @@ Result<StackProfile> filter_frames(const StackProfile &profile, const SampleFilt
       needed[index_of(caller)] = true;
 
   StackProfileBuilder out = builder_like(profile);
-  FrameCutter cutter(profile, matcher, out);
+  FrameCutter cutter(profile, matcher, wanted.no_inlines, out);
   cutter.cut(needed);
   StackCopier &copy = cutter.copier();
   std::erase_if(rows, [&](size_t row) {
@@ -291,6 +293,8 @@ Result<CostProfile> filter_frames(const CostProfile &, const SampleFilter &wante
   for (const NamedPattern &each : patterns_of(wanted))
     if (!each.text.empty())
       return needs_stacks(each.option);
+  if (wanted.no_inlines)
+    return needs_stacks("--no-inlines");
   return fail(ErrorCode::internal, "there is no pattern");
 }
 
