@@ -17,7 +17,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -34,13 +33,13 @@
 #include "collect/agent.h"
 #include "collect/perf_sampler.h"
 #include "collect/sampled_events.h"
+#include "collect/unsampled.h"
 #include "formats/dot/draw.h"
 #include "live_table.h"
 #include "profiles.h"
 #include "report/value_text.h"
 #include "session/sampling_remarks.h"
 #include "session/start_options.h"
-#include "stacks/truncation_mark.h"
 #include "support/text.h"
 
 namespace tally::cli {
@@ -204,17 +203,10 @@ std::string ending(int status) {
   return fmt::format("exited, status {}", WEXITSTATUS(status));
 }
 
-uint64_t ns_of(const timeval &time) {
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<uint64_t>(time.tv_usec) * 1000;
-}
-
 // Waits until the program ends or the user interrupts the recording. Returns what ended it. Calls
 // `each_second` about once a second, unless it is empty.
-// Sets `used_ns` to the CPU time of our own program and of the processes that it waited for. The
-// time of another's program stays 0, which means unknown: no samples are then said to be missing.
 std::string wait_for(pid_t pid, bool ours, const EndSignals &signals,
-                     const std::function<void()> &each_second, uint64_t &used_ns) {
+                     const std::function<void()> &each_second) {
   using Clock = std::chrono::steady_clock;
   auto due = Clock::now() + std::chrono::seconds(1);
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
@@ -242,13 +234,11 @@ std::string wait_for(pid_t pid, bool ours, const EndSignals &signals,
       continue;
     if (ours) {
       int status = 0;
-      rusage usage{};
-      const pid_t ended = ::wait4(pid, &status, WNOHANG, &usage);
+      const pid_t ended = ::waitpid(pid, &status, WNOHANG);
       if (ended == 0)
         continue;
       if (ended == pid)
         end = ending(status);
-      used_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
       break;
     }
     if (process >= 0 || ::kill(pid, 0) != 0)
@@ -345,7 +335,7 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
 }
 
 std::string why_none(const SamplerStatus &status, const AgentFacts &facts,
-                     std::span<const SampledEvent> events, uint64_t used_ns) {
+                     std::span<const SampledEvent> events) {
   if (!facts.exited && !facts.reason.empty())
     return facts.reason;
   if (status.lost > 0)
@@ -353,7 +343,7 @@ std::string why_none(const SamplerStatus &status, const AgentFacts &facts,
                        counted(status.lost, "ticks") + (status.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
   constexpr uint64_t much_ns = 50'000'000;
-  if (status.processes == 1 && used_ns > 2 * status.cpu_ns + much_ns)
+  if (status.processes == 1 && status.used_ns > 2 * status.cpu_ns + much_ns)
     return "the kernel ended sampling when the program began: it does so for a program with a "
            "set-user-ID or set-group-ID bit, and for one that you may not read";
   const bool alone = status.processes == 0;
@@ -363,33 +353,6 @@ std::string why_none(const SamplerStatus &status, const AgentFacts &facts,
   return fmt::format("the program{} used hardly any CPU time{}, or the frequency is too low for it",
                      alone ? " itself" : "",
                      alone ? " (processes that it forks are not sampled)" : "");
-}
-
-// Returns whether much of the CPU time is missing: more than each clock's last, incomplete tick.
-bool lacks_much(const StackProfile &profile, uint64_t cpu_ns) {
-  const auto expected = static_cast<int64_t>(cpu_ns / std::max<uint64_t>(1, profile.period_ns));
-  const int64_t missing = expected - profile.totals()[0];
-  return profile.period_ns != 0 && missing > 5 && missing > expected / 50;
-}
-
-// Adds the part of the CPU time of which no process and no stack is known.
-Result<StackProfile> with_unsampled(StackProfile profile, uint64_t cpu_ns) {
-  const uint64_t unit_ns = profile.period_ns != 0 ? profile.period_ns : 1; // ticks or nanoseconds
-  const int64_t amount = static_cast<int64_t>(cpu_ns / unit_ns) - profile.totals()[0];
-  if (amount <= 0)
-    return profile;
-  std::vector<int64_t> values(profile.value_types().size());
-  values[0] = amount;
-  // It belongs to the run, which must not look shorter than others once runs are merged.
-  const PartId part = profile.parts().size() == 1 ? PartId{} : none<PartId>;
-  StackProfileBuilder builder(std::move(profile));
-  const StringId name = builder.intern(truncation_name(unsampled_mark));
-  const SourceLine line{builder.add_function({name, {}, {}, {}, 0}), {}, 0};
-  builder.add_sample(
-      builder.push(none<StackId>,
-                   builder.add_location(none<MappingId>, unsampled_mark, std::span(&line, 1))),
-      none<ThreadId>, part, values);
-  return builder.finish();
 }
 
 // Writes a file for each process that has samples. Returns their number, and says what is in none.
@@ -510,8 +473,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
     live.emplace(*sampler, fmt::format("process {}", pid));
     each_second = [&] { live->draw(so_far()); };
   }
-  uint64_t used_ns = 0;
-  const std::string end = wait_for(pid, ours, signals, each_second, used_ns);
+  const std::string end = wait_for(pid, ours, signals, each_second);
   live.reset();
   const uint64_t took = so_far();
   sampler->stop();
@@ -521,20 +483,12 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   sampler.reset();
   if (!command.empty())
     raw.command = raw.strings.intern(command);
-  // The kernel closes the clocks of a process before it frees the memory of the process (since
-  // Linux 6.16). For short processes, that is a tenth of their time.
-  const bool has_more = status.processes > 1 && has_clock(events) && used_ns > status.cpu_ns;
-  // The kernel may lose the counts of threads that did not tick.
-  const uint64_t sampled_ns = status.cpu_ns - std::min(status.cpu_ns, status.unsampled_ns);
-  const bool lacks_counts =
-      sampling.children && events.empty() && !sampling.waits && lacks_much(raw, sampled_ns);
-  if (has_more || lacks_counts) {
-    TALLY_TRY(completed, with_unsampled(std::move(raw), has_more ? used_ns : sampled_ns));
-    raw = std::move(completed);
-  }
+  // A perf sampler has completed its snapshot already.
+  TALLY_TRY(completed, with_unsampled(std::move(raw), sampling, status));
+  raw = std::move(completed);
   if (raw.sample_count() == 0)
     return fail(ErrorCode::no_data,
-                fmt::format("{}; no samples: {}", end, why_none(status, facts, events, used_ns)),
+                fmt::format("{}; no samples: {}", end, why_none(status, facts, events)),
                 ours ? given.arguments[0] : fmt::format("process {}", pid));
   Diagnostics of_names;
   auto named =
@@ -558,7 +512,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
         }))
       say(fmt::format("tally: not in {}: {}", format->name, what));
   const std::string counts = counts_text(events, status.counted);
-  const std::string cpu = seconds_text(has_more ? used_ns : status.cpu_ns) + " of CPU time";
+  const std::string cpu = seconds_text(std::max(status.used_ns, status.cpu_ns)) + " of CPU time";
   const bool of_clock = has_clock(events);
   std::string of_what = of_clock ? cpu : counts;
   if (of_clock && !counts.empty())

@@ -249,6 +249,18 @@ class RunsTest(GdbCase):
         rows = play.text("profile report --by process")
         self.assertEqual(len(re.findall(r"(?m) \d+ forker$", rows)), 2, play)
 
+    def test_no_time_of_short_children_is_lost(self) -> None:
+        """The clocks do not run for the work of fork and exit, which has a row."""
+        script = "for i in $(seq 200); do /bin/true; done; times"
+        play = play_gdb(
+            ["profile start --children", "run", "profile report"], "/bin/sh", ["-c", f"'{script}'"]
+        )
+        times = re.findall(r"(\d+)m(\d+\.\d+)s", str(play))
+        own = sum(60 * int(minutes) + float(seconds) for minutes, seconds in times)
+        ticks = int(re.findall(r"(\d+) ticks in total", play.text("profile report"))[0])
+        # The four numbers of `times` are multiples of 10 ms.
+        self.assertAlmostEqual(ticks * 1.003e-3, own, delta=0.02 * own + 0.04, msg=str(play))
+
     def test_what_children_exclude(self) -> None:
         play = play_gdb(
             [

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,8 +50,20 @@ bool ProcessEnd::has_come() {
   return released || (zombie && pidfd_.get() < 0);
 }
 
-void CpuTime::measure_kernel(pid_t pid) {
+void CpuTime::open_stat(pid_t pid) {
   stat_fd_.reset(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+void CpuTime::measure_kernel(pid_t pid) {
+  open_stat(pid);
+  measures_kernel_ = true;
+}
+
+void CpuTime::measure_family(pid_t pid) {
+  open_stat(pid);
+  family_.is_measured = true;
+  follow();
+  family_.cleared_ns = family_.now_ns;
 }
 
 void CpuTime::measure_process(pid_t pid) {
@@ -62,14 +76,34 @@ void CpuTime::follow() {
     now_ns_ = std::max(now_ns_, process_cpu_ns(pid_).value_or(0));
   char text[1024];
   const ssize_t got = stat_fd_.get() < 0 ? -1 : ::pread(stat_fd_.get(), text, sizeof text, 0);
-  if (got <= 0)
-    return; // the process may be gone: keep the last values
-  const auto times = parse_cpu_times({text, static_cast<size_t>(got)});
-  if (!times)
+  const auto times = got <= 0 ? std::nullopt : parse_cpu_times({text, static_cast<size_t>(got)});
+  if (family_.is_measured)
+    follow_family(times);
+  if (!times || !measures_kernel_) // the process may be gone: keep the last values
     return;
   if (!first_)
     first_ = times;
   last_ = *times;
+}
+
+// The kernel adds the times of a process to those of its parent's children when the parent waits
+// for it. So if the parent is this process, which is a debugger or `tally record`, they are exact.
+void CpuTime::follow_family(const std::optional<CpuTimes> &times) {
+  static const uint64_t tick_ns = 1'000'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  rusage usage{};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  const auto ns_of = [](const timeval &time) {
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<uint64_t>(time.tv_usec) * 1000;
+  };
+  const uint64_t reaped_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
+  if (times) {
+    family_.now_ns =
+        std::max(family_.now_ns, (times->user + times->system + times->of_waited) * tick_ns);
+    family_.reaped_ns = reaped_ns;
+  } else if (!std::exchange(family_.is_gone, true)) {
+    family_.now_ns = std::max(family_.now_ns, reaped_ns - family_.reaped_ns);
+  }
 }
 
 uint64_t CpuTime::unsampled_ns(uint64_t count) const {
@@ -86,6 +120,7 @@ uint64_t CpuTime::unsampled_ns(uint64_t count) const {
 void CpuTime::clear() {
   follow();
   cleared_ns_ = now_ns_;
+  family_.cleared_ns = family_.now_ns;
   if (first_)
     first_ = last_;
 }

@@ -41,15 +41,32 @@ public:
   // Opens the file from which follow() reads. Call this function if the clocks do not sample the
   // kernel.
   void measure_kernel(pid_t pid);
+  // Measures the CPU time of the process and of the children that it waits for, as the kernel
+  // accounts for it: with the work of fork and exit, for which their clocks do not run.
+  void measure_family(pid_t pid);
   // Reads the times that were asked for. Keeps the last values once the process is gone.
   void follow();
   uint64_t ns(uint64_t count) const { return pid_ != 0 ? now_ns_ - cleared_ns_ : count; }
   uint64_t unsampled_ns(uint64_t count) const;
+  uint64_t family_ns() const { return family_.now_ns - family_.cleared_ns; } // 0 if unknown
   void clear();
-  void close() { stat_fd_.reset(); }
+  void close() {
+    stat_fd_.reset();
+    family_.is_gone = true;
+  }
 
 private:
+  struct Family {
+    bool is_measured = false, is_gone = false;
+    uint64_t now_ns = 0, cleared_ns = 0;
+    uint64_t reaped_ns = 0; // of our own children that had ended when the process was last seen
+  };
+  void open_stat(pid_t pid);
+  void follow_family(const std::optional<CpuTimes> &times);
+
   UniqueFd stat_fd_;
+  bool measures_kernel_ = false;
+  Family family_;
   std::optional<CpuTimes> first_;        // at the beginning
   CpuTimes last_;                        // as last read
   pid_t pid_ = 0;                        // 0 unless measure_process() was called

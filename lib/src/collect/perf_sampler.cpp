@@ -23,6 +23,7 @@
 #include "collect/reader_thread.h"
 #include "collect/sample_sink.h"
 #include "collect/sampled_events.h"
+#include "collect/unsampled.h"
 #include "collect/wait_look.h"
 #include "support/clock.h"
 #include "support/exception_text.h"
@@ -108,6 +109,7 @@ public:
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) override;
   void stop() override;
   SamplerStatus status() override;
+  SamplerStatus status_so_far(); // the mutex is locked
   Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns,
                                 uint64_t end_ns) override;
   void clear() override;
@@ -181,6 +183,8 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
   }
   if (!events_.kernel_included())
     cpu_time_.measure_kernel(pid_);
+  if (options_.children)
+    cpu_time_.measure_family(pid_);
   cpu_time_.follow();
   return start_reader();
 }
@@ -458,6 +462,10 @@ SamplerStatus PerfSampler::status() {
       drain_now();
     cpu_time_.follow();
   });
+  return status_so_far();
+}
+
+SamplerStatus PerfSampler::status_so_far() {
   SamplerStatus status = last_status_.value_or(SamplerStatus{});
   if (!last_status_) {
     status.ring_bytes = events_.ring_bytes();
@@ -485,6 +493,7 @@ SamplerStatus PerfSampler::status() {
     status.counted = events_.counted();
   status.kernel_included = events_.kernel_included();
   status.unsampled_ns = cpu_time_.unsampled_ns(clock_ns());
+  status.used_ns = cpu_time_.family_ns();
   if (WaitSink *const waits = sink_.waits()) {
     status.waits = waits->counters().waits;
     status.wait_ns = waits->counters().wait_ns;
@@ -507,7 +516,11 @@ Result<StackProfile> PerfSampler::snapshot(std::string_view trigger, uint64_t be
     if (!last_status_)
       drain_now();
     count_unsampled();
-    return sink_.collector().snapshot(trigger, begin_ns, end_ns);
+    TALLY_TRY(profile, sink_.collector().snapshot(trigger, begin_ns, end_ns));
+    if (sink_.collector().region_filter()) // the time outside of the region is not known
+      return profile;
+    cpu_time_.follow();
+    return with_unsampled(std::move(profile), options_, status_so_far());
   } catch (const std::exception &error) {
     return fail(ErrorCode::limit,
                 fmt::format("cannot copy the samples: {}", exception_text(error)));

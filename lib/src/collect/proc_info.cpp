@@ -128,9 +128,11 @@ std::optional<CpuTimes> parse_cpu_times(std::string_view stat) {
   const std::string_view from_user = from_field(stat, 14); // utime, then stime
   const auto user = number<uint64_t>(from_user);
   const auto system = number<uint64_t>(from_field(stat, 15));
-  if (!user || !system)
+  const auto waited_user = number<uint64_t>(from_field(stat, 16));
+  const auto waited_system = number<uint64_t>(from_field(stat, 17));
+  if (!user || !system || !waited_user || !waited_system)
     return std::nullopt;
-  return CpuTimes{*user, *system};
+  return CpuTimes{*user, *system, *waited_user + *waited_system};
 }
 
 std::optional<int> parse_processor(std::string_view stat) {

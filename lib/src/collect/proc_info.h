@@ -34,6 +34,7 @@ std::optional<uint64_t> process_cpu_ns(pid_t pid);
 struct CpuTimes {
   uint64_t user = 0;
   uint64_t system = 0;
+  uint64_t of_waited = 0; // of both kinds, of the children that the process has waited for
 };
 // Parses the text of /proc/PID/stat; returns nothing if its format is unknown.
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
