@@ -21,9 +21,12 @@ protected:
     return out;
   }
   std::map<pid_t, uint64_t> kernel; // by thread
+  std::map<pid_t, uint64_t> cpu;    // likewise, at `now`
+  uint64_t now = 0;
   RunDelay delay{[this](pid_t tid) {
     const auto at = kernel.find(tid);
-    return at == kernel.end() ? std::nullopt : std::optional(at->second);
+    return at == kernel.end() ? std::nullopt
+                              : std::optional(RunDelay::Account{at->second, cpu[tid], now});
   }};
 };
 
@@ -79,6 +82,40 @@ TEST_F(RunDelayTest, DividesAllButTheFirstWaitsOfAThreadThatItMissed) {
   EXPECT_EQ(divided({{1, 500}}), Queued{0});
   kernel[1] = 130;
   EXPECT_EQ(divided({{1, 500}}), Queued{30});
+}
+
+// A thread runs 100 times for 10 µs and waits 100 times for 30 µs, by its own clock. The records
+// show a switch of `late` ns more or less in each wait.
+class SwitchesTest : public RunDelayTest {
+protected:
+  uint64_t waited_with(int64_t late, uint64_t queued_ns) {
+    kernel[1] = cpu[1] = now = 0;
+    delay.began(1);
+    uint64_t waited = 0;
+    for (int call = 0; call < 10; ++call) {
+      std::vector<Interval> intervals;
+      for (int i = 0; i < 100; ++i) {
+        now += 40'000;
+        intervals.push_back({1, static_cast<uint64_t>(30'000 + late), false, 0,
+                             static_cast<uint64_t>(10'000 - late), now});
+      }
+      cpu[1] += 1'000'000;
+      kernel[1] += queued_ns;
+      delay.divide(intervals);
+      for (const Interval &each : intervals)
+        waited += each.ns - each.queued_ns;
+    }
+    return waited;
+  }
+};
+
+TEST_F(SwitchesTest, TakesTheWorkOfSwitchesFromIntervals) {
+  EXPECT_EQ(waited_with(0, 0), 30'000'000u);
+  EXPECT_EQ(waited_with(5'000, 0), 30'000'000u);
+  EXPECT_EQ(waited_with(5'000, 1'000'000), 20'000'000u);
+  // While a thread runs, the kernel's account may be old: up to 10 ms stay with the CPU time.
+  EXPECT_EQ(waited_with(-9'000, 0), 30'000'000u - 9'000'000u);
+  EXPECT_EQ(waited_with(-20'000, 0), 10'000'000u + 10'000'000u);
 }
 
 } // namespace

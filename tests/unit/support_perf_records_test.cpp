@@ -217,16 +217,18 @@ TEST(PerfRecords, DecodesCommForkExitAndLost) {
   for (size_t size = 0; size < whole(fork_bytes).body.size(); ++size)
     EXPECT_FALSE(decodes_when_cut<PerfTask>(plain, whole(fork_bytes), size)) << size;
 
-  uint64_t lost = 0;
+  PerfLost lost;
   const auto lost_bytes =
       with_trailer(Bytes().add(uint64_t{1}).add(uint64_t{42})).record(PERF_RECORD_LOST);
-  EXPECT_TRUE(decode_lost(whole(lost_bytes), lost));
-  EXPECT_EQ(lost, 42u);
+  EXPECT_TRUE(decode(whole(lost_bytes), lost));
+  EXPECT_EQ(lost.count, 42u);
+  EXPECT_EQ(lost.event_id, 1u);
   const auto samples_bytes =
       with_trailer(Bytes().add(uint64_t{43})).record(PERF_RECORD_LOST_SAMPLES);
-  EXPECT_TRUE(decode_lost(whole(samples_bytes), lost));
-  EXPECT_EQ(lost, 43u);
-  EXPECT_FALSE(decode_lost(PerfRecord{PERF_RECORD_LOST, 0, {}}, lost));
+  EXPECT_TRUE(decode(whole(samples_bytes), lost));
+  EXPECT_EQ(lost.count, 43u);
+  EXPECT_EQ(lost.event_id, 0u);
+  EXPECT_FALSE(decode(PerfRecord{PERF_RECORD_LOST, 0, {}}, lost));
 }
 
 TEST(PerfRecords, HasNoTimeWithoutTheField) {

@@ -7,25 +7,28 @@
 #include <fmt/format.h>
 
 #include "collect/proc_info.h"
+#include "support/clock.h"
 
 namespace tally {
 
 RunDelay::Read RunDelay::from_proc() {
-  return [](pid_t tid) -> std::optional<uint64_t> {
+  return [](pid_t tid) -> std::optional<Account> {
     const auto text = read_small_file(fmt::format("/proc/{}/schedstat", tid));
     const auto counts = text ? parse_schedstat(*text) : std::nullopt;
-    return counts ? std::optional(counts->waited_ns) : std::nullopt;
+    if (!counts)
+      return std::nullopt;
+    return Account{counts->waited_ns, counts->cpu_ns, now_ns()};
   };
 }
 
 void RunDelay::begin(pid_t tid) {
-  if (const auto ns = read_(tid))
-    threads_.insert_or_assign(tid, Thread{*ns, 0});
+  if (const auto account = read_(tid))
+    threads_.insert_or_assign(tid, Thread{*account});
 }
 
 void RunDelay::restart() {
   for (auto &[tid, thread] : threads_)
-    thread = {read_(tid).value_or(thread.read_ns), 0};
+    thread = {read_(tid).value_or(thread.read)};
 }
 
 void RunDelay::lose() {
@@ -43,7 +46,38 @@ void RunDelay::divide(std::span<Interval> intervals) {
   }
 }
 
+void RunDelay::correct(std::span<Interval> intervals, const Account &now, Thread &thread) {
+  int64_t &left = thread.cpu_left_ns;
+  left += static_cast<int64_t>(now.cpu_ns - std::min(now.cpu_ns, thread.read.cpu_ns));
+  for (const Interval &each : intervals)
+    left -= static_cast<int64_t>(each.ran_ns);
+  // Some of the CPU time may belong to the run that has begun since. While the thread runs, the
+  // kernel's account is that of the last timer interrupt.
+  const auto newest =
+      static_cast<int64_t>(now.at_ns - std::min(now.at_ns, intervals.back().end_ns));
+  constexpr int64_t oldest = 10'000'000;
+  const int64_t known = left > newest ? left - newest : std::min<int64_t>(left + oldest, 0);
+  constexpr int64_t most = 20'000; // of one switch
+  const int64_t share = std::clamp(known / static_cast<int64_t>(intervals.size()), -most, most);
+  for (Interval &each : intervals) {
+    const int64_t taken = std::min(share, static_cast<int64_t>(each.ns));
+    each.ns -= static_cast<uint64_t>(taken); // modulo 2^64, if it is below 0
+    left -= taken;
+  }
+}
+
 void RunDelay::divide_one(std::span<Interval> intervals) {
+  const auto now = read_(intervals.front().tid);
+  Thread *known = nullptr;
+  if (now) {
+    const auto [thread, is_new] = threads_.try_emplace(intervals.front().tid);
+    if (is_new || !thread->second.is_known)
+      thread->second = {*now};
+    else
+      known = &thread->second;
+  }
+  if (known)
+    correct(intervals, *now, *known);
   std::vector<Interval *> waits;
   int64_t left = 0;
   for (Interval &each : intervals) {
@@ -52,16 +86,11 @@ void RunDelay::divide_one(std::span<Interval> intervals) {
     if (!each.is_queued)
       waits.push_back(&each);
   }
-  const auto ns = read_(intervals.front().tid);
-  if (!ns)
+  if (!known)
     return;
-  const auto [thread, is_new] = threads_.try_emplace(intervals.front().tid);
-  if (is_new || !thread->second.is_known) {
-    thread->second = {*ns, 0};
-    return;
-  }
-  const auto more = static_cast<int64_t>(*ns - std::min(*ns, thread->second.read_ns));
-  left += more + thread->second.left_ns;
+  const auto more =
+      static_cast<int64_t>(now->queued_ns - std::min(now->queued_ns, known->read.queued_ns));
+  left += more + known->left_ns;
   // The shortest first: what is more than it belongs to the others.
   std::ranges::sort(waits, {}, &Interval::ns);
   for (size_t i = 0; i < waits.size() && left > 0; ++i) {
@@ -71,7 +100,8 @@ void RunDelay::divide_one(std::span<Interval> intervals) {
   }
   // The kernel's account is newer than the records, so that something may be left for the next
   // call, but not more than came with this one.
-  thread->second = {*ns, std::min(left, more)};
+  known->read = *now;
+  known->left_ns = std::min(left, more);
 }
 
 } // namespace tally

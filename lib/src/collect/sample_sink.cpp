@@ -5,6 +5,7 @@
 
 #include <linux/perf_event.h>
 
+#include "collect/creating_calls.h"
 #include "stacks/perf_chain.h"
 #include "stacks/truncation_mark.h"
 
@@ -110,11 +111,14 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
   }
   case PERF_RECORD_LOST:
   case PERF_RECORD_LOST_SAMPLES: {
-    uint64_t count = 0;
-    whole = decode_lost(record, count);
+    PerfLost lost;
+    whole = decode(record, lost);
     if (whole)
-      counters_.lost += count;
-    if (waits_)
+      counters_.lost += lost.count;
+    // The stacks of other events than the first one have rings of their own, without records.
+    const uint32_t event = ids.event_of(lost.event_id);
+    if (waits_ && record.type == PERF_RECORD_LOST &&
+        (event >= events_.size() || events_[event].is_clock()))
       waits_->lost();
     break;
   }
@@ -335,6 +339,12 @@ void SampleSink::unwind(const PerfSample &sample) {
   StackEnd end = StackEnd::no_rule;
   if (read_registers(layout_, sample, registers)) {
     end = chain_->unwind(registers, sample.stack, sample.stack_asked);
+    // A new thread begins behind the call by which another one made it, on an empty stack.
+    if (end == StackEnd::no_rule && chain_->pcs().size() == 2 &&
+        CreatingCalls(sample.pid).are_before(registers.pc())) {
+      chain_->begins_at_leaf();
+      end = StackEnd::complete;
+    }
     splice(sample, *chain_);
   } else {
     // This is a 32-bit program, of which only the pc is known, or there are no user registers.

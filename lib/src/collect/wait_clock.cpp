@@ -53,8 +53,8 @@ void WaitClock::out(pid_t tid, uint64_t at_ns, bool preempted, bool counts) {
   thread.is_out = true;
   thread.since_ns = at_ns;
   thread.seen_ns = 0;
-  if (thread.in_ns != 0 && at_ns > thread.in_ns)
-    thread.cpu_ns += at_ns - thread.in_ns;
+  thread.ran_ns = thread.in_ns != 0 && at_ns > thread.in_ns ? at_ns - thread.in_ns : 0;
+  thread.cpu_ns += thread.ran_ns;
   thread.in_ns = 0;
   thread.continued = thread.why == Why::waits && thread.continues;
   if (thread.why == Why::waits)
@@ -77,8 +77,8 @@ std::optional<WaitClock::Interval> WaitClock::in(pid_t tid, uint64_t at_ns) {
     thread.stack.clear();
   if (!std::exchange(thread.is_out, false) || at_ns < thread.since_ns || thread.why == Why::unknown)
     return std::nullopt;
-  return Interval{thread.why, thread.counts, at_ns - thread.since_ns, thread.continued,
-                  thread.stack};
+  return Interval{thread.why,       thread.counts, at_ns - thread.since_ns,
+                  thread.continued, thread.ran_ns, thread.stack};
 }
 
 void WaitClock::hold(pid_t tid) {

@@ -34,6 +34,7 @@ public:
     bool counts = true; // false: outside of the region
     uint64_t ns = 0;
     bool continues = false;          // the wait began before a debugger's stop
+    uint64_t ran_ns = 0;             // how long the thread had run before; 0 if unknown
     std::span<const uint64_t> stack; // the leaf first; empty if it is unknown
   };
 
@@ -90,6 +91,7 @@ private:
     uint64_t seen_ns = 0; // when the stack was seen from outside; 0 if it was not
     uint64_t in_ns = 0;   // when it was given its processor; 0 if unknown
     uint64_t cpu_ns = 0;
+    uint64_t ran_ns = 0; // before the newest switch
     std::vector<uint64_t> stack;
   };
   Why why_of(const Thread &thread, bool preempted) const;

@@ -33,13 +33,13 @@ void WaitSink::switched(pid_t tid, uint64_t at_ns, uint16_t misc) {
     clock_.out(tid, at_ns, (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0,
                !region || region->holds(tid, at_ns));
   else if (const auto ended = clock_.in(tid, at_ns)) {
-    ended_.push_back({{tid, ended->ns, ended->why == WaitClock::Why::queued, 0},
-                      ended->why,
-                      ended->counts,
-                      ended->continues,
-                      at_ns,
-                      stacks_.size(),
-                      ended->stack.size()});
+    ended_.push_back(
+        {{tid, ended->ns, ended->why == WaitClock::Why::queued, 0, ended->ran_ns, at_ns},
+         ended->why,
+         ended->counts,
+         ended->continues,
+         stacks_.size(),
+         ended->stack.size()});
     stacks_.insert(stacks_.end(), ended->stack.begin(), ended->stack.end());
   }
 }
@@ -60,8 +60,8 @@ void WaitSink::settle(std::span<Ended> ended) {
     const Ended &one = ended[i];
     const auto stack = std::span(stacks_).subspan(one.stack_begin, one.stack_size);
     if (one.counts && one.why != WaitClock::Why::held)
-      add(one.interval.tid, {one.why, true, one.interval.ns, one.continues, stack}, one.end_ns,
-          intervals[i].queued_ns);
+      add(one.interval.tid, {one.why, true, intervals[i].ns, one.continues, 0, stack},
+          one.interval.end_ns, intervals[i].queued_ns);
   }
 }
 

@@ -75,7 +75,6 @@ private:
     RunDelay::Interval interval;
     WaitClock::Why why = WaitClock::Why::unknown;
     bool counts = false, continues = false;
-    uint64_t end_ns = 0;
     size_t stack_begin = 0, stack_size = 0; // in stacks_
   };
   void settle(std::span<Ended> ended);

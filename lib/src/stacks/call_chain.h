@@ -45,6 +45,9 @@ public:
   // Appends the mark for `why` unless the chain is complete, so that a truncated chain is
   // recognizable.
   void ended(StackEnd why);
+  // Removes the mark of a chain that unwind() has truncated after its leaf, because the leaf has no
+  // caller.
+  void begins_at_leaf() { pcs_.pop_back(); }
   // Puts the kernel's frame in front as the leaf, for a sample that was taken in kernel mode. Call
   // this last, when the user part of the chain has been built.
   void enter_kernel(uint64_t pc);

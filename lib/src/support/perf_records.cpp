@@ -274,11 +274,10 @@ bool decode(const PerfRecord &record, PerfCount &out) {
   return cursor.ok();
 }
 
-bool decode_lost(const PerfRecord &record, uint64_t &count, bool swapped) {
+bool decode(const PerfRecord &record, PerfLost &out, bool swapped) {
   Cursor cursor(record.body, swapped);
-  if (record.type == PERF_RECORD_LOST)
-    cursor.read<uint64_t>(); // the event's id
-  count = cursor.read<uint64_t>();
+  out.event_id = record.type == PERF_RECORD_LOST ? cursor.read<uint64_t>() : 0;
+  out.count = cursor.read<uint64_t>();
   return cursor.ok();
 }
 

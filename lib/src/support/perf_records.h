@@ -164,7 +164,11 @@ struct PerfCount { // READ, with a read_format of 0
 [[nodiscard]] bool decode(const PerfRecord &record, PerfCount &out);
 // Decodes LOST and LOST_SAMPLES: the number of records, or samples, that were dropped for lack of
 // space.
-[[nodiscard]] bool decode_lost(const PerfRecord &record, uint64_t &count, bool swapped = false);
+struct PerfLost {
+  uint64_t count = 0;
+  uint64_t event_id = 0; // of an event that writes to the ring; 0 if the record does not say
+};
+[[nodiscard]] bool decode(const PerfRecord &record, PerfLost &out, bool swapped = false);
 // Returns the event's ID in any record of the layout, 0 if there is none. If the events have
 // different layouts, the ID is at the same offset in all of them.
 uint64_t perf_event_id(const PerfLayout &layout, const PerfRecord &record);

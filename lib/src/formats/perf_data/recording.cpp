@@ -82,10 +82,10 @@ void Recording::handle(const PerfRecord &record, uint64_t offset) {
   case PERF_RECORD_LOST:
   case PERF_RECORD_LOST_SAMPLES: {
     constexpr uint16_t dropped_by_filter = 1 << 15; // PERF_RECORD_MISC_LOST_SAMPLES_BPF
-    uint64_t count = 0;
-    whole = decode_lost(record, count, layout.swapped);
+    PerfLost lost;
+    whole = decode(record, lost, layout.swapped);
     if (whole && (record.type == PERF_RECORD_LOST || (record.misc & dropped_by_filter) == 0))
-      losses_.lost += std::min(count, std::numeric_limits<uint64_t>::max() - losses_.lost);
+      losses_.lost += std::min(lost.count, std::numeric_limits<uint64_t>::max() - losses_.lost);
     break;
   }
   case PERF_RECORD_THROTTLE:
