@@ -167,7 +167,8 @@ TEST(FunctionMatcher, AcceptsNamesAsUsersTypeThem) {
                                             "(anonymous namespace)::anon()",
                                             "operator<<(S)",
                                             "runner",
-                                            "mainly"};
+                                            "mainly",
+                                            "ns::Table<key<int>, long>::add(key<int>, long)"};
   const auto matches = [&](std::string_view wanted) {
     const FunctionMatcher matcher(wanted, names);
     std::vector<size_t> out;
@@ -187,6 +188,10 @@ TEST(FunctionMatcher, AcceptsNamesAsUsersTypeThem) {
   EXPECT_EQ(matches("at"), Found{5});
   EXPECT_EQ(matches("anon"), Found{6});
   EXPECT_EQ(matches("operator<<"), Found{7});
+  EXPECT_EQ(matches("Table::add"), Found{10});
+  EXPECT_EQ(matches("ns::Table<key<…>, …>::add(…)"), Found{10});
+  EXPECT_EQ(matches("ns::Table<key<…>, …>::sub(…)"), Found{});
+  EXPECT_EQ(matches("…"), (Found{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
   EXPECT_EQ(matches(""), Found{});
   EXPECT_EQ(matches("ru"), Found{});
 }

@@ -156,6 +156,8 @@ public:
     std::vector<AddressRange> areas;
     for (const Entry &entry : entries_of(listing_)) {
       const std::string path(entry.path);
+      if (path.starts_with('[')) // memory of the kernel, such as "[vdso]"
+        continue;
       const auto file = symbolize::ElfFile::open(path);
       if (!file) {
         diagnostics.add(Severity::warning,

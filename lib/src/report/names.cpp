@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "support/sort.h"
+#include "support/template_name.h"
 #include "support/text.h"
 
 namespace tally {
@@ -54,19 +55,50 @@ bool has_component(std::string_view function, std::string_view wanted) {
   return false;
 }
 
+constexpr std::string_view left_out = "…";
+
+// Returns whether `wanted` is the name, with any text in place of each "…".
+bool is_shortened(std::string_view function, std::string_view wanted) {
+  size_t next = wanted.find(left_out);
+  if (!function.starts_with(wanted.substr(0, next)))
+    return false;
+  function.remove_prefix(next);
+  for (;;) {
+    wanted.remove_prefix(next + left_out.size());
+    next = wanted.find(left_out);
+    if (next == wanted.npos)
+      return function.ends_with(wanted);
+    const size_t at = function.find(wanted.substr(0, next));
+    if (at == function.npos)
+      return false;
+    function.remove_prefix(at + next);
+  }
+}
+
 } // namespace
 
 FunctionMatcher::FunctionMatcher(std::string_view wanted,
                                  const std::vector<std::string_view> &names)
-    : wanted_(wanted),
-      exact_(wanted.empty() || std::ranges::any_of(names, [&](std::string_view name) {
-               return is_exactly(name, wanted);
-             })) {}
+    : wanted_(wanted) {
+  if (wanted.empty() ||
+      std::ranges::any_of(names, [&](std::string_view name) { return is_exactly(name, wanted); }))
+    return;
+  way_ = wanted.find(left_out) == wanted.npos ? Way::component : Way::shortened;
+}
 
 bool FunctionMatcher::matches(std::string_view function) const {
   if (wanted_.empty())
     return false;
-  return exact_ ? is_exactly(function, wanted_) : has_component(function, wanted_);
+  switch (way_) {
+  case Way::exact:
+    return is_exactly(function, wanted_);
+  case Way::shortened:
+    return is_shortened(function, wanted_);
+  case Way::component:
+    break;
+  }
+  return has_component(function, wanted_) ||
+         (wanted_.find("::") != wanted_.npos && has_component(template_name(function), wanted_));
 }
 
 std::string some_of(std::span<const std::string_view> names) {

@@ -1,6 +1,7 @@
 // Finds functions by the names that users type.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <span>
 #include <string>
@@ -17,7 +18,8 @@ std::string_view without_level(std::string_view function);
 // Selects the functions that a user means by a name. By default, these are the functions with
 // exactly this name, without regard to parameters and to the text that Callgrind appends after a '
 // ("main'(below main)", "fib(int)'2"). If there are none, these are the functions whose last
-// components are the name: "S::run" and "run" then match "int ns::S::run<int>(int)".
+// components are the name: "S::run" and "run" then match "int ns::S<char>::run<int>(int)". A name
+// that a table has shortened, "S<…>::run(…)", is that of all functions that are shortened to it.
 class FunctionMatcher {
 public:
   // `names` are all names of functions in the profile.
@@ -25,8 +27,9 @@ public:
   bool matches(std::string_view function) const;
 
 private:
+  enum class Way : uint8_t { exact, component, shortened };
   std::string wanted_;
-  bool exact_ = true;
+  Way way_ = Way::exact;
 };
 
 // Returns the first few names, separated by commas: "f(int), f(char), …".

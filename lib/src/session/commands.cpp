@@ -164,7 +164,10 @@ Result<Reply> clear_command(ProfileGroup &group, const ParsedCommand &) {
 
 Result<Reply> config_command(ProfileGroup &group, const ParsedCommand &command) {
   TALLY_TRY(text, configure(group.settings, profile_table(), command));
-  if (command.arguments.size() == 2 && (group.sampling.is_active() || group.backends.is_armed()))
+  const std::string name = command.argument(0);
+  const bool is_of_start = name != "stop-times" && name != "debuginfod";
+  if (command.arguments.size() == 2 && is_of_start &&
+      (group.sampling.is_active() || group.backends.is_armed()))
     text = "The next `profile start` uses the new value; what has begun goes on as it was.\n";
   return printed(std::move(text));
 }
