@@ -181,11 +181,12 @@ Result<std::unique_ptr<AgentSampler>> agent_for(const ParsedCommand &given,
                                                 const SamplerOptions &sampling) {
   const std::string &program = given.arguments[0];
   if (!sampling.events.empty())
-    return fail(ErrorCode::unsupported, std::string(samples_the_clock_only), "--backend agent");
+    return fail(ErrorCode::unsupported, fmt::format("the agent {}", samples_the_clock_only),
+                "--backend agent");
   if (sampling.waits)
     return fail(ErrorCode::unsupported,
-                fmt::format("{}; `profile start --clock wall` in GDB or LLDB, which stop the "
-                            "program to look at it, needs neither perf nor the agent",
+                fmt::format("the agent {}: use `profile start --clock wall` in GDB or LLDB, which "
+                            "look at the waits of a program that they stop",
                             counts_cpu_time_only),
                 "--backend agent");
   if (given.has("children"))
@@ -314,7 +315,7 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
     auto agent = agent_for(given, sampling);
     if (!agent) {
       Error both = std::move(perf.error());
-      both.message += fmt::format("; nor can the agent be used: {}", agent.error().text());
+      both.message += fmt::format("; nor can the agent be used: {}", agent.error().message);
       return fail(std::move(both));
     }
     say(fmt::format("tally: sampled by an agent inside the program, because {}",
@@ -483,7 +484,7 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   sampler.reset();
   if (!command.empty())
     raw.command = raw.strings.intern(command);
-  // A perf sampler has completed its snapshot already.
+  // The snapshot of a perf sampler has this already.
   TALLY_TRY(completed, with_unsampled(std::move(raw), sampling, status));
   raw = std::move(completed);
   if (raw.sample_count() == 0)

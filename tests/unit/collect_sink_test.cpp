@@ -177,6 +177,10 @@ TEST_F(SwitchTest, LeavesOutTheStopsOfATracer) {
 }
 
 TEST_F(SwitchTest, NothingOfTheOldProgramCallsTheKernelInExec) {
+  RecordBytes b;
+  b.add(int32_t{pid}).add(int32_t{pid}).text("next");
+  b.add(int32_t{pid}).add(int32_t{pid}).add(uint64_t{1});
+  handle(b, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
   sample(pid, in_call); // the address that its registers hold is in no mapping
   const auto p = sink_->collector().snapshot("now", 0, 1);
   ASSERT_TRUE(p);

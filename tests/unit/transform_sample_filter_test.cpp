@@ -376,8 +376,7 @@ TEST(Patterns, ReportErrors) {
   for (const SampleFilter &wanted :
        {SampleFilter{.focus = "a"}, SampleFilter{.ignore = "a"}, SampleFilter{.hide = "a"},
         SampleFilter{.fold = "a"}, SampleFilter{.no_inlines = true}})
-    EXPECT_NE(refused(costs, wanted).find("needs stacks, but the profile holds costs"),
-              std::string::npos);
+    EXPECT_NE(refused(costs, wanted).find("the profile holds costs"), std::string::npos);
 }
 
 TEST(UnderOwners, OnlyAddsAFrame) {

@@ -41,7 +41,7 @@ struct SampleFilter {
     return focus.empty() && ignore.empty() && hide.empty() && fold.empty() && !no_inlines;
   }
   bool takes_all() const { return takes_all_rows() && takes_all_frames() && event.empty(); }
-  // Return the same filter without, or with nothing but, what selects by frames, and frames.
+  // Return the same filter without, or with nothing but, the patterns and no_inlines.
   SampleFilter without_patterns() const { return {thread, part, event, from_ns, to_ns, process}; }
   SampleFilter only_patterns() const {
     return {.focus = focus, .ignore = ignore, .hide = hide, .fold = fold, .no_inlines = no_inlines};
@@ -55,9 +55,8 @@ TALLY_API Result<void> check_times(const SampleFilter &wanted);
 // An unknown thread, part or event is invalid_argument, and the error lists the known ones. If both
 // are known, but no sample belongs to both, the function fails with no_data, as it does if the
 // patterns leave no sample. Times are unsupported if those of the samples are not known. The
-// patterns are applied to the stacks as they are in `profile`: first focus and ignore, then,
-// without inlined functions if these are not wanted, hide and fold. An invalid pattern is
-// invalid_argument.
+// patterns focus and ignore are applied to the stacks as they are in `profile`. Then no_inlines
+// removes inlined frames, then hide and fold remove others. An invalid pattern is invalid_argument.
 TALLY_API Result<StackProfile> filter_samples(const StackProfile &profile,
                                               const SampleFilter &wanted);
 // Selects whole parts of the profile, each of which belongs to one thread or to all threads

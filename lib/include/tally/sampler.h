@@ -111,8 +111,9 @@ struct SamplerStatus {
   // less exactly than cpu_ns.
   uint64_t unsampled_ns = 0;
   // With SamplerOptions::children, the CPU time of the process and of the children that it has
-  // waited for, as the kernel accounts for it: with the work of fork and exit. 0 if it is not
-  // known.
+  // waited for, as the kernel accounts for it: with the work of fork and exit. While the process
+  // exists, this is a multiple of the kernel's tick of 10 ms. 0 if it is not known, as when the
+  // process had children before.
   uint64_t used_ns = 0;
   // How often each of SamplerOptions::events happened, as the kernel counted it; the clock in ns.
   // The kernel counts events that it did not sample because there were too many at once.

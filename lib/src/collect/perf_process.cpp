@@ -59,11 +59,22 @@ void CpuTime::measure_kernel(pid_t pid) {
   measures_kernel_ = true;
 }
 
+// The time that a child has used before counts as soon as the process waits for it. So if there are
+// children now, what they and the process use from now on is not known.
+void CpuTime::begin_family(pid_t pid) {
+  std::string children;
+  for (const pid_t tid : thread_ids(pid))
+    children += read_small_file(fmt::format("/proc/{}/task/{}/children", pid, tid)).value_or("?");
+  family_.pid = children.empty() ? pid : 0;
+  follow();
+  // The kernel's ticks are rounded down, but those of the process itself are known exactly.
+  family_.cleared_ns =
+      std::max(family_.now_ns, family_.of_waited_ns + process_cpu_ns(pid).value_or(0));
+}
+
 void CpuTime::measure_family(pid_t pid) {
   open_stat(pid);
-  family_.is_measured = true;
-  follow();
-  family_.cleared_ns = family_.now_ns;
+  begin_family(pid);
 }
 
 void CpuTime::measure_process(pid_t pid) {
@@ -77,7 +88,7 @@ void CpuTime::follow() {
   char text[1024];
   const ssize_t got = stat_fd_.get() < 0 ? -1 : ::pread(stat_fd_.get(), text, sizeof text, 0);
   const auto times = got <= 0 ? std::nullopt : parse_cpu_times({text, static_cast<size_t>(got)});
-  if (family_.is_measured)
+  if (family_.pid != 0)
     follow_family(times);
   if (!times || !measures_kernel_) // the process may be gone: keep the last values
     return;
@@ -87,9 +98,10 @@ void CpuTime::follow() {
 }
 
 // The kernel adds the times of a process to those of its parent's children when the parent waits
-// for it. So if the parent is this process, which is a debugger or `tally record`, they are exact.
+// for it. So if the parent is this process, which is GDB or `tally record`, they become known
+// exactly, unless it waited for another child at the same time.
 void CpuTime::follow_family(const std::optional<CpuTimes> &times) {
-  static const uint64_t tick_ns = 1'000'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  const uint64_t tick_ns = 1'000'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
   rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);
   const auto ns_of = [](const timeval &time) {
@@ -98,10 +110,12 @@ void CpuTime::follow_family(const std::optional<CpuTimes> &times) {
   };
   const uint64_t reaped_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
   if (times) {
+    family_.of_waited_ns = times->of_waited * tick_ns;
     family_.now_ns =
-        std::max(family_.now_ns, (times->user + times->system + times->of_waited) * tick_ns);
+        std::max(family_.now_ns, (times->user + times->system) * tick_ns + family_.of_waited_ns);
     family_.reaped_ns = reaped_ns;
-  } else if (!std::exchange(family_.is_gone, true)) {
+    family_.is_ours = times->parent == ::getpid();
+  } else if (!std::exchange(family_.is_gone, true) && family_.is_ours) {
     family_.now_ns = std::max(family_.now_ns, reaped_ns - family_.reaped_ns);
   }
 }
@@ -120,7 +134,8 @@ uint64_t CpuTime::unsampled_ns(uint64_t count) const {
 void CpuTime::clear() {
   follow();
   cleared_ns_ = now_ns_;
-  family_.cleared_ns = family_.now_ns;
+  if (family_.pid != 0)
+    begin_family(family_.pid);
   if (first_)
     first_ = last_;
 }

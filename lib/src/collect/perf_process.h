@@ -2,6 +2,7 @@
 // /proc.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -38,8 +39,8 @@ class CpuTime {
 public:
   // Measures the CPU time of the process itself from now on, because its events are no clocks.
   void measure_process(pid_t pid);
-  // Opens the file from which follow() reads. Call this function if the clocks do not sample the
-  // kernel.
+  // Measures how much of the CPU time is spent in the kernel. Call this function if the clocks do
+  // not sample the kernel.
   void measure_kernel(pid_t pid);
   // Measures the CPU time of the process and of the children that it waits for, as the kernel
   // accounts for it: with the work of fork and exit, for which their clocks do not run.
@@ -48,7 +49,9 @@ public:
   void follow();
   uint64_t ns(uint64_t count) const { return pid_ != 0 ? now_ns_ - cleared_ns_ : count; }
   uint64_t unsampled_ns(uint64_t count) const;
-  uint64_t family_ns() const { return family_.now_ns - family_.cleared_ns; } // 0 if unknown
+  uint64_t family_ns() const { // 0 if unknown
+    return family_.pid == 0 ? 0 : family_.now_ns - std::min(family_.now_ns, family_.cleared_ns);
+  }
   void clear();
   void close() {
     stat_fd_.reset();
@@ -57,11 +60,13 @@ public:
 
 private:
   struct Family {
-    bool is_measured = false, is_gone = false;
-    uint64_t now_ns = 0, cleared_ns = 0;
+    pid_t pid = 0; // 0 if it is not measured
+    bool is_gone = false, is_ours = false;
+    uint64_t now_ns = 0, cleared_ns = 0, of_waited_ns = 0;
     uint64_t reaped_ns = 0; // of our own children that had ended when the process was last seen
   };
   void open_stat(pid_t pid);
+  void begin_family(pid_t pid);
   void follow_family(const std::optional<CpuTimes> &times);
 
   UniqueFd stat_fd_;

@@ -130,9 +130,10 @@ std::optional<CpuTimes> parse_cpu_times(std::string_view stat) {
   const auto system = number<uint64_t>(from_field(stat, 15));
   const auto waited_user = number<uint64_t>(from_field(stat, 16));
   const auto waited_system = number<uint64_t>(from_field(stat, 17));
-  if (!user || !system || !waited_user || !waited_system)
+  const auto parent = number<pid_t>(from_field(stat, 4));
+  if (!user || !system || !waited_user || !waited_system || !parent)
     return std::nullopt;
-  return CpuTimes{*user, *system, *waited_user + *waited_system};
+  return CpuTimes{*user, *system, *waited_user + *waited_system, *parent};
 }
 
 std::optional<int> parse_processor(std::string_view stat) {

@@ -35,6 +35,7 @@ struct CpuTimes {
   uint64_t user = 0;
   uint64_t system = 0;
   uint64_t of_waited = 0; // of both kinds, of the children that the process has waited for
+  pid_t parent = 0;
 };
 // Parses the text of /proc/PID/stat; returns nothing if its format is unknown.
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);

@@ -140,6 +140,7 @@ void SampleSink::name(const PerfComm &comm, uint64_t at_ns) {
     if (collector_.region_filter() && at_ns != 0 && comm.pid == pid_)
       collector_.region_filter()->close_all(at_ns);
     collector_.forget_mappings(comm.pid);
+    in_exec_.insert(comm.pid);
     if (waits_ && !children_)
       waits_->exec(comm.tid, at_ns);
     exec_seen_ |= comm.pid == pid_;
@@ -235,10 +236,13 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
     begin_interval(sample);
     return;
   }
-  // While exec is at work, the user registers are those of the old program, whose memory is gone.
+  // Until exec returns, the user registers are those of the old program, whose memory is gone.
   const uint64_t user = user_pc(layout_, sample);
-  const bool in_exec = sample.in_kernel && user >= CallChain::lowest_code &&
+  const bool in_exec = in_exec_.contains(sample.pid) && sample.in_kernel &&
+                       user >= CallChain::lowest_code &&
                        collector_.space_of(sample.pid)->find_mapping(user) == AddressSpace::nowhere;
+  if (!in_exec)
+    in_exec_.erase(sample.pid);
   if (in_exec)
     chain_->clear();
   else
@@ -341,6 +345,7 @@ void SampleSink::unwind(const PerfSample &sample) {
     end = chain_->unwind(registers, sample.stack, sample.stack_asked);
     // A new thread begins behind the call by which another one made it, on an empty stack.
     if (end == StackEnd::no_rule && chain_->pcs().size() == 2 &&
+        has_returned_zero(layout_, sample) &&
         CreatingCalls(sample.pid).are_before(registers.pc())) {
       chain_->begins_at_leaf();
       end = StackEnd::complete;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -122,6 +123,7 @@ private:
   bool traced_ = false;
   std::optional<WaitSink> waits_;
   std::unordered_map<pid_t, Switch> switches_; // by thread
+  std::unordered_set<pid_t> in_exec_;          // processes of which exec has not returned yet
   // Set if the processes that the process forks are followed.
   struct Children {
     ExitCounts exits;

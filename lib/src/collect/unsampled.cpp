@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
-#include "collect/sampled_events.h"
 #include "stacks/truncation_mark.h"
 
 namespace tally {
 
 Result<StackProfile> with_unsampled(StackProfile profile, const SamplerOptions &options,
                                     const SamplerStatus &status) {
-  const bool of_clock = options.events.empty() || options.events.front().is_clock();
-  if (!options.children || !of_clock || profile.sample_count() == 0)
+  const bool is_of_clock = options.events.empty() || options.events.front().is_clock();
+  if (!options.children || !is_of_clock || profile.sample_count() == 0)
     return profile;
   // The kernel closes the clocks of a process before it frees the memory of the process (since
   // Linux 6.16), and opens those of a thread after it has made the thread. For short processes,
@@ -28,7 +27,9 @@ Result<StackProfile> with_unsampled(StackProfile profile, const SamplerOptions &
   const int64_t outside = static_cast<int64_t>(status.outside) * (profile.period_ns == 0 ? 0 : 1);
   const int64_t amount = expected - outside - profile.totals()[0];
   // Each clock has a last, incomplete tick.
-  if (amount <= 0 || (!(has_more && several) && (amount <= 5 || amount <= expected / 50)))
+  constexpr int64_t few_ns = 5'000'000;
+  const bool are_few = amount <= few_ns / static_cast<int64_t>(unit_ns) || amount <= expected / 50;
+  if (amount <= 0 || (!(has_more && several) && are_few))
     return profile;
   std::vector<int64_t> values(profile.value_types().size());
   values[0] = amount;

@@ -58,6 +58,9 @@ void WaitSink::settle(std::span<Ended> ended) {
   delay_.divide(intervals);
   for (size_t i = 0; i < ended.size(); ++i) {
     const Ended &one = ended[i];
+    if (unsampled_) // the CPU time is that of the records, without the work of switches
+      unsampled_ns_[one.interval.tid] +=
+          static_cast<int64_t>(one.interval.ns) - static_cast<int64_t>(intervals[i].ns);
     const auto stack = std::span(stacks_).subspan(one.stack_begin, one.stack_size);
     if (one.counts && one.why != WaitClock::Why::held)
       add(one.interval.tid, {one.why, true, intervals[i].ns, one.continues, 0, stack},

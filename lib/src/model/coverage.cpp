@@ -39,9 +39,15 @@ CoverageTotals &CoverageTotals::operator+=(const CoverageTotals &more) {
 // Clang puts the file before the linkage name of a local function: "a.cpp:_ZL1fv", from LLVM 18 on
 // "a.c;f".
 static std::string_view without_file(std::string_view name) {
+  const auto is_in_linkage_name = [](char c) {
+    return c == '_' || c == '.' || c == '$' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+           (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+  };
   const size_t separator = name.find_last_of(":;");
-  const bool is_scope = separator != name.npos && separator > 0 && name[separator - 1] == ':';
-  return separator == name.npos || is_scope ? name : name.substr(separator + 1);
+  if (separator == name.npos || separator == 0 || name[separator - 1] == ':')
+    return name;
+  const std::string_view rest = name.substr(separator + 1);
+  return !rest.empty() && std::ranges::all_of(rest, is_in_linkage_name) ? rest : name;
 }
 
 FunctionTotals totals_of(std::vector<FunctionPlace> functions) {

@@ -89,8 +89,10 @@ std::string to_text(const DiffTable &table, const TextOptions &options) {
   const bool has_place = table.by == By::function || table.by == By::line;
   text.add_column(std::string(row_title(table.by)), false,
                   has_place ? Role::function : Role::filename);
-  if (has_place)
+  if (has_place) {
+    text.shorten_names();
     text.add_column("place", false, Role::filename);
+  }
   bool any = false;
   for (const DiffRow &row : table.rows) {
     if (row.before == row.after && row.before_percent == row.after_percent)

@@ -34,6 +34,9 @@ public:
   // Makes render() cut off the end of cells in the flexible column instead of calling short_name().
   // Call this if the column contains text and not names.
   void cut_text() { cut_ = true; }
+  // Makes render() shorten the names in the flexible column where the width is not limited, too,
+  // unless the options ask for full names.
+  void shorten_names() { shortens_names_ = true; }
   void add_column(std::string title, bool right, Role role = Role::plain) {
     columns_.push_back({std::move(title), right, role});
   }
@@ -52,8 +55,8 @@ public:
   }
   // Counts rows that are not added because they are beyond the limit.
   void leave_out(size_t rows) { left_out_ += rows; }
-  // Returns the table. If the width is not limited, only names of functions are shortened, to
-  // widest_name columns. Only the flexible column is shortened. By default, the flexible column
+  // Returns the table. If the width is not limited, nothing but names is shortened, to widest_name
+  // columns. Only the flexible column is shortened. By default, the flexible column
   // is the first left-aligned column, which contains names. A name that is still too wide after
   // shortening overruns its column.
   std::string render(const TextOptions &options) const;
@@ -64,7 +67,7 @@ private:
     bool right;
     Role role;
   };
-  bool cut_ = false, last_gives_way_ = false;
+  bool cut_ = false, last_gives_way_ = false, shortens_names_ = false;
   size_t left_out_ = 0, most_lines_ = 1;
   std::vector<TextColumn> columns_;
   std::vector<std::vector<std::string>> rows_;

@@ -37,8 +37,9 @@ std::string replaced(std::string_view name, char open, char close, Shorter short
     const bool arrow = c == '>' && i > 0 && name[i - 1] == '-';
     if (c == open) {
       const std::string_view rest = name.substr(i);
-      if (depth == 0 && (rest.starts_with("(anonymous namespace)") ||
-                         rest.starts_with("(below main)") || rest.starts_with("()"))) {
+      if (depth == 0 &&
+          (rest.starts_with("(anonymous namespace)") || rest.starts_with("(below main)") ||
+           rest.starts_with("(recursive)") || rest.starts_with("()"))) {
         const size_t end = rest.find(')') + 1;
         out += rest.substr(0, end);
         i += end - 1;

@@ -126,8 +126,7 @@ std::string TextTable::render(const TextOptions &options) const {
   const auto first_text = std::ranges::find(columns_, false, &TextColumn::right);
   const size_t flexible =
       last_gives_way_ ? columns_.size() - 1 : static_cast<size_t>(first_text - columns_.begin());
-  const bool has_functions = !cut_ && columns_[flexible].role == Role::function;
-  const bool shortens = has_functions ? !options.full_names : width > 0;
+  const bool shortens = shortens_names_ ? !options.full_names : width > 0;
   std::vector<size_t> widths;
   for (size_t c = 0; c < columns_.size(); ++c) {
     size_t widest = display_width(columns_[c].title);
@@ -323,8 +322,10 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
                   has_location                                          ? Role::function
                   : table.by == By::object || table.by == By::directory ? Role::filename
                                                                         : Role::plain);
-  if (has_location)
+  if (has_location) {
+    text.shorten_names();
     text.add_column("place", false, Role::filename);
+  }
   const uint64_t total = table.totals[0];
   // Rows that come last because all their cells would be empty are not shown.
   const auto is_empty = [&](const FlatRow &row) {
@@ -396,7 +397,8 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
   if (has_unsampled)
     out += options.style.paint(Role::metadata,
                                "([not sampled] is CPU time that the kernel counted and no tick "
-                               "showed, such as that of threads that live for less than a tick)") +
+                               "showed: the work of fork and exit, and threads that live for "
+                               "less than a tick)") +
            '\n';
   return out + cycles_text(table, options);
 }

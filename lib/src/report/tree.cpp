@@ -43,8 +43,12 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
       cells.push_back(std::string(mark) + value_text(node.inclusive[0], unit));
     if (!tree.callers)
       cells.push_back(fmt::format("{:.2f}%", percent(weight_of(node.self, tree.units), total)));
-    cells.push_back(fmt::format("{:>{}}{}{}", "", 2 * std::min(node.depth, most_indented),
-                                node.name, node.recursive ? " (recursive)" : ""));
+    // Where the width is not limited, the indentation takes nothing from the name.
+    const std::string name = options.width == 0 && !options.full_names
+                                 ? short_name(node.name, widest_name)
+                                 : std::string(node.name);
+    cells.push_back(fmt::format("{:>{}}{}{}", "", 2 * std::min(node.depth, most_indented), name,
+                                node.recursive ? " (recursive)" : ""));
     cells.push_back(location_of(node.file, 0, node.object));
     text.add_row(std::move(cells));
   }
@@ -54,7 +58,7 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
                ? "~: estimated, distributed over callers as in all calls (the file has no stacks)\n"
                : "~: estimated, distributed over callees as in all calls (the file has no "
                  "stacks)\n";
-  out += text.render({0, options.width, options.style, false, options.full_names});
+  out += text.render({.width = options.full_names ? 0 : options.width, .style = options.style});
   if (tree.left_out > 0)
     out += options.style.paint(
                Role::metadata,

@@ -90,22 +90,26 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
   return bit != 0 && at < sample.regs.size() ? sample.regs[at] : 0;
 }
 
-// Returns AX; 0, which neither of the callers looks for, if it is unknown.
-static int64_t ax_of(const PerfLayout &layout, const PerfSample &sample) {
+// Returns AX, or nothing if it is unknown.
+static std::optional<int64_t> ax_of(const PerfLayout &layout, const PerfSample &sample) {
   constexpr uint64_t ax_bit = 1; // of the mask, in which AX is register 0
   const uint64_t mask = layout.regs_user;
   const bool is_known = (mask & not_x86_64) == 0 && (mask & ax_bit) != 0 && !sample.regs.empty();
-  return is_known ? static_cast<int64_t>(sample.regs[0]) : 0;
+  return is_known ? std::optional(static_cast<int64_t>(sample.regs[0])) : std::nullopt;
 }
 
 bool is_in_system_call(const PerfLayout &layout, const PerfSample &sample) {
   return ax_of(layout, sample) == -ENOSYS;
 }
 
+bool has_returned_zero(const PerfLayout &layout, const PerfSample &sample) {
+  return ax_of(layout, sample) == 0;
+}
+
 bool is_interrupted_in_call(const PerfLayout &layout, const PerfSample &sample) {
   // include/linux/errno.h of Linux: ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND and
   // ERESTART_RESTARTBLOCK.
-  const int64_t ax = ax_of(layout, sample);
+  const std::optional<int64_t> ax = ax_of(layout, sample);
   return ax == -512 || ax == -513 || ax == -514 || ax == -516;
 }
 

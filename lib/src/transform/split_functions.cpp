@@ -77,7 +77,9 @@ Result<StackProfile> join_split_functions(const StackProfile &profile,
   out.set_times_from_ns(profile.times_from_ns);
   for (const Pass &pass : profile.passes)
     out.add_pass(joiner.copier().pass(pass));
-  return out.finish();
+  TALLY_TRY(joined, out.finish());
+  joined.kept_files = profile.kept_files;
+  return joined;
 }
 
 } // namespace tally

@@ -294,7 +294,10 @@ Result<CostProfile> filter_frames(const CostProfile &, const SampleFilter &wante
     if (!each.text.empty())
       return needs_stacks(each.option);
   if (wanted.no_inlines)
-    return needs_stacks("--no-inlines");
+    return fail(ErrorCode::unsupported,
+                "needs stacks: the profile holds costs of functions, and does not tell which of "
+                "them are inlined",
+                "--no-inlines");
   return fail(ErrorCode::internal, "there is no pattern");
 }
 
