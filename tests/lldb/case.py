@@ -139,7 +139,7 @@ def resumes(
     """Returns the output of a script that resumes the program, without a command, until its given
     stop. It looks at each stop for some time, and then executes `at_stop`, or `last` at the last.
     """
-    shown = {"before": [], "at_stop": [], "last": [], **commands}
+    shown: dict[str, list[str]] = {"before": [], "at_stop": [], "last": [], **commands}
     return run_python(
         _RESUMES.format(
             plugin=lldb_plugin(),

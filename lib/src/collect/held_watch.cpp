@@ -1,6 +1,7 @@
 #include "collect/held_watch.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -55,10 +56,9 @@ void HeldWatch::watch(std::vector<pid_t> pids, uint64_t since_ns) {
   began_ns_ = 0;
   runs_.reset();
   problem_.guarded([&] {
-    if (!are_held())
-      return;
     const uint64_t now = now_ns();
-    open(since_ns == 0 ? now : std::min(since_ns, now), accounted(), 0);
+    if (are_held())
+      open(since_ns == 0 ? now : std::min(since_ns, now), accounted(), 0);
   });
   // Without the thread, held time counts as running time.
   if (!pids_.empty() && !thread_.start("tally-held", [this] { look_until_stopped(); }))
@@ -143,8 +143,11 @@ bool HeldWatch::look() {
   const uint64_t gap_ns = now - std::min(last_look_ns_, now);
   AccountedThreads threads = accounted();
   bool same = held_since_ns_ != 0 && held && threads == held_;
-  if (held_since_ns_ != 0 && begins() && !held_.empty() && !has_run(threads))
-    same = held = true; // it goes on when it gets a processor
+  // It goes on when it gets a processor, or runs and is not yet accounted for.
+  const bool waits =
+      !held && held_since_ns_ != 0 && begins() && !held_.empty() && !has_run(threads);
+  if (waits)
+    same = held = true;
   uint64_t since = now; // the begin of a new hold, or the end of this look
   if (held && !same) {
     since = 0;
@@ -156,7 +159,8 @@ bool HeldWatch::look() {
     close(since, threads, held);
   if (held && !same)
     open(since, std::move(threads), std::min(gap_ns, between_looks_ns));
-  last_look_ns_ = now;
+  if (!waits)
+    last_look_ns_ = now;
   if (!held && began_ns_ == 0)
     began_ns_ = now;
   return held;
@@ -175,11 +179,14 @@ void HeldWatch::close(uint64_t until_ns, const AccountedThreads &threads, bool a
       most = std::max(most, now.cpu_ns - std::min(now.cpu_ns, before.cpu_ns) + waited_ns);
     }
   uint64_t least = again ? 0 : since_look_ns / 2;
+  std::optional<uint64_t> begin;
   for (const pid_t pid : pids_)
-    if (const auto begin = again || !begins() ? std::nullopt : run_begin_ns(pid, held_)) {
-      most = std::max(most, until_ns - std::min(until_ns, *begin));
-      least = 0;
-    }
+    if (const auto first = again || !begins() ? std::nullopt : run_begin_ns(pid, held_))
+      begin = std::min(begin.value_or(*first), *first);
+  if (begin) {
+    most = until_ns - std::min(until_ns, *begin);
+    least = 0;
+  }
   times_->close(until_ns - std::clamp(most, least, since_look_ns), again ? 0 : missed_ns_);
   held_since_ns_ = 0;
 }
