@@ -4,6 +4,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <string_view>
 
 #include "commands.h"
 #include "interpreter.h"
@@ -99,24 +100,33 @@ void Front::close() noexcept {
 
 namespace {
 
-// Returns that another target is selected than that of the sampled process; empty if it is not.
-std::string other_target_note(lldb::SBDebugger &debugger, int32_t sampled) {
+std::string name_of(lldb::SBTarget &target) {
+  const char *const name = target.GetExecutable().GetFilename();
+  return name ? name : "without a program";
+}
+
+// Returns that another target is selected than that of the process whose profile is shown; empty if
+// it is not.
+std::string other_target_note(lldb::SBDebugger &debugger, Session &session) {
   lldb::SBTarget selected = debugger.GetSelectedTarget();
-  if (sampled == 0 || static_cast<int32_t>(selected.GetProcess().GetProcessID()) == sampled)
+  const int32_t shown = session.last_sampled_pid();
+  if (shown == 0 || static_cast<int32_t>(selected.GetProcess().GetProcessID()) == shown)
     return {};
-  const auto name_of = [](lldb::SBTarget &target) -> std::string {
-    const char *const name = target.GetExecutable().GetFilename();
-    return name ? name : "without a program";
-  };
   for (uint32_t i = 0; i < debugger.GetNumTargets(); ++i) {
     lldb::SBTarget target = debugger.GetTargetAtIndex(i);
-    if (target == selected || static_cast<int32_t>(target.GetProcess().GetProcessID()) != sampled)
+    if (target == selected || static_cast<int32_t>(target.GetProcess().GetProcessID()) != shown)
       continue;
     return "(the profile is that of target #" + std::to_string(i) + ", " + name_of(target) +
-           ", process " + std::to_string(sampled) + "; the selected target, " + name_of(selected) +
+           ", process " + std::to_string(shown) + "; the selected target, " + name_of(selected) +
            ", is not sampled)\n";
   }
   return {};
+}
+
+// Returns whether the command shows what was collected of a process, even after its end.
+bool shows_profile(const std::string &command) {
+  return command != "start" && command != "config" && command != "load" && command != "clear" &&
+         command != "region";
 }
 
 } // namespace
@@ -129,8 +139,11 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &group, const std:
     return;
   }
   std::string line = name;
-  for (char **word = words; word && *word; ++word)
+  bool is_json = false;
+  for (char **word = words; word && *word; ++word) {
     line += " " + as_word(*word);
+    is_json = is_json || std::string_view(*word) == "--json";
+  }
   if (group == "coverage")
     inferior_.report_all_stops();
   Inferior::News news = inferior_.look(debugger);
@@ -139,15 +152,20 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &group, const std:
   {
     LldbPerformer performer(debugger, session_.sampled_pid(), inferior_.actions());
     outcome = session_.command(group, line, performer);
-    outcome.text.insert(0, performer.said());
+    news.text += performer.said();
   }
-  if (group == "profile")
-    news.errors += other_target_note(debugger, session_.sampled_pid());
+  if (group == "profile" && name == "load" && outcome.ok())
+    session_.forget_last_sampled(); // a file is shown from now on
+  if (group == "profile" && (session_.sampled_pid() != 0 || shows_profile(name)))
+    news.errors += other_target_note(debugger, session_);
   const Inferior::News more = inferior_.follow(debugger);
   print_error(debugger, news.errors + more.errors);
-  news.text += outcome.text + more.text;
-  if (!news.text.empty())
-    result.Printf("%s", news.text.c_str());
+  if (is_json) // only the document may be there
+    print_error(debugger, news.text + more.text);
+  else
+    outcome.text = news.text + outcome.text + more.text;
+  if (!outcome.text.empty())
+    result.Printf("%s", outcome.text.c_str());
   if (outcome.ok()) {
     result.SetStatus(lldb::eReturnStatusSuccessFinishResult);
   } else if (debugger.GetCommandInterpreter().WasInterrupted()) {

@@ -31,9 +31,14 @@ using std::chrono::milliseconds;
 // A new process is stopped for more than ten milliseconds while LLDB reads where it is loaded.
 constexpr milliseconds between_looks_for_child{1};
 constexpr milliseconds between_looks_at_process{5};
+// The kernel says when a run began that is noticed before the program has slept and gone on again.
+// A look at a process that has not run takes two calls of the kernel.
+constexpr milliseconds between_looks_at_stop{2};
 constexpr milliseconds longest_catch_up{1000};
-// A run that begins and ends between two looks is assumed to last as long as their interval.
+// A run that no look has noticed is assumed to last as long as their interval.
 constexpr uint64_t shortest_seen_ns = std::chrono::nanoseconds(between_looks_at_process).count();
+// A thread that a debugger stops is in the state of a stop shortly before it leaves its processor.
+constexpr uint64_t longest_to_leave_ns = 1'000'000;
 // A stop for a condition or a command of a breakpoint, which LLDB itself ends, is nearly always
 // shorter. One for a user is longer.
 constexpr uint64_t shortest_hold_ns = 20'000'000;
@@ -71,6 +76,15 @@ char state_of(int pid) {
   const std::string stat = text_of("/proc/" + id + "/task/" + id + "/stat");
   const size_t at = stat.rfind(')');
   return at == stat.npos || at + 2 >= stat.size() ? '\0' : stat[at + 2];
+}
+
+// Returns the exact CPU time of the process with all its threads, or 0 if it is gone.
+uint64_t cpu_ns_of(int pid) {
+  clockid_t clock{};
+  timespec time{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+    return 0;
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
 // Returns whether the process runs `program`. Before the program's exec, the process is still a
@@ -239,7 +253,9 @@ void ProcessWatch::follow(int pid) {
   pid_ = pid;
   stopped_ = true;
   seen_ = {};
+  stop_.cpu_ns = 0;
   if (pid != 0) {
+    stop_.cpu_ns = cpu_ns_of(pid);
     seen_.stopped_ns = now_ns() + shortest_seen_ns;
     start_thread();
   }
@@ -333,10 +349,11 @@ void ProcessWatch::run() {
           }
           changed_.notify_all();
         }
-        changed_.wait_for(lock,
-                          expected_.for_ever ? between_looks_at_process : between_looks_for_child);
+        changed_.wait_for(lock, !expected_.for_ever  ? between_looks_for_child
+                                : expected_.pid != 0 ? between_looks_at_stop
+                                                     : between_looks_at_process);
       } else if (pid_ != 0 && seen_.died_ns == 0) {
-        changed_.wait_for(lock, between_looks_at_process);
+        changed_.wait_for(lock, stopped_ ? between_looks_at_stop : between_looks_at_process);
       } else {
         changed_.wait(lock);
       }
@@ -355,6 +372,8 @@ int ProcessWatch::expected_process() const {
     return new_child();
   if (expected_.pid == expected_.has_run)
     return expected_.pid;
+  if (expected_.pid == pid_ && stopped_)
+    return 0; // look_at_process() has just seen it
   const char state = state_of(expected_.pid);
   return std::strchr("RSD", state) && state != '\0' ? expected_.pid : 0;
 }
@@ -371,21 +390,31 @@ int ProcessWatch::new_child() const {
   return 0;
 }
 
+void ProcessWatch::note_state(bool stopped, uint64_t now) {
+  const uint64_t cpu_ns = stopped ? cpu_ns_of(pid_) : 0;
+  const bool has_run = stopped_ && (!stopped || (stop_.cpu_ns != 0 && cpu_ns != stop_.cpu_ns));
+  if (has_run && seen_.left_ns == 0)
+    seen_.left_ns = now;
+  if (stopped && (has_run || !stopped_)) {
+    seen_.stopped_ns = now;
+    ++stop_.number;
+    stop_.wait_ns = shortest_hold_ns;
+    stop_.cpu_ns = 0;
+  } else if (stopped && now > seen_.stopped_ns + longest_to_leave_ns) {
+    stop_.cpu_ns = cpu_ns;
+  }
+  stopped_ = stopped;
+}
+
 void ProcessWatch::look_at_process() {
   if (seen_.died_ns != 0)
     return;
   const uint64_t now = now_ns();
-  const char state = state_of(pid_);
-  const bool stopped = state == 't';
-  if (stopped != stopped_) {
-    stopped_ = stopped;
-    if (stopped) {
-      seen_.stopped_ns = now;
-      ++stop_.number;
-      stop_.wait_ns = shortest_hold_ns;
-    } else if (seen_.left_ns == 0) {
-      seen_.left_ns = now;
-    }
+  char state = 't';
+  // What has used no processor since it stopped is still stopped, or has been killed.
+  if (pidfd_ < 0 || !stopped_ || stop_.cpu_ns == 0 || cpu_ns_of(pid_) != stop_.cpu_ns) {
+    state = state_of(pid_);
+    note_state(state == 't', now);
   }
   pollfd end{pidfd_, POLLIN, 0};
   const bool died =

@@ -63,10 +63,11 @@ public:
   void end();            // joins the thread
 
   struct Seen {
-    uint64_t left_ns = 0; // when the process first resumed since the last reset(); 0 if it has not
-    uint64_t stopped_ns = 0; // when it last stopped; an estimate after a run too short to be seen;
-                             // 0 if no process is followed
-    uint64_t died_ns = 0;    // 0 if the process is alive
+    // When the process was first noticed to have resumed since the last reset(); 0 if it has not.
+    uint64_t left_ns = 0;
+    uint64_t stopped_ns = 0;      // when it last stopped; an estimate if no run has been noticed;
+                                  // 0 if no process is followed
+    uint64_t died_ns = 0;         // 0 if the process is alive
     std::optional<int> exit_code; // the status of waitpid(), if the kernel reports it
   };
   Seen seen();
@@ -96,6 +97,7 @@ private:
   int expected_process() const; // returns 0 if there is no such process yet
   int new_child() const;
   void look_at_process();
+  void note_state(bool stopped, uint64_t now);
   void forget_run();
   void tell_of_stop();
   void begin_to_expect(std::function<bool(int pid)> found);
@@ -115,6 +117,7 @@ private:
     std::function<void(int pid, uint64_t stop)> is_held;
     uint64_t number = 0;  // of the last stop that was seen
     uint64_t wait_ns = 0; // how long it must last until the next call of `is_held`
+    uint64_t cpu_ns = 0;  // the process's CPU time in it; 0 if not yet known
   } stop_;
   Asker asker_;
 };

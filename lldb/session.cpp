@@ -173,7 +173,20 @@ bool Session::region_measures() {
 
 int32_t Session::sampled_pid() {
   const std::lock_guard lock(mutex_);
-  return handle_ ? library_.tally_session_sampled_pid(handle_) : 0;
+  const int32_t pid = handle_ ? library_.tally_session_sampled_pid(handle_) : 0;
+  if (pid != 0)
+    last_sampled_ = pid;
+  return pid;
+}
+
+int32_t Session::last_sampled_pid() {
+  const std::lock_guard lock(mutex_);
+  return sampled_pid() != 0 ? sampled_pid() : last_sampled_;
+}
+
+void Session::forget_last_sampled() {
+  const std::lock_guard lock(mutex_);
+  last_sampled_ = 0;
 }
 
 bool Session::shows_stop_times() {

@@ -75,7 +75,9 @@ public:
   Outcome event(const Event &event, Performer &performer);
   Outcome tick(const std::vector<SeenThread> &seen, Performer &performer);
   int32_t sampled_pid();
-  bool shows_stop_times(); // the setting `stop-times`
+  int32_t last_sampled_pid(); // the same, but stays when sampling has ended
+  void forget_last_sampled(); // last_sampled_pid() is 0 while no process is sampled
+  bool shows_stop_times();    // the setting `stop-times`
   bool is_armed();
   void set_passed_stops(const std::vector<BreakpointLocation> &locations);
   void set_display(tally_display display); // sets display.size
@@ -112,6 +114,7 @@ private:
   const Library &library_;
   std::recursive_timed_mutex mutex_; // recursive, because a performer may call the session
   tally_session *handle_ = nullptr;
+  int32_t last_sampled_ = 0; // what sampled_pid() has returned last, except 0
 };
 
 // Returns the functions by which a program leaves another one without a return, each with its

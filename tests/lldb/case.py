@@ -19,6 +19,7 @@ from typing import Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.lldb_driver import LldbResult, in_each_lldb, lldb_name, lldb_programs, need_lldb
+from support.programs import lldb_plugin, program
 from support.skips import need_perf
 from support.tables import Report, parse_report, parse_status
 
@@ -102,3 +103,50 @@ def run_python(script: str) -> str:
     if done.returncode != 0:
         raise AssertionError(str(done))
     return done.stdout
+
+
+_RESUMES = """
+import os, sys, time
+sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
+import lldb
+debugger = lldb.SBDebugger.Create()
+debugger.SetAsync(False)
+def do(command):
+    result = lldb.SBCommandReturnObject()
+    debugger.GetCommandInterpreter().HandleCommand(command, result)
+    print(result.GetOutput() or "", result.GetError() or "", sep="", end="")
+do("plugin load {plugin}")
+for command in {before}:
+    do(command)
+target = debugger.CreateTarget("{program}")
+target.BreakpointCreateByName("checkpoint")
+process = target.LaunchSimple({arguments}, None, "/")
+for _ in range({stops} - 1):
+    time.sleep({look_s})
+    for command in {at_stop}:
+        do(command)
+    process.Continue()
+time.sleep({look_s})
+for command in {last}:
+    do(command)
+print(process.GetSTDOUT(65536))
+"""
+
+
+def resumes(
+    name: str, arguments: list[str], stops: int, look_s: float, **commands: list[str]
+) -> str:
+    """Returns the output of a script that resumes the program, without a command, until its given
+    stop. It looks at each stop for some time, and then executes `at_stop`, or `last` at the last.
+    """
+    shown: dict[str, list[str]] = {"before": [], "at_stop": [], "last": [], **commands}
+    return run_python(
+        _RESUMES.format(
+            plugin=lldb_plugin(),
+            program=program(name),
+            arguments=arguments,
+            stops=stops,
+            look_s=look_s,
+            **shown,
+        )
+    )

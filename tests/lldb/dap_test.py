@@ -7,7 +7,7 @@ import unittest
 from typing import Callable
 
 sys.path.insert(0, os.path.dirname(__file__))
-from case import PARTS, REPORT, LldbCase, run_python
+from case import PARTS, REPORT, LldbCase, resumes, run_python
 from support.dap_driver import LldbDap, dap_server
 from support.lldb_driver import lldb_name, lldb_programs
 from support.programs import lldb_plugin, program
@@ -71,6 +71,32 @@ class ScriptTest(LldbCase):
             plugin=lldb_plugin(), program=program("spin7030"), parts=PARTS, look_s=LOOK_S
         )
         assert_three_parts(self, run_python(script))
+
+    def test_each_stop_after_a_short_run(self) -> None:
+        """Runs of a fraction of a millisecond lie between the looks at the process."""
+        stops = 4
+        shown = resumes(
+            "spin7030",
+            ["0.001", "10"],
+            stops,
+            LOOK_S,
+            before=["profile config stop-times on", "profile start"],
+            last=["profile status"],
+        )
+        self.assertEqual(len(re.findall(r"(?m)^\[.* CPU\]$", shown)), stops, shown)
+
+    def test_coverage_since_a_stop(self) -> None:
+        """Nobody knows whether a script has resumed the program once, or more often."""
+        shown = resumes(
+            "counted",
+            [],
+            2,
+            0,
+            at_stop=["coverage report --limit 1", "coverage mark"],
+            last=["coverage report --since stop", "coverage report --limit 1 --since mark"],
+        )
+        self.assertRegex(shown, "coverage report: the stop before .*'coverage mark'")
+        self.assertRegex(shown.rpartition("'coverage mark'")[2], r"(?m)^TOTAL ", shown)
 
 
 class DapTest(LldbCase):

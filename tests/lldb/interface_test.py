@@ -1,4 +1,5 @@
 """Tests loading the plug-in, its help, and how a refusal ends a batch, in each LLDB."""
+import json
 import os
 import re
 import sys
@@ -185,6 +186,32 @@ class BatchTest(LldbCase):
 
                 with self.subTest(sampled=sampled, hook=hook):
                     self.in_each(measure)
+
+    def test_json_is_alone(self) -> None:
+        """What is said about stops and targets goes to the error stream."""
+        timeline, report = "profile timeline --json", "profile report --json"
+
+        def measure(lldb: str) -> None:
+            result = run_lldb(
+                [
+                    "profile config stop-times on",
+                    "profile start",
+                    "breakpoint set -n checkpoint",
+                    "run",
+                    timeline,
+                    f"target create {program('exit_status')}",
+                    report,
+                ],
+                program("spin7030"),
+                ["0.2", "2"],
+                lldb=lldb,
+            )
+            for command in timeline, report:
+                self.assertIsInstance(json.loads(text_of(result, command)), dict, result)
+            self.assertRegex(result.stderr, r"(?m)^\[.* CPU\]$")
+            self.assertIn("(the profile is that of target #0", result.stderr, result)
+
+        self.in_each(measure)
 
     def test_a_batch_that_samples(self) -> None:
         def measure(lldb: str) -> None:

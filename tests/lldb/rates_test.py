@@ -8,7 +8,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from case import REPORT, LldbCase, report_of
+from case import REPORT, LldbCase, report_of, resumes
 from support.gdb_driver import run_gdb
 from support.lldb_driver import LldbTerminal, run_lldb
 from support.programs import program
@@ -31,6 +31,20 @@ class TimesTest(LldbCase):
                 assert_times(self, result.stdout, r"^\[([^],]+), .* CPU\]$")
 
         self.in_each(measure)
+
+    def test_the_time_of_a_run_that_a_script_resumes(self) -> None:
+        """No command resumes the program, so that its run is noticed late."""
+        stops = 30
+        shown = resumes(
+            "stamps",
+            [str(stops)],
+            stops,
+            0.03,
+            before=["profile config stop-times on", "profile start"],
+            at_stop=["profile status"],
+            last=["profile status"],
+        )
+        assert_times(self, shown, r"^\[([^],]+), .* CPU\]$")
 
 
 class PerfTest(LldbCase):

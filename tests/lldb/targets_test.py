@@ -53,6 +53,26 @@ class SeveralTargetsTest(LldbCase):
 
             self.in_each(measure)
 
+    def test_the_process_has_ended(self) -> None:
+        def measure(lldb: str) -> None:
+            result = run_lldb(
+                [
+                    "profile start",
+                    "run",
+                    REPORT,
+                    f"target create {program('exit_status')}",
+                    REPORT,
+                    "profile start",
+                ],
+                program("spin7030"),
+                ["0.1"],
+                lldb=lldb,
+            )
+            note = r"\(the profile is that of target #0, spin7030, process \d+; the selected target"
+            self.assertEqual(len(re.findall(note, result.stderr)), 1, result)
+
+        self.in_each(measure)
+
 
 class OtherDebuggerTest(LldbCase):
     """A process of another debugger in the same LLDB process is not sampled."""

@@ -114,6 +114,26 @@ TEST(HeldWatch, SeesWhenADebuggerHoldsTheProcess) {
   EXPECT_EQ(watch.times()->between(end, now_ns()), 0U);
 }
 
+// The debugger says that it resumes the process, and does so later.
+TEST(HeldWatch, LetsARunBeginWhenTheProcessGoesOn) {
+  Traced traced;
+  for (int i = 0; i < 10; ++i) {
+    traced.wait();
+    ::usleep(1000);
+    HeldWatch watch;
+    const uint64_t resumed = now_ns();
+    ::usleep(1000);
+    watch.watch({traced.pid()}, resumed);
+    ::usleep(20'000);
+    const uint64_t on = now_ns();
+    traced.go_on();
+    ::usleep(5'000);
+    constexpr uint64_t exact_ns = 100'000; // to which clocks of processors are compared
+    EXPECT_GE(watch.times()->between(resumed, on) + exact_ns, on - resumed);
+  }
+  traced.wait();
+}
+
 TEST(HeldWatch, FollowsAProcessThatEnds) {
   HeldWatch watch;
   {

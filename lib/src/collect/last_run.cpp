@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -57,10 +57,36 @@ std::optional<int64_t> lag_of(int processor) {
   return lag;
 }
 
-} // namespace
+// Converts times, each on the clock of a processor, to CLOCK_MONOTONIC. Returns nothing if there is
+// none, or if a processor cannot be asked.
+std::vector<uint64_t> monotonic(const std::map<int, uint64_t> &by_processor) {
+  std::vector<uint64_t> out;
+  ReaderThread thread; // the debugger's own thread stays where it is
+  ReaderProblem problem;
+  const auto started = thread.start("tally-clock", [&] {
+    problem.guarded([&] {
+      const uint64_t begin = now_ns();
+      for (const auto &[processor, time] : by_processor) {
+        const auto lag = lag_of(processor);
+        if (!lag || now_ns() - begin > longest_search_ns)
+          return;
+        out.push_back(time + static_cast<uint64_t>(*lag));
+      }
+    });
+  });
+  if (started)
+    thread.join();
+  if (out.size() != by_processor.size())
+    out.clear();
+  return out;
+}
 
-std::optional<uint64_t> parse_exec_start(std::string_view sched) {
-  constexpr std::string_view name = "se.exec_start";
+std::string text_of(pid_t pid, pid_t tid, const char *name) {
+  return read_small_file(fmt::format("/proc/{}/task/{}/{}", pid, tid, name)).value_or("");
+}
+
+// Returns the time that the kernel prints after `name`: in milliseconds with six digits.
+std::optional<uint64_t> parse_time(std::string_view sched, std::string_view name) {
   const size_t at = sched.find(name);
   if (at == sched.npos)
     return std::nullopt;
@@ -78,42 +104,66 @@ std::optional<uint64_t> parse_exec_start(std::string_view sched) {
   return ms * 1'000'000 + fraction;
 }
 
+} // namespace
+
+std::optional<uint64_t> parse_exec_start(std::string_view sched) {
+  return parse_time(sched, "se.exec_start");
+}
+
+std::optional<uint64_t> parse_sum_exec(std::string_view sched) {
+  return parse_time(sched, "se.sum_exec_runtime");
+}
+
 std::optional<uint64_t> last_run_ns(pid_t pid) {
   std::map<int, uint64_t> by_processor; // the last time that a thread ran there
   for (const pid_t tid : thread_ids(pid)) {
-    const std::string folder = fmt::format("/proc/{}/task/{}/", pid, tid);
-    const std::string stat = read_small_file(folder + "stat").value_or("");
+    const std::string stat = text_of(pid, tid, "stat");
     const char state = parse_state(stat);
     if (state == 'Z' || state == 'X')
       continue;
     const auto processor = parse_processor(stat);
-    const auto start = parse_exec_start(read_small_file(folder + "sched").value_or(""));
+    const auto start = parse_exec_start(text_of(pid, tid, "sched"));
     if (state != 't' || !processor || !start || *processor < 0)
       return std::nullopt;
     uint64_t &last = by_processor[*processor];
     last = std::max(last, *start);
   }
-  if (by_processor.empty())
-    return std::nullopt;
-  std::optional<uint64_t> out;
-  ReaderThread thread; // the debugger's own thread stays where it is
-  ReaderProblem problem;
-  const auto started = thread.start("tally-clock", [&] {
-    problem.guarded([&] {
-      uint64_t last = 0;
-      const uint64_t begin = now_ns();
-      for (const auto &[processor, start] : by_processor) {
-        const auto lag = lag_of(processor);
-        if (!lag || now_ns() - begin > longest_search_ns)
-          return;
-        last = std::max(last, static_cast<uint64_t>(static_cast<int64_t>(start) + *lag));
-      }
-      out = last;
-    });
-  });
-  if (started)
-    thread.join();
+  const std::vector<uint64_t> times = monotonic(by_processor);
+  return times.empty() ? std::nullopt : std::optional(*std::ranges::max_element(times));
+}
+
+AccountedThreads accounted_threads(pid_t pid) {
+  AccountedThreads out;
+  for (const pid_t tid : thread_ids(pid)) {
+    const auto counts = parse_schedstat(text_of(pid, tid, "schedstat"));
+    const std::string sched = text_of(pid, tid, "sched"); // all of it is of one moment
+    const auto until = parse_exec_start(sched), cpu = parse_sum_exec(sched);
+    if (counts && until && cpu)
+      out[tid] = {*until, *cpu, counts->waited_ns};
+    else if (counts)
+      out[tid] = {0, counts->cpu_ns, counts->waited_ns};
+  }
   return out;
+}
+
+std::optional<uint64_t> begin_of(const Accounted &now, const Accounted &held) {
+  const uint64_t ran_ns = now.cpu_ns - std::min(now.cpu_ns, held.cpu_ns);
+  return ran_ns != 0 && ran_ns < now.until_ns ? std::optional(now.until_ns - ran_ns) : std::nullopt;
+}
+
+std::optional<uint64_t> run_begin_ns(pid_t pid, const AccountedThreads &held) {
+  std::map<int, uint64_t> by_processor; // the first begin of a thread that ran there last
+  for (const auto &[tid, now] : accounted_threads(pid)) {
+    const auto before = held.find(tid);
+    const auto begin = before == held.end() ? std::nullopt : begin_of(now, before->second);
+    const auto processor = parse_processor(text_of(pid, tid, "stat"));
+    if (!begin || !processor || *processor < 0)
+      continue;
+    const auto first = by_processor.emplace(*processor, *begin).first;
+    first->second = std::min(first->second, *begin);
+  }
+  const std::vector<uint64_t> times = monotonic(by_processor);
+  return times.empty() ? std::nullopt : std::optional(*std::ranges::min_element(times));
 }
 
 } // namespace tally

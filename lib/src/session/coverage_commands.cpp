@@ -87,6 +87,7 @@ Result<Reply> make_mark(CoverageGroup &group, const ParsedCommand &command) {
 
 Result<Reply> clear_marks(CoverageGroup &group, const ParsedCommand &) {
   group.mark = group.last_stop = group.stop_before = nullptr;
+  group.resumed_unseen = false;
   return Reply{};
 }
 

@@ -207,6 +207,7 @@ Result<Reply> CoverageGroup::event(const DebugEvent &event) {
       forget_program();
     break;
   case EventKind::resumed:
+    resumed_unseen = event.text == "unseen" && (last_stop || resumed_unseen);
     if (event.text == "unseen") // the program may have stopped meanwhile
       last_stop = stop_before = nullptr;
     break;
@@ -235,6 +236,7 @@ void CoverageGroup::forget_program() {
   program_.reset();
   by_debugger_ = nullptr;
   mark = last_stop = stop_before = nullptr;
+  resumed_unseen = false;
   mark_times_ = {};
 }
 
@@ -491,6 +493,10 @@ Result<std::shared_ptr<const CounterMark>> CoverageGroup::before(const std::stri
   out = since == "mark" ? mark : stop_before;
   if (!out && since == "mark")
     return refused("no mark in this process: coverage mark");
+  if (!out && resumed_unseen)
+    return refused("the stop before this one is not known, because no command of the debugger "
+                   "resumed the program (an editor or a script did): enter 'coverage mark' at a "
+                   "stop, and use --since mark at a later one");
   if (!out)
     return refused(last_stop
                        ? "only one stop was marked until now"

@@ -93,6 +93,7 @@ public:
   std::shared_ptr<const CounterMark> mark;        // null if there is none
   std::shared_ptr<const CounterMark> last_stop;   // of the newest stop; null if it has none
   std::shared_ptr<const CounterMark> stop_before; // null if last_stop is
+  bool resumed_unseen = false; // stop_before is null because nobody saw how the program went on
 
 private:
   using Step = std::function<Result<void>()>;

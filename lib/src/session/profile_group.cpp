@@ -78,16 +78,17 @@ ProfileGroup::ProfileGroup(Front &shared_front)
 Result<Reply> ProfileGroup::event(const DebugEvent &event) {
   if (is_stop(event.kind) || is_end(event.kind))
     held.watch({}); // the times of the run that ends are complete
+  const uint64_t at_ns = event.at_ns == 0 ? now_ns() : event.at_ns;
   const std::optional<RunTimes> run = run_timer.event(event);
   apply_debuginfod();
   Result<Reply> reply = follow(event);
-  watch_held();
+  watch_held(at_ns);
   if (reply && run && settings.value("stop-times") == "on")
     reply->text += text_of(*run) + '\n';
   return reply;
 }
 
-void ProfileGroup::watch_held() {
+void ProfileGroup::watch_held(uint64_t since_ns) {
   std::vector<pid_t> pids;
   // Passes of a region are shorter than the interval of the looks, and a process's children run on
   // while it is held.
@@ -98,14 +99,15 @@ void ProfileGroup::watch_held() {
         front.target.target == TargetKind::native)
       pids = {run_timer.running_pid()};
   }
-  held.watch(std::move(pids));
+  held.watch(std::move(pids), since_ns);
 }
 
 Result<Reply> ProfileGroup::event_beside(const DebugEvent &event) {
   if (is_stop(event.kind) || is_end(event.kind))
     held.watch({});
+  const uint64_t at_ns = event.at_ns == 0 ? now_ns() : event.at_ns;
   Result<Reply> reply = follow_beside(event);
-  watch_held();
+  watch_held(at_ns);
   return reply;
 }
 

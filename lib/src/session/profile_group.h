@@ -76,8 +76,8 @@ private:
   Result<Reply> follow(const DebugEvent &event);
   Result<Reply> follow_beside(const DebugEvent &event);
   Result<Reply> process_ended(const DebugEvent &event);
-  void watch_held();       // while a run is measured
-  void apply_debuginfod(); // the setting, to later look-ups of names
+  void watch_held(uint64_t since_ns); // while a run is measured, which began then
+  void apply_debuginfod();            // the setting, to later look-ups of names
 };
 
 } // namespace tally

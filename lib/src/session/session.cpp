@@ -15,18 +15,46 @@ namespace tally {
 
 namespace {
 
-// Returns the event with the time at which it happened, if that is known: a debugger reports a stop
-// after it has read symbols, printed the frame and run the user's scripts.
-DebugEvent with_time(DebugEvent event) {
-  if (event.target == TargetKind::native && is_stop(event.kind))
-    if (const auto last = last_run_ns(event.pid); last && (event.at_ns == 0 || *last < event.at_ns))
-      event.at_ns = *last;
-  return event;
-}
+// A resume may be noticed when the debugger steps over its own breakpoint. The run begins after it.
+constexpr uint64_t longest_step_ns = 10'000'000;
+
+// Gives events the times at which they happened. A debugger reports a stop after it has read
+// symbols, printed the frame and run the user's scripts, and a resume that nobody announced after
+// it has been noticed.
+class EventTimes {
+public:
+  DebugEvent with_time(DebugEvent event) {
+    if (event.target != TargetKind::native)
+      return event;
+    if (is_stop(event.kind)) {
+      if (const auto last = last_run_ns(event.pid);
+          last && (event.at_ns == 0 || *last < event.at_ns))
+        event.at_ns = *last;
+      pid_ = event.pid;
+      stopped_ns_ = event.at_ns;
+      held_ = accounted_threads(event.pid);
+    } else if (event.kind == EventKind::resumed && event.at_ns != 0 && event.pid == pid_) {
+      const auto begin = run_begin_ns(event.pid, held_);
+      // Of a run that has ended, only its processor time is known.
+      const uint64_t latest_ns =
+          event.text == "unseen" ? event.at_ns : event.at_ns + longest_step_ns;
+      if (begin && *begin >= stopped_ns_ && *begin < latest_ns)
+        event.at_ns = *begin;
+    }
+    return event;
+  }
+
+private:
+  // The last stop that was reported.
+  pid_t pid_ = 0;
+  uint64_t stopped_ns_ = 0;
+  AccountedThreads held_;
+};
 
 } // namespace
 
 struct Session::State {
+  EventTimes times;
   DebugEvent target; // the newest event
   Front front{target};
   ProfileGroup profile{front};
@@ -86,7 +114,7 @@ Result<Reply> Session::command(std::string_view line, GroupId group) {
 }
 
 Result<Reply> Session::event(const DebugEvent &reported) {
-  const DebugEvent event = with_time(reported);
+  const DebugEvent event = state_->times.with_time(reported);
   RunClock &time = state_->profile.sampling.time();
   time.set_event_time(event.at_ns);
   const std::unique_ptr<RunClock, void (*)(RunClock *)> now_again(
