@@ -181,7 +181,9 @@ class WaitsTest(ProfileCase):
         done = run_tally(
             *("record", "--clock", "wall", "--backend", "agent", "--", program("waits"))
         )
-        self.assertIn("--backend agent: the agent counts CPU time, not wall time: use `profile", done.stderr)
+        self.assertIn(
+            "--backend agent: the agent counts CPU time, not wall time: use `profile", done.stderr
+        )
 
 
 class UnprivilegedTest(ProfileCase):

@@ -140,7 +140,8 @@ void SampleSink::name(const PerfComm &comm, uint64_t at_ns) {
     if (collector_.region_filter() && at_ns != 0 && comm.pid == pid_)
       collector_.region_filter()->close_all(at_ns);
     collector_.forget_mappings(comm.pid);
-    in_exec_.insert(comm.pid);
+    if (collector_.space_of(comm.pid))
+      chain_of(comm.pid).begin_exec();
     if (waits_ && !children_)
       waits_->exec(comm.tid, at_ns);
     exec_seen_ |= comm.pid == pid_;
@@ -236,14 +237,7 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
     begin_interval(sample);
     return;
   }
-  // Until exec returns, the user registers are those of the old program, whose memory is gone.
-  const uint64_t user = user_pc(layout_, sample);
-  const bool in_exec = in_exec_.contains(sample.pid) && sample.in_kernel &&
-                       user >= CallChain::lowest_code &&
-                       collector_.space_of(sample.pid)->find_mapping(user) == AddressSpace::nowhere;
-  if (!in_exec)
-    in_exec_.erase(sample.pid);
-  if (in_exec)
+  if (chain_->is_in_exec(user_pc(layout_, sample), sample.in_kernel))
     chain_->clear();
   else
     collect_pcs(sample);
@@ -359,7 +353,9 @@ void SampleSink::unwind(const PerfSample &sample) {
     chain_->leaf(pc);
     chain_->ended(end);
   }
-  counters_.truncated_stacks += end != StackEnd::complete;
+  // While a process or an image of it ends, it has no memory any more, and nothing can be mended.
+  const bool is_gone = end == StackEnd::unreadable && sample.in_kernel && sample.stack.empty();
+  counters_.truncated_stacks += end != StackEnd::complete && !is_gone;
   counters_.short_dumps += end == StackEnd::dump_too_short;
 }
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -123,7 +122,6 @@ private:
   bool traced_ = false;
   std::optional<WaitSink> waits_;
   std::unordered_map<pid_t, Switch> switches_; // by thread
-  std::unordered_set<pid_t> in_exec_;          // processes of which exec has not returned yet
   // Set if the processes that the process forks are followed.
   struct Children {
     ExitCounts exits;

@@ -17,6 +17,12 @@ CallChain::CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space)
   };
 }
 
+bool CallChain::is_in_exec(uint64_t user_pc, bool in_kernel) {
+  in_exec_ = in_exec_ && in_kernel && user_pc >= lowest_code &&
+             space_.find_mapping(user_pc) == AddressSpace::nowhere;
+  return in_exec_;
+}
+
 bool CallChain::caller(uint64_t return_address) {
   // In code without frame pointers the chain may contain arbitrary values from the stack.
   if (return_address < lowest_code ||

@@ -27,6 +27,12 @@ public:
   CallChain(const CallChain &) = delete; // the unwinder's callback holds its address
   CallChain &operator=(const CallChain &) = delete;
 
+  // Exec has begun. Until it returns, the user registers are those of the old program, whose memory
+  // is gone.
+  void begin_exec() { in_exec_ = true; }
+  // Returns whether exec is still at work in a sample with this user pc.
+  bool is_in_exec(uint64_t user_pc, bool in_kernel);
+
   void clear() { pcs_.clear(); }
   bool empty() const { return pcs_.empty(); }
   void leaf(uint64_t pc) { pcs_.push_back(pc); }
@@ -59,6 +65,7 @@ private:
   CodeMapping code_mapping(uint32_t range);
 
   pid_t pid_;
+  bool in_exec_ = false;
   Unwinder *unwinder_;
   const AddressSpace &space_;
   std::vector<uint64_t> pcs_;

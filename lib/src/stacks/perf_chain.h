@@ -28,8 +28,8 @@ bool is_in_system_call(const PerfLayout &layout, const PerfSample &sample);
 // interrupted in a system call which the kernel will restart: AX holds one of its internal codes.
 bool is_interrupted_in_call(const PerfLayout &layout, const PerfSample &sample);
 
-// Returns whether the sample shows a thread of x86-64 in which a system call has returned 0. So does
-// the one that creates a thread, in the new thread alone.
+// Returns whether the sample shows a thread of x86-64 in which a system call has returned 0. So
+// does the one that creates a thread, in the new thread alone.
 bool has_returned_zero(const PerfLayout &layout, const PerfSample &sample);
 
 // Appends the user-mode part of the chain that the kernel recorded by frame pointers.
