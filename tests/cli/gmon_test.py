@@ -79,7 +79,15 @@ class WithoutNames(GmonCase):
         self.assertEqual((table["events"], table["totals"]), (["ticks"], [7]))
         self.assertEqual(
             table["functions"][0],
-            {"name": "0x1006", "file": "", "object": "", "self": [4], "inclusive": [4], "calls": 9},
+            {
+                "name": "0x1006",
+                "file": "",
+                "line": 0,
+                "object": "",
+                "self": [4],
+                "inclusive": [4],
+                "calls": 9,
+            },
         )
 
     def test_a_format_of_functions_says_what_it_lacks(self) -> None:

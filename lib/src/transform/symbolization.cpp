@@ -279,7 +279,8 @@ Result<StackProfile> Symbolization::finish() {
 
 // Returns for each location whether the outermost function's code there is a piece of the function
 // that the compiler moved out of it, or nothing if there is none. Asks the symbol table only where
-// a function seems to call itself.
+// a function of the program seems to call itself: the symbols of a library take a tenth of a
+// second, for which a debugger would miss the beginning of the next process.
 std::vector<bool> Symbolization::find_pieces(const StackProfile &named) const {
   std::vector<bool> is_known(named.location_count()), pieces;
   const auto look_at = [&](LocationId id) {
@@ -287,7 +288,8 @@ std::vector<bool> Symbolization::find_pieces(const StackProfile &named) const {
       return;
     is_known[index_of(id)] = true;
     const Location at = named.location(id);
-    if (at.mapping == none<MappingId> || !named.mappings()[at.mapping].has_bias)
+    if (at.mapping == none<MappingId> || !named.mappings()[at.mapping].has_bias ||
+        named.mappings()[at.mapping].path != named.mappings()[MappingId{0}].path)
       return;
     if (symbolizer_
             .symbol_name(modules_[index_of(at.mapping)],
