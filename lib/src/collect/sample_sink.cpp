@@ -339,7 +339,7 @@ void SampleSink::unwind(const PerfSample &sample) {
     end = chain_->unwind(registers, sample.stack, sample.stack_asked);
     // A new thread begins behind the call by which another one made it, on an empty stack.
     if (end == StackEnd::no_rule && chain_->pcs().size() == 2 &&
-        has_returned_zero(layout_, sample) &&
+        (!sample.in_kernel || has_returned_zero(layout_, sample)) &&
         CreatingCalls(sample.pid).are_before(registers.pc())) {
       chain_->begins_at_leaf();
       end = StackEnd::complete;
