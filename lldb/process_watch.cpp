@@ -411,7 +411,7 @@ void ProcessWatch::look_at_process() {
     return;
   const uint64_t now = now_ns();
   char state = 't';
-  // What has used no processor since it stopped is still stopped, or has been killed.
+  // A process that has used no CPU time since it stopped is still stopped, or was killed.
   if (pidfd_ < 0 || !stopped_ || stop_.cpu_ns == 0 || cpu_ns_of(pid_) != stop_.cpu_ns) {
     state = state_of(pid_);
     note_state(state == 't', now);

@@ -484,9 +484,10 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   sampler.reset();
   if (!command.empty())
     raw.command = raw.strings.intern(command);
-  // The snapshot of a perf sampler has this already.
-  TALLY_TRY(completed, with_unsampled(std::move(raw), sampling, status));
-  raw = std::move(completed);
+  if (agent) { // the snapshot of a perf sampler has this already
+    TALLY_TRY(completed, with_unsampled(std::move(raw), sampling, status));
+    raw = std::move(completed);
+  }
   if (raw.sample_count() == 0)
     return fail(ErrorCode::no_data,
                 fmt::format("{}; no samples: {}", end, why_none(status, facts, events)),

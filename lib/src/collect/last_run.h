@@ -23,8 +23,8 @@ namespace tally {
 // It needs no rights. A short-lived thread moves to each processor that is asked for.
 std::optional<uint64_t> last_run_ns(pid_t pid);
 
-// What the scheduler has accounted for a thread, which it does when the thread loses its processor,
-// and at each tick. While a debugger holds the thread, all of it stays the same.
+// The scheduler's account of a thread. The scheduler updates it when the thread loses its
+// processor, and at each tick. It stays the same while a debugger holds the thread.
 struct Accounted {
   uint64_t until_ns = 0;  // on the clock of the thread's processor; 0 if it is not known
   uint64_t cpu_ns = 0;    // its CPU time until then

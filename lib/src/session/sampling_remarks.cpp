@@ -28,7 +28,8 @@ std::string cost_remark(uint32_t frequency_hz) {
 std::string lost_remark(const SamplerStatus &status) {
   if (status.lost == 0)
     return {};
-  return counted(status.lost, "samples") + (status.lost == 1 ? " was lost" : " were lost");
+  return counted(status.lost, "samples") + (status.lost == 1 ? " was lost" : " were lost") +
+         (status.waits > 0 ? "; a wait whose stack is lost does not count in a debugger" : "");
 }
 
 std::string share_remark(const SamplerStatus &status) {

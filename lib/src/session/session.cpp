@@ -35,7 +35,7 @@ public:
       held_ = accounted_threads(event.pid);
     } else if (event.kind == EventKind::resumed && event.at_ns != 0 && event.pid == pid_) {
       const auto begin = run_begin_ns(event.pid, held_);
-      // Of a run that has ended, only its processor time is known.
+      // Only the processor time of a run that has ended is known.
       const uint64_t latest_ns =
           event.text == "unseen" ? event.at_ns : event.at_ns + longest_step_ns;
       if (begin && *begin >= stopped_ns_ && *begin < latest_ns)

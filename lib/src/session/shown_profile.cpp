@@ -148,10 +148,7 @@ std::string footer(ProfileGroup &group) {
   const StartOptions &options = group.sampling.options();
   add_line(user_code_footer(now, options.events));
   for (const std::string &remark :
-       {lost_remark(now) + (options.wall && now.lost > 0 && now.waits > 0
-                                ? "; a wait whose stack is lost does not count in a debugger"
-                                : ""),
-        truncation_remark(now), options.events.empty() ? share_remark(now) : ""})
+       {lost_remark(now), truncation_remark(now), options.events.empty() ? share_remark(now) : ""})
     if (!remark.empty())
       add_line(fmt::format("({})", remark));
   if (now.queued != 0)
