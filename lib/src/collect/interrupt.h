@@ -95,7 +95,8 @@ private:
   struct Choice {
     std::vector<pid_t> tids; // the threads that get the signal
     uint64_t missed = 0, queued = 0;
-    bool held = false; // no thread keeps running until its signal comes: each address is random
+    bool one_runs = false; // one of them runs now
+    bool held = false;     // no thread keeps running until its signal comes: each address is random
   };
   size_t interrupt_threads(std::unique_lock<std::mutex> &lock, ProcessorHolders &holders);
   Choice choose(std::span<const pid_t> tids, const ProcessorUse &use) const;

@@ -60,7 +60,13 @@ bool waits_for_signals(pid_t pid, pid_t tid) {
   return text && text->starts_with(fmt::format("{} ", SYS_rt_sigtimedwait));
 }
 
-enum class Can : uint8_t { be_interrupted, waits_for_processor, not_now, not_at_all };
+enum class Can : uint8_t {
+  be_interrupted,
+  be_interrupted_while_it_runs,
+  waits_for_processor,
+  not_now,
+  not_at_all,
+};
 
 // Determines whether the thread can be interrupted now. A signal to a thread that blocks it would
 // stay pending and might be delivered when no debugger is attached any more. The same is true of a
@@ -73,8 +79,17 @@ Can can_thread(pid_t pid, pid_t tid, int signal, const ProcessorUse &use) {
   if ((status->signals_blocked & bit_of(signal)) != 0 ||
       (status->state == 'S' && waits_for_signals(pid, tid)))
     return Can::not_at_all;
-  return status->state == 'R' && !use.runs(tid, *status) ? Can::waits_for_processor
-                                                         : Can::be_interrupted;
+  if (status->state != 'R')
+    return Can::be_interrupted;
+  switch (use.use_of(tid, *status)) {
+  case ProcessorUse::Of::thread_that_runs:
+    return Can::be_interrupted_while_it_runs;
+  case ProcessorUse::Of::thread_that_ran:
+    return Can::be_interrupted;
+  case ProcessorUse::Of::thread_that_waits:
+    break;
+  }
+  return Can::waits_for_processor;
 }
 
 } // namespace
@@ -212,7 +227,8 @@ InterruptClock::Choice InterruptClock::choose(std::span<const pid_t> tids,
     const Can can = can_thread(pid_, tid, signal_, use);
     out.missed += can == Can::not_at_all;
     out.queued += can == Can::waits_for_processor;
-    if (can == Can::be_interrupted)
+    out.one_runs |= can == Can::be_interrupted_while_it_runs;
+    if (can == Can::be_interrupted || can == Can::be_interrupted_while_it_runs)
       out.tids.push_back(tid);
   }
   return out;
@@ -240,7 +256,7 @@ InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse
     if (!on_time && !last)
       continue;
     Choice chosen = choose(tids, use);
-    const bool undisturbed = use.is_undisturbed();
+    const bool undisturbed = use.is_undisturbed() && !(beside && chosen.one_runs);
     chosen.held = on_time && beside && undisturbed;
     if (last || undisturbed)
       return chosen;

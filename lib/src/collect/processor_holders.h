@@ -38,8 +38,8 @@ void ask_for_short_slices();
 // Returns how often the calling thread lost its processor without waiting for anything.
 uint64_t times_preempted();
 
-// Sleeps until CLOCK_MONOTONIC is at_ns. Returns false if the calling thread got its processor back
-// late.
+// Sleeps until CLOCK_MONOTONIC is at_ns. Returns false if that is less than 50 µs ahead, or if the
+// calling thread got its processor back late.
 bool sleep_on_time(uint64_t at_ns);
 
 // Owns one thread, a holder, for each processor to be occupied. A holder sleeps on its processor,

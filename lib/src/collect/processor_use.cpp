@@ -12,7 +12,7 @@ namespace tally {
 namespace {
 
 constexpr uint64_t moment_ns = 100'000;
-// A holder needs this time to wake up and to move to its processor.
+// This thread or a holder needs this time to wake up and to move to its processor.
 constexpr uint64_t moving_ns = 100'000;
 
 } // namespace
@@ -52,7 +52,7 @@ bool ProcessorUse::sleep_briefly(std::span<const pid_t> tids, bool beside) {
     if (const auto counts = counts_of(tid))
       cpu_before_ns_.emplace(tid, counts->cpu_ns);
   const uint64_t begin = now_ns();
-  const uint64_t end = begin + moment_ns + (taken.size() > 1 ? moving_ns : 0);
+  const uint64_t end = begin + moment_ns + (taken.empty() ? 0 : moving_ns);
   beside_ = !taken.empty();
   // Call take() even for a single processor, with an empty list, because it clears the state of the
   // last round.
@@ -70,13 +70,16 @@ bool ProcessorUse::is_undisturbed() const {
   return !beside_ || (times_preempted() == preempted_ && holders_.holds());
 }
 
-bool ProcessorUse::runs(pid_t tid, const ProcessStatus &status) const {
+ProcessorUse::Of ProcessorUse::use_of(pid_t tid, const ProcessStatus &status) const {
   const auto counts = counts_of(tid);
   if (!counts)
-    return true;
+    return Of::thread_that_ran;
+  if (has_processor(*counts, status))
+    return Of::thread_that_runs;
   const auto before = cpu_before_ns_.find(tid);
-  return has_processor(*counts, status) ||
-         (before != cpu_before_ns_.end() && counts->cpu_ns - before->second >= slept_ns_ / 2);
+  const bool ran =
+      before != cpu_before_ns_.end() && counts->cpu_ns - before->second >= slept_ns_ / 2;
+  return ran ? Of::thread_that_ran : Of::thread_that_waits;
 }
 
 } // namespace tally

@@ -39,6 +39,12 @@ constexpr bool has_processor(const SchedulerCounts &counts, const ProcessStatus 
 
 class ProcessorUse {
 public:
+  enum class Of : uint8_t {
+    thread_that_runs,
+    thread_that_ran, // until sleep_briefly() took its processor, or the kernel does not report it
+    thread_that_waits,
+  };
+
   // Must be called by the thread that uses the object. Requests short time slices for this thread,
   // which stay in force after the object is destroyed.
   ProcessorUse(pid_t pid, ProcessorHolders &holders);
@@ -55,9 +61,9 @@ public:
   // Returns false if a thread whose processor was taken may have run since then.
   bool is_undisturbed() const;
   uint64_t taken_ns() const { return taken_ns_; } // the time at which the sleep ended
-  // Returns whether a runnable thread runs, or ran until sleep_briefly() took its processor.
-  // Returns true if the kernel does not report it.
-  bool runs(pid_t tid, const ProcessStatus &status) const;
+  // Tells which of them a runnable thread is. When its processor is taken, it may run nevertheless:
+  // an idle processor takes over a thread that waits.
+  Of use_of(pid_t tid, const ProcessStatus &status) const;
 
 private:
   std::optional<SchedulerCounts> counts_of(pid_t tid) const;
