@@ -103,7 +103,9 @@ class GprofCase(unittest.TestCase):
     def tally_flat(self, path: str, file: str) -> dict:
         """Returns percent and ticks by function, for functions with ticks."""
         rows = {}
-        text = self.run_in(command_line(), "report", file, "--program", path, "--limit", "0")
+        text = self.run_in(
+            command_line(), "report", file, "--program", path, "--limit", "0", "--full-names"
+        )
         calls = " calls " in text.splitlines()[1]
         for line in text.splitlines()[2:]:
             words = line.split(None, 4 if calls else 3)[1:]  # after the row's number

@@ -285,7 +285,7 @@ TEST(ReportText, ShortensNamesWithoutATerminalToo) {
   table.rows[0].name = name;
   const auto text = [&](const TextOptions &options) { return to_text(table, options); };
   EXPECT_NE(text({.width = 0}).find("  map<int, …>  "), std::string::npos);
-  for (const uint32_t width : {0, 60})
+  for (const uint32_t width : {0U, 60U})
     EXPECT_NE(text({.width = width, .full_names = true}).find(name), std::string::npos);
 }
 

@@ -91,7 +91,7 @@ size_t display_width(std::string_view text) {
 std::string short_name(std::string_view name, size_t width) {
   if (display_width(name) <= width)
     return std::string(name);
-  const std::string first = replaced(name, '<', '>', first_argument);
+  std::string first = replaced(name, '<', '>', first_argument);
   if (display_width(first) <= width)
     return first;
   if (std::string shorter = without(first, '(', ')'); display_width(shorter) <= width)
