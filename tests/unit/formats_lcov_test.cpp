@@ -247,9 +247,24 @@ TEST(Lcov, ReportsWhatTheFormatCannotHold) {
                 "negative counts (written as 1, because the code ran)"}));
 }
 
-TEST(Lcov, WritesConditionsForVersion23) {
+TEST(Lcov, LeavesOutBranchesThatALineThatRanDidNotEvaluate) {
   FileCoverage file;
   file.path = "/a";
+  file.lines = {{1, 3, 0, 2, 0, 0}, {2, 0, 2, 4, 0, 0}};
+  file.branches = {{0, false, false}, {0, false, false}, {0, false, false}, {0, false, false}};
+  Coverage all;
+  all.files.push_back(file);
+  const Written out = written(all);
+  EXPECT_EQ(out.bytes, "TN:\nSF:/a\nFNF:0\nFNH:0\nBRDA:2,0,0,-\nBRDA:2,0,1,-\n"
+                       "BRF:2\nBRH:0\nDA:1,3\nDA:2,0\nLF:2\nLH:1\nend_of_record\n");
+  EXPECT_EQ(out.lost, std::vector<std::string>{"the branches of lines that ran without evaluating "
+                                               "one of them (lcov 2 refuses such a line)"});
+}
+
+TEST(Lcov, WritesConditionsAndLastLinesForVersion23) {
+  FileCoverage file;
+  file.path = "/a";
+  file.functions = {{"f", 1, 2, 1}};
   file.lines = {{1, 1}, {2, 1}};
   file.lines[0].last_condition = 1;
   file.conditions = {{2, 3, 1}};
@@ -261,6 +276,7 @@ TEST(Lcov, WritesConditionsForVersion23) {
   options.lcov_version = "2.3";
   const auto out = lcov::write(all, options);
   ASSERT_TRUE(out);
+  EXPECT_NE(out->bytes.find("SF:/a\nFN:1,2,f\nFNDA:1,f\n"), std::string::npos) << out->bytes;
   EXPECT_NE(out->bytes.find("BRH:0\nMCDC:1,2,t,1,0,0\nMCDC:1,2,f,1,0,0\nMCDC:1,2,t,1,1,1\n"
                             "MCDC:1,2,f,0,1,1\nMCDC:2,2,t,0,0,0\nMCDC:2,2,f,0,0,0\n"
                             "MCDC:2,2,t,1,1,1\nMCDC:2,2,f,1,1,1\nMCF:8\nMCH:5\nDA:1,1\n"),

@@ -20,7 +20,8 @@ namespace {
 // Records what the coverage has and the file cannot hold.
 struct Lost {
   bool paths = false, names = false, start_lines = false, no_line = false;
-  bool ends = false, marks = false, conditions = false, mcdc = false, negative = false;
+  bool ends = false, marks = false, unevaluated = false, conditions = false, mcdc = false,
+       negative = false;
 
   std::vector<std::string> phrases() const {
     std::vector<std::string> out;
@@ -35,6 +36,8 @@ struct Lost {
     add(no_line, "lines and functions without a line number");
     add(ends, "the last lines of functions");
     add(marks, "the kinds of branches (exception, fall-through)");
+    add(unevaluated, "the branches of lines that ran without evaluating one of them (lcov 2 "
+                     "refuses such a line)");
     add(conditions, "conditions (--lcov-version 2.3 writes them)");
     add(mcdc, "the kind of MC/DC (both outcomes of a term are written alike)");
     add(negative, negative_counts_lost);
@@ -70,8 +73,8 @@ struct Section {
 
 class Writer {
 public:
-  Writer(std::string &out, bool has_conditions, Lost &lost)
-      : to_(out), has_conditions_(has_conditions), lost_(lost) {}
+  Writer(std::string &out, bool for_lcov_2, Lost &lost)
+      : to_(out), for_lcov_2_(for_lcov_2), lost_(lost) {}
 
   void test(std::string_view name) {
     to_.put("TN:");
@@ -83,7 +86,7 @@ public:
 private:
   struct Function {
     std::string name;
-    uint32_t line;
+    uint32_t line, end; // the end is 0 if it is unknown or not written
     int64_t count;
   };
 
@@ -102,7 +105,7 @@ private:
   }
 
   TextSink to_;
-  const bool has_conditions_; // whether MCDC is written
+  const bool for_lcov_2_; // whether MCDC and the last lines of functions are written
   Lost &lost_;
 };
 
@@ -115,8 +118,10 @@ Result<std::vector<Writer::Function>> Writer::functions_of(const FileCoverage &f
       lost_.no_line = true;
       continue;
     }
-    lost_.ends |= function.end_line != 0;
-    all.push_back({function_name(function.name), function.start_line, counted(function.count)});
+    const bool has_end = for_lcov_2_ && function.end_line >= function.start_line;
+    lost_.ends |= function.end_line != 0 && !has_end;
+    all.push_back({function_name(function.name), function.start_line,
+                   has_end ? function.end_line : 0, counted(function.count)});
     lost_.names |= all.back().name != function.name;
   }
   const auto by_name = [](const Function &f) { return std::tie(f.name, f.line); };
@@ -140,8 +145,15 @@ void Writer::branches(const FileCoverage &file) {
   for (const LineCoverage &line : file.lines) {
     if (line.line == 0)
       continue;
+    const std::span<const BranchCoverage> all = file.branches_of(line);
+    // A line has counts of several blocks, for example of a `}` before an `else if`.
+    if (line.count != 0 && !all.empty() &&
+        std::ranges::all_of(all, [](const BranchCoverage &each) { return each.count == 0; })) {
+      lost_.unevaluated = true;
+      continue;
+    }
     uint64_t number = 0;
-    for (const BranchCoverage &branch : file.branches_of(line)) {
+    for (const BranchCoverage &branch : all) {
       const int64_t count = counted(branch.count);
       lost_.marks |= branch.throws || branch.fall_through;
       to_.put("BRDA:");
@@ -202,9 +214,8 @@ void Writer::lines(const FileCoverage &file) {
   uint64_t found = 0, ran = 0;
   for (const LineCoverage &line : file.lines) {
     const bool has_mcdc = line.last_decision > line.first_decision;
-    lost_.conditions |=
-        !has_conditions_ && (has_mcdc || line.last_condition > line.first_condition);
-    lost_.mcdc |= has_conditions_ && has_mcdc;
+    lost_.conditions |= !for_lcov_2_ && (has_mcdc || line.last_condition > line.first_condition);
+    lost_.mcdc |= for_lcov_2_ && has_mcdc;
     if (line.line == 0) {
       lost_.no_line = true;
       continue;
@@ -231,6 +242,10 @@ Result<void> Writer::section(const Section &section, const FileCoverage &file) {
     to_.put("FN:");
     to_.put(uint64_t{function.line});
     to_.put(',');
+    if (function.end != 0) {
+      to_.put(uint64_t{function.end});
+      to_.put(',');
+    }
     to_.put(function.name);
     to_.put('\n');
   }
@@ -247,7 +262,7 @@ Result<void> Writer::section(const Section &section, const FileCoverage &file) {
   total("FNF:", totals.found);
   total("FNH:", totals.executed);
   branches(file);
-  if (has_conditions_)
+  if (for_lcov_2_)
     conditions(file);
   lines(file);
   to_.put("end_of_record\n");
@@ -258,8 +273,8 @@ Result<void> Writer::section(const Section &section, const FileCoverage &file) {
 
 Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
   const std::string &version = options.lcov_version;
-  const bool has_conditions = version == "2.3";
-  if (!version.empty() && version != "1.16" && !has_conditions)
+  const bool for_lcov_2 = version == "2.3";
+  if (!version.empty() && version != "1.16" && !for_lcov_2)
     return fail(ErrorCode::invalid_argument,
                 fmt::format("unknown version '{}' of lcov (there are: 1.16, 2.3)", version));
   Written out;
@@ -282,7 +297,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
   sort_stably(sections, {}, &Section::key);
 
   {
-    Writer writer(out.bytes, has_conditions, lost);
+    Writer writer(out.bytes, for_lcov_2, lost);
     auto next = sections.begin();
     for (const std::string &test : tests) {
       if (next == sections.end() || next->test != test) {
