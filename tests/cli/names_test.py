@@ -99,6 +99,40 @@ class SplitFunctionTest(NamesCase):
         self.assertGreaterEqual(rows["work"]["inclusive"][0], rows["spin"]["inclusive"][0])
 
 
+# The code that calls main(), and spin(), have no call frame information, as the C library musl.
+BARE_START = """\
+__asm__(".globl _start\\n_start: jmp start_up\\n.skip 128\\nstart_up: mov $1, %rbp\\n"
+        "and $-16, %rsp\\ncall main\\nmov %eax, %edi\\nmov $60, %eax\\nsyscall\\n"
+        ".type spin, @function\\nspin: push $1\\npush $2\\nmov $400000000, %rcx\\n"
+        "1: dec %rcx\\njnz 1b\\nadd $16, %rsp\\nret\\n.size spin, . - spin");
+void spin(void);
+static volatile unsigned long x;
+__attribute__((noinline)) void work(void) {
+  spin();
+  x += 1;
+}
+int main(void) {
+  work();
+  x += 1;
+  return 0;
+}
+"""
+
+
+class BareStartTest(NamesCase):
+    @unittest.skipUnless(platform.machine() == "x86_64", "the start is in assembler of x86-64")
+    def test_a_stack_that_begins_before_main_is_complete(self) -> None:
+        need_tools("gcc")
+        self.put("bare.c", BARE_START)
+        self.run_tool("gcc", "-O1", "-g", "-static", "-nostdlib", "-o", "bare", "bare.c")
+        rows = self.functions(self.path("bare"))
+        self.assertNotIn("[truncated: no unwind data]", rows)
+        self.assertNotIn("[callers guessed]", rows)
+        for name in ("start_up", "work"):
+            self.assertGreaterEqual(rows[name]["inclusive"], rows["spin"]["inclusive"])
+        self.assertGreater(rows["spin"]["self"][0], 20)
+
+
 class JitCase(NamesCase):
     def tearDown(self) -> None:
         for path in glob.glob("/tmp/perf-*.map"):

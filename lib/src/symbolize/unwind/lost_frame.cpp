@@ -151,6 +151,21 @@ private:
                        static_cast<uint64_t>(int64_t{8} * lost_.row->returns);
 };
 
+// Looks from a word on for the first return address of a call to the start; without one, for the
+// first that may be the function's.
+template <class CallAt>
+std::optional<FoundReturn> first_return(const LostFrame &lost, uint64_t from, CallAt call_at) {
+  std::optional<FoundReturn> guess;
+  for (uint64_t slot = from; lost.word_at(slot); slot += sizeof(uint64_t)) {
+    const Call call = call_at(slot);
+    if (call == Call::to_the_start)
+      return FoundReturn{slot, false};
+    if (call == Call::maybe && !guess)
+      guess = FoundReturn{slot, true};
+  }
+  return guess;
+}
+
 } // namespace
 
 std::optional<FoundFrame> find_lost_frame(const LostFrame &lost) {
@@ -162,15 +177,15 @@ std::optional<FoundFrame> find_lost_frame(const LostFrame &lost) {
                         !may_move_stack_pointer(std::string_view(lost.code).substr(prologue.end));
   if (is_fixed && search.at(first) != Call::none)
     return FoundFrame{search.frame_pointer_of(first), false};
-  std::optional<FoundFrame> guess;
-  for (uint64_t slot = first; lost.word_at(slot); slot += sizeof(uint64_t)) {
-    const Call call = search.at(slot);
-    if (call == Call::to_the_start)
-      return FoundFrame{search.frame_pointer_of(slot), true};
-    if (call == Call::maybe && !guess)
-      guess = FoundFrame{search.frame_pointer_of(slot), true};
-  }
-  return guess;
+  const auto found =
+      first_return(lost, first, [&search](uint64_t slot) { return search.at(slot); });
+  return found ? std::optional(FoundFrame{search.frame_pointer_of(found->slot), true})
+               : std::nullopt;
+}
+
+std::optional<FoundReturn> find_return(const LostFrame &lost) {
+  return first_return(lost, lost.sp,
+                      [&lost](uint64_t slot) { return call_before(lost, *lost.word_at(slot)); });
 }
 
 } // namespace tally::symbolize

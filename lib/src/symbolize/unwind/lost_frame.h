@@ -1,7 +1,7 @@
-// Finds the frame of a function whose frame pointer is unknown. The stack of a thread that is seen
-// from outside, by /proc, has only two known registers: the stack pointer and the pc. Code without
-// frame pointers needs no more, but a function that addresses its frame by the frame pointer does,
-// as all functions do that are compiled without optimization.
+// Finds the frame of a function whose frame pointer is unknown, or that has no unwind data. The
+// stack of a thread that is seen from outside, by /proc, has only two known registers: the stack
+// pointer and the pc. Code without frame pointers needs no more, but a function that addresses its
+// frame by the frame pointer does, as all functions do that are compiled without optimization.
 #pragma once
 
 #include <cstdint>
@@ -40,5 +40,16 @@ struct FoundFrame {
 // the procedure linkage table. That is a guess, because the stack also has the return addresses of
 // earlier calls. Returns nothing if there is none.
 std::optional<FoundFrame> find_lost_frame(const LostFrame &lost);
+
+struct FoundReturn {
+  uint64_t slot = 0; // where the return address is
+  bool guessed = false;
+};
+
+// Looks for the return address of a function without unwind data in the words from the stack
+// pointer on, among which it is in the first one that follows a direct call of the function's
+// start. If there is none, an indirect call or one through the procedure linkage table is a guess.
+// `code` and `row` are not used.
+std::optional<FoundReturn> find_return(const LostFrame &lost);
 
 } // namespace tally::symbolize

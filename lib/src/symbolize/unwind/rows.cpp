@@ -10,6 +10,7 @@
 #include <gelf.h>
 
 #include "support/hash.h"
+#include "symbolize/symtab.h"
 
 namespace tally::symbolize {
 
@@ -122,6 +123,24 @@ std::optional<uint64_t> UnwindRows::start_of(uint64_t address) {
 }
 
 // libelf would keep each piece for ever, and search them all.
+bool UnwindRows::is_in_main(uint64_t address) {
+  if (!code_.mains)
+    code_.mains = symbol_addresses(main_, debug_ ? &*debug_ : nullptr, "main");
+  const auto start = start_of(address);
+  return start && std::ranges::find(*code_.mains, *start) != code_.mains->end();
+}
+
+std::optional<uint64_t> UnwindRows::named_start_of(uint64_t address) {
+  if (!code_.functions) {
+    StringPool names; // only the addresses are used
+    code_.functions = read_symbols(main_, debug_ ? &*debug_ : nullptr, names);
+  }
+  const auto next = std::ranges::upper_bound(*code_.functions, address, {}, &SymbolRow::low);
+  if (next == code_.functions->begin() || address >= std::prev(next)->high)
+    return std::nullopt;
+  return std::prev(next)->low;
+}
+
 std::string UnwindRows::code(uint64_t address, size_t size) const {
   for (const Segment &segment : code_.segments) {
     const uint64_t at = address - segment.address;

@@ -14,6 +14,7 @@
 
 #include "support/id_table.h"
 #include "symbolize/elf_file.h"
+#include "symbolize/tables.h"
 #include "symbolize/unwind/call_frames.h"
 #include "symbolize/unwind/machine.h"
 #include "symbolize/unwind/starts.h"
@@ -64,11 +65,15 @@ public:
   const GeneralRow &general(const UnwindRow &row) const { return general_[row.general]; }
   // Returns the start of the last function in .eh_frame that begins at or before an address.
   std::optional<uint64_t> start_of(uint64_t address);
+  // Returns the start of the function that the symbol table names there.
+  std::optional<uint64_t> named_start_of(uint64_t address);
   // Returns the bytes of code from an address on; fewer at the end of the code.
   std::string code(uint64_t address, size_t size) const;
   Processor processor() const { return machine_.processor; }
   // Returns the address of the file's entry point, which has no caller, and in some files no row.
   uint64_t entry() const { return code_.entry; }
+  // Returns whether an address is in the function `main`, as the symbol table names it.
+  bool is_in_main(uint64_t address);
 
 private:
   static constexpr uint32_t no_row = UINT32_MAX;
@@ -86,7 +91,9 @@ private:
   std::optional<CallFrames> eh_frame_; // read when they are first needed
   std::optional<CallFrames> debug_frame_;
   struct {
-    std::optional<UnwindStarts> starts; // read when they are first needed
+    std::optional<UnwindStarts> starts;         // read when they are first needed
+    std::optional<std::vector<uint64_t>> mains; // likewise: the addresses of `main`
+    std::optional<std::vector<SymbolRow>> functions;
     std::vector<Segment> segments;
     uint64_t entry = 0;
   } code_;

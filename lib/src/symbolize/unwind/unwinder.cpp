@@ -79,6 +79,7 @@ public:
   bool lacks_stack_pointer(const UnwindRow &row) const {
     return row.needs(machine_.number.sp) && !known(machine_.number.sp);
   }
+  bool knows_stack_pointer() const { return known(machine_.number.sp); }
   void set_frame_pointer(uint64_t value) {
     value_[machine_.number.fp] = value;
     known_ |= bit(machine_.number.fp);
@@ -119,6 +120,14 @@ public:
     if (machine_.processor != Processor::aarch64)
       known_ |= bit(machine_.number.sp);
     return true;
+  }
+
+  // Steps to the caller by the word that holds the return address. What the function has saved
+  // stays unknown.
+  void step_by_return_address(const FoundReturn &at) {
+    value_[machine_.number.pc] = word_at(at.slot).value_or(0);
+    value_[machine_.number.sp] = at.slot + sizeof(uint64_t);
+    known_ = bit(machine_.number.sp) | bit(machine_.number.pc);
   }
 
   // Steps from the code that ends a signal's handler to where the signal arrived. The kernel's own
@@ -406,6 +415,7 @@ private:
     auto mapping = input.mapping_of_pc(pc);
     pcs.push_back(pc);
     bool guessed = false;
+    Place callee; // the function that the one at `pc` has called
     // Whatever the reason, what follows a wrong guess means nothing.
     const auto ended = [&guessed](StackEnd why) { return guessed ? StackEnd::guessed : why; };
     for (size_t depth = 1; depth < most_frames; ++depth) {
@@ -425,11 +435,15 @@ private:
         if (const StackEnd end = walk.step(*found.row, *found.rows); end != StackEnd::complete)
           return ended(end);
         interrupted = found.row->signal != 0;
-      } else if (found.start) {
+      } else if (found.start || (callee.rows && callee.rows->is_in_main(callee.link))) {
+        // A C library without unwind data, such as musl, calls `main` from its start-up code.
         return ended(StackEnd::complete);
-      } else if (!walk.step_by_frame_pointer(is_code)) {
-        return ended(StackEnd::no_rule);
+      } else {
+        const StackEnd end = step_without_row(found, pc, walk, input, guessed);
+        if (end != StackEnd::complete)
+          return ended(end);
       }
+      callee = found;
       if (processor == Processor::aarch64 && !is_code(walk.pc()))
         walk.strip_pc();
       pc = walk.pc();
@@ -472,21 +486,50 @@ private:
                : Place{};
   }
 
-  std::optional<FoundFrame> find_frame(const Found &found, uint64_t pc, const Walk &walk,
-                                       const UnwindInput &input) {
+  LostFrame lost_frame(const Walk &walk, const UnwindInput &input) {
     LostFrame lost;
     lost.sp = walk.sp();
+    lost.word_at = [&walk](uint64_t address) { return walk.word_at(address); };
+    lost.code_at = [this, &input](uint64_t address, size_t size) {
+      const Place at = place_of(input, address);
+      return at.rows ? at.rows->code(at.link, size) : std::string();
+    };
+    return lost;
+  }
+
+  // Steps to the caller of code without unwind data. Returns `complete`, or the reason why the step
+  // is impossible. The frame pointer may be that of the caller, and would lead to the caller's
+  // caller: it is the last resort.
+  StackEnd step_without_row(const Found &found, uint64_t pc, Walk &walk, const UnwindInput &input,
+                            bool &guessed) {
+    const auto is_code = [&](uint64_t at) { return input.mapping_of_pc(at).has_value(); };
+    std::optional<uint64_t> start;
+    if (found.rows && !found.row && found.rows->processor() == Processor::x86_64 &&
+        walk.knows_stack_pointer())
+      start = found.rows->named_start_of(found.link);
+    if (start) {
+      LostFrame lost = lost_frame(walk, input);
+      lost.start = pc - (found.link - *start);
+      if (const auto at = find_return(lost)) {
+        walk.step_by_return_address(*at);
+        guessed |= at->guessed;
+        return StackEnd::complete;
+      }
+    }
+    if (walk.step_by_frame_pointer(is_code))
+      return StackEnd::complete;
+    return start ? StackEnd::dump_too_short : StackEnd::no_rule;
+  }
+
+  std::optional<FoundFrame> find_frame(const Found &found, uint64_t pc, const Walk &walk,
+                                       const UnwindInput &input) {
+    LostFrame lost = lost_frame(walk, input);
     lost.row = &*found.row;
     if (const auto start = found.rows->start_of(found.link)) {
       lost.start = pc - (found.link - *start);
       lost.code = found.rows->code(
           *start, std::min<uint64_t>(found.link - *start, LostFrame::most_code_bytes));
     }
-    lost.word_at = [&walk](uint64_t address) { return walk.word_at(address); };
-    lost.code_at = [&](uint64_t address, size_t size) {
-      const Place at = place_of(input, address);
-      return at.rows ? at.rows->code(at.link, size) : std::string();
-    };
     lost.needs_frame_pointer = [&](uint64_t address) {
       const Place at = place_of(input, address);
       const UnwindRow *const there = at.rows ? at.rows->at(at.link) : nullptr;
