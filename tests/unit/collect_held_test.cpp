@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,11 +63,14 @@ TEST(HeldTimes, ForgetsTheOldestButCountsThem) {
 // A child that this test traces: it uses processor time until it stops itself, again and again.
 class Traced {
 public:
-  Traced() : pid_(::fork()) {
+  Traced()
+      : memory_(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
+        pid_(::fork()) {
     if (pid_ != 0)
       return;
     ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
     for (;;) {
+      *went_on() = now_ns();
       for (const uint64_t end = own_cpu_ns() + 20'000'000; own_cpu_ns() < end;) {
       }
       ::raise(SIGTRAP);
@@ -75,12 +79,16 @@ public:
   ~Traced() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
+    ::munmap(memory_, 4096);
   }
+  // When the child last got a processor after a stop: on a busy machine, long after go_on().
+  volatile uint64_t *went_on() const { return static_cast<volatile uint64_t *>(memory_); }
   pid_t pid() const { return pid_; }
   void wait() const { ::waitpid(pid_, nullptr, 0); }
   void go_on() const { ::ptrace(PTRACE_CONT, pid_, nullptr, nullptr); }
 
 private:
+  void *memory_;
   pid_t pid_;
 };
 
@@ -91,19 +99,19 @@ TEST(HeldWatch, SeesWhenADebuggerHoldsTheProcess) {
   const uint64_t begin = now_ns();
   watch.watch({traced.pid()});
   traced.go_on();
-  uint64_t held_at_most = now_ns() - begin;
-  uint64_t held_at_least = 0;
+  uint64_t stopped = begin, held_at_least = 0, held_at_most = 0;
   for (int i = 0; i < 3; ++i) {
     traced.wait();
-    const uint64_t stopped = now_ns();
+    held_at_most += *traced.went_on() - stopped;
+    stopped = now_ns();
     // Until the watch has seen it, and for long enough to tell it from a run.
     while (watch.times()->between(stopped, now_ns()) == 0 || now_ns() - stopped < 50'000'000)
       ::usleep(1000);
     held_at_least += watch.times()->between(stopped, now_ns()) / 2;
     traced.go_on();
-    held_at_most += now_ns() - stopped;
   }
   traced.wait();
+  held_at_most += *traced.went_on() - stopped;
   const uint64_t end = now_ns();
   watch.watch({});
   const auto last = last_run_ns(traced.pid()); // this stop is not held

@@ -74,10 +74,12 @@ TEST(ProcessorHolders, StopTheThreadOnAHeldProcessor) {
   };
 
   constexpr int enough = 20;
-  int on_time = 0, holds = 0, runs_before = 0, runs_held = 0, runs_released = 0;
+  int tries = 0, on_time = 0, holds = 0, runs_before = 0, runs_held = 0, runs_released = 0;
+  int runs = 0;
   ProcessorHolders holders;
-  for (int tries = 0; holds < enough && tries < 100 * enough; ++tries) {
+  for (; holds < enough && tries < 100 * enough; ++tries) {
     const bool ran = child_runs(); // false if another program has the processor
+    runs += ran;
     const uint64_t at = now_ns() + 500'000;
     holders.take(std::vector<int>{held}, at);
     on_time += sleep_on_time(at);
@@ -91,10 +93,10 @@ TEST(ProcessorHolders, StopTheThreadOnAHeldProcessor) {
   }
   if (holds < enough && on_time < 10 * enough)
     GTEST_SKIP() << "the machine is too busy: this thread never wakes on time";
-  ASSERT_EQ(holds, enough);
-  if (runs_before < enough * 3 / 4)
+  if (runs < tries * 3 / 4 || runs_before < holds * 3 / 4)
     GTEST_SKIP() << "other programs have the processor: the child ran before " << runs_before
-                 << " of " << enough << " holds";
+                 << " of " << holds << " holds, and in " << runs << " of " << tries << " tries";
+  ASSERT_EQ(holds, enough);
   EXPECT_LT(runs_held, enough / 4);
   EXPECT_GT(runs_released, enough / 2);
 }
