@@ -158,7 +158,7 @@ class DeepStacksTest(GdbCase):
         play = play_gdb(
             [
                 refused,
-                "profile start",
+                "profile start --frequency 1001",
                 "run",
                 "profile report",
                 "run",
@@ -169,6 +169,10 @@ class DeepStacksTest(GdbCase):
                 "run",
                 "profile report",
                 "profile status",
+                "profile stop",
+                "profile start",
+                "run",
+                "profile status",
             ],
             program("deep"),
         )
@@ -176,7 +180,7 @@ class DeepStacksTest(GdbCase):
         advice = (
             r"\(\d+ of \d+ stacks are truncated: .* the {} bytes .*; --stack-bytes 65528 copies"
         )
-        self.assertRegex(play.text("profile report", 0), advice.format(16384))
+        self.assertRegex(play.text("profile report", 0), advice.format(8192))
         # The kernel does not copy a page of the stack that is not in memory.
         self.assertLess(play.status(0).count("truncated_stacks"), 4, play)
         self.assertEqual(play.status(0).count("stack_bytes"), 65528)
@@ -186,6 +190,7 @@ class DeepStacksTest(GdbCase):
         # The program's start has a few ticks outside of main.
         self.assertGreater(report.row("main").inclusive_ticks, 0.9 * report.total, play)
         self.assertRegex(play.text("profile report", 2), advice.format(20008))
+        self.assertEqual(play.status(2).count("stack_bytes"), 65528)
 
 
 class KindsTest(GdbCase):
