@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <gelf.h>
 
+#include "support/sort.h"
 #include "symbolize/die_scan.h"
 
 namespace tally::symbolize {
@@ -226,6 +227,30 @@ std::vector<SymbolRow> read_functions(const ElfFile &main, const ElfFile *debug,
                     index_of(pool.intern(at->second.name)), 0});
   }
   return rows;
+}
+
+std::vector<CodeRanges::Range> function_ranges(const ElfFile &main, const ElfFile *debug) {
+  std::vector<CodeRanges::Range> out;
+  const auto read = [&out](const ElfFile &file, unsigned type) {
+    Elf_Scn *const section = section_of_type(file, type);
+    Elf_Data *const data = section ? elf_getdata(section, nullptr) : nullptr;
+    GElf_Sym symbol;
+    for (int i = 1; data && i < INT32_MAX && gelf_getsym(data, i, &symbol); ++i)
+      if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
+          symbol.st_size <= UINT64_MAX - symbol.st_value)
+        out.push_back({symbol.st_value, symbol.st_value + symbol.st_size});
+  };
+  if (debug)
+    read(*debug, SHT_SYMTAB);
+  if (out.empty())
+    read(main, SHT_SYMTAB);
+  if (out.empty())
+    read(main, SHT_DYNSYM);
+  sort_stably(out, {}, &CodeRanges::Range::low);
+  for (size_t i = 0; i + 1 < out.size(); ++i)
+    if (out[i].high == out[i].low) // a function of an assembler source may have no size
+      out[i].high = out[i + 1].low;
+  return out;
 }
 
 std::vector<uint64_t> symbol_addresses(const ElfFile &main, const ElfFile *debug,

@@ -156,7 +156,7 @@ private:
 template <class CallAt>
 std::optional<FoundReturn> first_return(const LostFrame &lost, uint64_t from, CallAt call_at) {
   std::optional<FoundReturn> guess;
-  for (uint64_t slot = from; lost.word_at(slot); slot += sizeof(uint64_t)) {
+  for (uint64_t slot = from; slot < lost.end && lost.word_at(slot); slot += sizeof(uint64_t)) {
     const Call call = call_at(slot);
     if (call == Call::to_the_start)
       return FoundReturn{slot, false};

@@ -16,6 +16,7 @@ namespace tally::symbolize {
 struct LostFrame {
   uint64_t sp = 0;                // the function's stack pointer at its call
   uint64_t start = 0;             // the function's first address, 0 if it is unknown
+  uint64_t end = UINT64_MAX;      // find_return() looks at words below this address
   std::string code;               // the function's code up to the call, at most most_code_bytes
   const UnwindRow *row = nullptr; // at the call; the CFA is an offset from the frame pointer
 

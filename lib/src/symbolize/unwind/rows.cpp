@@ -131,11 +131,10 @@ bool UnwindRows::is_in_main(uint64_t address) {
 }
 
 std::optional<uint64_t> UnwindRows::named_start_of(uint64_t address) {
-  if (!code_.functions) {
-    StringPool names; // only the addresses are used
-    code_.functions = read_symbols(main_, debug_ ? &*debug_ : nullptr, names);
-  }
-  const auto next = std::ranges::upper_bound(*code_.functions, address, {}, &SymbolRow::low);
+  if (!code_.functions)
+    code_.functions = function_ranges(main_, debug_ ? &*debug_ : nullptr);
+  const auto next =
+      std::ranges::upper_bound(*code_.functions, address, {}, &CodeRanges::Range::low);
   if (next == code_.functions->begin() || address >= std::prev(next)->high)
     return std::nullopt;
   return std::prev(next)->low;

@@ -14,7 +14,6 @@
 
 #include "support/id_table.h"
 #include "symbolize/elf_file.h"
-#include "symbolize/tables.h"
 #include "symbolize/unwind/call_frames.h"
 #include "symbolize/unwind/machine.h"
 #include "symbolize/unwind/starts.h"
@@ -93,7 +92,7 @@ private:
   struct {
     std::optional<UnwindStarts> starts;         // read when they are first needed
     std::optional<std::vector<uint64_t>> mains; // likewise: the addresses of `main`
-    std::optional<std::vector<SymbolRow>> functions;
+    std::optional<std::vector<CodeRanges::Range>> functions;
     std::vector<Segment> segments;
     uint64_t entry = 0;
   } code_;

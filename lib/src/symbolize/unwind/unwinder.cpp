@@ -102,6 +102,16 @@ public:
                                                  : step_generally(rows.general(row), row.signal);
   }
 
+  // Returns where the return address of code with frame pointers is, or nothing if the stack does
+  // not confirm that it has them.
+  template <class IsCode> std::optional<uint64_t> slot_by_frame_pointer(IsCode is_code) const {
+    const uint64_t at = value_[machine_.number.fp] + static_cast<uint64_t>(machine_.frame_record);
+    const auto returns = word_at(at + 8);
+    return known(machine_.number.fp) && at >= sp() && returns && is_code(stripped(*returns) - 1)
+               ? std::optional(at + 8)
+               : std::nullopt;
+  }
+
   // Steps to the caller without a row, on the assumption that the code has frame pointers. Returns
   // false if the stack does not confirm this assumption.
   template <class IsCode> bool step_by_frame_pointer(IsCode is_code) {
@@ -435,13 +445,14 @@ private:
         if (const StackEnd end = walk.step(*found.row, *found.rows); end != StackEnd::complete)
           return ended(end);
         interrupted = found.row->signal != 0;
-      } else if (found.start || (callee.rows && callee.rows->is_in_main(callee.link))) {
-        // A C library without unwind data, such as musl, calls `main` from its start-up code.
+      } else if (found.start) {
         return ended(StackEnd::complete);
       } else {
         const StackEnd end = step_without_row(found, pc, walk, input, guessed);
+        // A C library without unwind data, such as musl, calls `main` from its start-up code.
         if (end != StackEnd::complete)
-          return ended(end);
+          return ended(callee.rows && callee.rows->is_in_main(callee.link) ? StackEnd::complete
+                                                                           : end);
       }
       callee = found;
       if (processor == Processor::aarch64 && !is_code(walk.pc()))
@@ -498,8 +509,8 @@ private:
   }
 
   // Steps to the caller of code without unwind data. Returns `complete`, or the reason why the step
-  // is impossible. The frame pointer may be that of the caller, and would lead to the caller's
-  // caller: it is the last resort.
+  // is impossible. The frame pointer may be that of the caller, if the function has none: a return
+  // address of a call of its start that is nearer is the function's.
   StackEnd step_without_row(const Found &found, uint64_t pc, Walk &walk, const UnwindInput &input,
                             bool &guessed) {
     const auto is_code = [&](uint64_t at) { return input.mapping_of_pc(at).has_value(); };
@@ -508,9 +519,11 @@ private:
         walk.knows_stack_pointer())
       start = found.rows->named_start_of(found.link);
     if (start) {
+      const auto by_pointer = walk.slot_by_frame_pointer(is_code);
       LostFrame lost = lost_frame(walk, input);
       lost.start = pc - (found.link - *start);
-      if (const auto at = find_return(lost)) {
+      lost.end = by_pointer.value_or(lost.end);
+      if (const auto at = find_return(lost); at && !(at->guessed && by_pointer)) {
         walk.step_by_return_address(*at);
         guessed |= at->guessed;
         return StackEnd::complete;
