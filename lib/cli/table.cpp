@@ -116,7 +116,8 @@ constexpr auto tree_specs = joined(
     std::array{kernel_option, full_option, full_names_option}, table_specs("40"));
 constexpr std::array<ArgumentSpec, 2> tree_arguments{{
     one_file,
-    {"FUNCTION", "the function at the root of the tree\n(default: where the program begins)"},
+    {"FUNCTION", "the function at the root of the tree, with its callers\n"
+                 "above it (default: where the program begins)"},
 }};
 
 constexpr auto annotate_specs =
