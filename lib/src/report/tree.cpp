@@ -41,7 +41,7 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
   const bool has_above =
       std::ranges::any_of(tree.above, [](const TreeNode &node) { return node.depth > 0; });
   TextTable text;
-  const bool several = has_value_columns(tree.units);
+  const bool several = has_value_columns(tree.events, tree.units);
   text.add_column(tree.inverted ? "self%" : "incl%", true, Role::highlight);
   if (several)
     for (const std::string &event : tree.events)
