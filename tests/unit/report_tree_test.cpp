@@ -191,6 +191,8 @@ TEST(FunctionMatcher, AcceptsNamesAsUsersTypeThem) {
   EXPECT_EQ(matches("Table::add"), Found{10});
   EXPECT_EQ(matches("ns::Table<key<…>, …>::add(…)"), Found{10});
   EXPECT_EQ(matches("ns::Table<key<…>, …>::sub(…)"), Found{});
+  EXPECT_EQ(matches("tf<int>(int)"), Found{3});
+  EXPECT_EQ(matches("tf<…>(…)"), Found{3});
   EXPECT_EQ(matches("…"), (Found{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
   EXPECT_EQ(matches(""), Found{});
   EXPECT_EQ(matches("ru"), Found{});

@@ -327,7 +327,7 @@ private:
         continue;
       bool matches = false;
       for (size_t i = 0; i < patterns.size(); ++i) {
-        auto found = patterns[i].is_in(each.row->name);
+        auto found = patterns[i].is_in_name(each.row->name);
         if (!found)
           return fail(found.error().code, found.error().message, "--function");
         matches = matches || *found;
