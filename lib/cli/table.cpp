@@ -448,8 +448,8 @@ constexpr std::array<OptionSpec, 38> coverage_specs{{
          "print the counts of all files, functions and lines as\nJSON, in place of the table"},
     limit_option("0", "show at most N files; 0 shows all"),
     {.name = "full",
-     .summary = "on a terminal, show all lines that did not run,\n"
-                "not only those that fit into two lines"},
+     .summary = "show all lines that did not run, not only those that\n"
+                "fit into two lines on a terminal, or 20 ranges"},
     {.name = "sort",
      .values = file_order_words,
      .fallback = "file",
