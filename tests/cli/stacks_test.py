@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+from typing import Any, Dict
 from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
@@ -96,7 +97,6 @@ class FlameGraph(StacksCase):
 
 # Runs in the picture after the picture's own script; `result` collects what it observes.
 DRIVER = """
-const result = {};
 const all = [...document.querySelectorAll('#frames > g')];
 const name = g => g.querySelector('title').textContent.split('\\n')[0];
 const named = (text, nth = 0) => all.filter(g => name(g) === text)[nth];
@@ -157,6 +157,9 @@ key(input, 'Escape');
 result.ended = [hits().length, matched(), input.value];
 named('parse').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
 result.status = document.querySelectorAll('output')[1].textContent;
+"""
+
+REPORT = """
 const out = document.createElementNS('http://www.w3.org/2000/svg', 'desc');
 out.textContent = 'RESULT' + JSON.stringify(result) + 'END';
 document.documentElement.append(out);
@@ -165,16 +168,17 @@ document.documentElement.append(out);
 
 @large
 class InABrowser(StacksCase):
-    def test_zoom_and_search(self) -> None:
+    def result_of(self, path: str, driver: str) -> Dict[str, Any]:
+        """Runs `driver` after the script of the picture, and returns its `result`."""
         names = ("chromium", "chromium-browser", "google-chrome")
         browser = next((name for name in names if shutil.which(name)), None)
         if browser is None:
             raise unittest.SkipTest("not installed: chromium")
-        path = self.converted("x.svg")
         with open(path, encoding="utf-8") as file:
             text = file.read()
+        driver = f"const result = {{}};\n{driver}{REPORT}"
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace("</svg>", f"<script><![CDATA[{{{DRIVER}}}]]></script></svg>"))
+            file.write(text.replace("</svg>", f"<script><![CDATA[{{{driver}}}]]></script></svg>"))
         done = subprocess.run(
             [
                 browser,
@@ -193,13 +197,26 @@ class InABrowser(StacksCase):
         )
         found = re.search("<desc[^>]*>RESULT(.*)END</desc>", done.stdout)
         assert found, done.stderr[-2000:] + done.stdout[-1000:]
-        result = json.loads(
+        return json.loads(
             found[1]
             .replace("&quot;", '"')
             .replace("&lt;", "<")
             .replace("&gt;", ">")
             .replace("&amp;", "&")
         )
+
+    def test_a_tall_picture_begins_with_its_root(self) -> None:
+        """A page that has scrolled is blank in the screenshots of a headless browser."""
+        result = self.result_of(
+            self.converted("deep.svg", ";".join(f"f{i}" for i in range(300)) + " 1\n"),
+            "result.scrolled = scrollY;\n"
+            "const box = document.querySelector('#frames rect').getBoundingClientRect();\n"
+            "result.is_shown = box.top >= 0 && box.bottom <= innerHeight;\n",
+        )
+        self.assertEqual(result, {"scrolled": 0, "is_shown": True})
+
+    def test_zoom_and_search(self) -> None:
+        result = self.result_of(self.converted("x.svg"), DRIVER)
         self.assertTrue(result["fits"] and result["inside"] and result["zoomed_fits"], result)
         self.assertEqual(result["zoomed"], ["all", "main", "work", "parse", "next_token"])
         self.assertEqual(
