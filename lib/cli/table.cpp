@@ -518,8 +518,9 @@ constexpr CommandSpec commands[] = {
     {"diff", "BEFORE AFTER", diff_specs, "print what changed from one profile to another",
      "Costs are compared in percent of each profile's total. With -o OUT.svg, a flame graph\n"
      "shows the stacks of AFTER: red functions have a larger share of their own than in\n"
-     "BEFORE, and blue ones a smaller one. OUT.folded has a line for each stack, with both\n"
-     "counts, as FlameGraph's difffolded.pl writes it. OUT.md has a table in Markdown.\n"
+     "BEFORE, blue ones a smaller one, and grey ones none that is more than chance.\n"
+     "OUT.folded has a line for each stack, with both counts, as FlameGraph's\n"
+     "difffolded.pl writes it. OUT.md has a table in Markdown.\n"
      "With --fail-over, the total is judged, and each function with at least 1 % of it that\n"
      "both profiles have. Costs that Callgrind counted are exact. For sampled ones a growth\n"
      "must also be significant: unchanged programs fail in fewer than one of 1000\n"

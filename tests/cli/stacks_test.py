@@ -358,7 +358,10 @@ class Differences(StacksCase):
         # Its flame graph is that of the two files.
         self.tally("convert", self.path("d.folded"), "-o", self.path("c.svg"))
         with open(self.path("c.svg"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), self.diff("a.folded", "b.folded", "d.svg"))
+            self.assertEqual(
+                file.read().replace(">Flame graph<", ">a.folded → b.folded<"),
+                self.diff("a.folded", "b.folded", "d.svg"),
+            )
 
     def frames(self, svg: str) -> dict:
         """Returns path -> (colour, the lines of the title after the name)."""
@@ -376,10 +379,14 @@ class Differences(StacksCase):
         return out
 
     def test_flame_graph(self) -> None:
-        """Compares each frame with the sums of the folded stacks."""
+        """Compares each frame with the sums of the folded stacks. No change is by chance."""
+        before, after = (text.replace("\n", "0000\n") for text in (self.BEFORE, self.AFTER))
+        for name, text in (("a.folded", before), ("b.folded", after)):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
         svg = self.diff("a.folded", "b.folded", "d.svg")
         frames = self.frames(svg)
-        sums = self.both(self.BEFORE, self.AFTER)
+        sums = self.both(before, after)
         totals = [sum(each[i] for each in sums.values()) for i in (0, 1)]
         paths = {
             ";".join(stack.split(";")[:length])
@@ -389,7 +396,7 @@ class Differences(StacksCase):
         }
         self.assertEqual(set(frames), paths)
 
-        def text(before: int, after: int) -> str:
+        def shown(before: int, after: int) -> str:
             shares = [100 * value / total for value, total in zip((before, after), totals)]
             return (
                 f"{after} ticks, {shares[1]:.2f}%; before {before}, {shares[0]:.2f}% "
@@ -404,16 +411,22 @@ class Differences(StacksCase):
                 for stack, each in sums.items()
                 if path == "" or stack == path or stack.startswith(path + ";")
             ]
-            expected = [text(*map(sum, zip(*below)))]
+            expected = [shown(*map(sum, zip(*below)))]
             if path in sums:
-                expected.append("itself " + text(*sums[path]))
+                expected.append("itself " + shown(*sums[path]))
             self.assertEqual(lines, expected, path)
             level = math.ceil(5 * abs(changes.get(path, 0)) / largest)
             kind = "m" if changes.get(path, 0) > 0 else "l"
             self.assertEqual(colour, "all" if not path else f"{kind}{level}" if level else "same")
-        self.assertIn("150 ticks, 80 before; coloured by", svg)
+        self.assertIn("1500000 ticks, 800000 before; coloured by", svg)
         self.assertIn("Not drawn: 2 frames only before the change (25.00% of all then)", svg)
         self.assertIn("itself more, up to 20.00 points", svg)
+
+    def test_changes_by_chance_are_grey(self) -> None:
+        """Of few samples, only a function that had none has changed for sure."""
+        frames = self.frames(self.diff("a.folded", "b.folded", "d.svg"))
+        coloured = {path: colour for path, (colour, _) in frames.items() if colour != "same"}
+        self.assertEqual(coloured, {"": "all", "main;new": "m5"})
 
     def test_equal_shares_are_no_change(self) -> None:
         with open(self.path("c.folded"), "w", encoding="utf-8") as file:
