@@ -87,7 +87,8 @@ class Profile:
     ) -> Dict:
         """Returns the call tree as `profile tree --json` prints it: {"events", "totals", "tree":
         [node], "left_out"}. A node is {"name", "file", "object", "self", "inclusive", "calls",
-        "estimated", "recursive", "children": [node]}. Costs are lists with an item per event."""
+        "estimated", "recursive", "children": [node]}. Costs are lists with an item per event. With
+        a function and without `callers`, "callers" is a tree of its callers."""
         return self._json(
             "tree", *([] if function is None else [function]), callers=callers, limit=limit
         )

@@ -116,7 +116,8 @@ constexpr auto tree_specs = joined(
     std::array{kernel_option, full_option, full_names_option}, table_specs("40"));
 constexpr std::array<ArgumentSpec, 2> tree_arguments{{
     one_file,
-    {"FUNCTION", "the function at the root of the tree\n(default: where the program begins)"},
+    {"FUNCTION", "the function at the root of the tree, with its callers\n"
+                 "above it (default: where the program begins)"},
 }};
 
 constexpr auto annotate_specs =
@@ -447,8 +448,8 @@ constexpr std::array<OptionSpec, 38> coverage_specs{{
          "print the counts of all files, functions and lines as\nJSON, in place of the table"},
     limit_option("0", "show at most N files; 0 shows all"),
     {.name = "full",
-     .summary = "on a terminal, show all lines that did not run,\n"
-                "not only those that fit into two lines"},
+     .summary = "show all lines that did not run, not only those that\n"
+                "fit into two lines on a terminal, or 20 ranges"},
     {.name = "sort",
      .values = file_order_words,
      .fallback = "file",
@@ -517,8 +518,9 @@ constexpr CommandSpec commands[] = {
     {"diff", "BEFORE AFTER", diff_specs, "print what changed from one profile to another",
      "Costs are compared in percent of each profile's total. With -o OUT.svg, a flame graph\n"
      "shows the stacks of AFTER: red functions have a larger share of their own than in\n"
-     "BEFORE, and blue ones a smaller one. OUT.folded has a line for each stack, with both\n"
-     "counts, as FlameGraph's difffolded.pl writes it. OUT.md has a table in Markdown.\n"
+     "BEFORE, blue ones a smaller one, and grey ones none that is more than chance.\n"
+     "OUT.folded has a line for each stack, with both counts, as FlameGraph's\n"
+     "difffolded.pl writes it. OUT.md has a table in Markdown.\n"
      "With --fail-over, the total is judged, and each function with at least 1 % of it that\n"
      "both profiles have. Costs that Callgrind counted are exact. For sampled ones a growth\n"
      "must also be significant: unchanged programs fail in fewer than one of 1000\n"

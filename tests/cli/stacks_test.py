@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+from typing import Any, Dict
 from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
@@ -96,7 +97,6 @@ class FlameGraph(StacksCase):
 
 # Runs in the picture after the picture's own script; `result` collects what it observes.
 DRIVER = """
-const result = {};
 const all = [...document.querySelectorAll('#frames > g')];
 const name = g => g.querySelector('title').textContent.split('\\n')[0];
 const named = (text, nth = 0) => all.filter(g => name(g) === text)[nth];
@@ -157,6 +157,9 @@ key(input, 'Escape');
 result.ended = [hits().length, matched(), input.value];
 named('parse').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
 result.status = document.querySelectorAll('output')[1].textContent;
+"""
+
+REPORT = """
 const out = document.createElementNS('http://www.w3.org/2000/svg', 'desc');
 out.textContent = 'RESULT' + JSON.stringify(result) + 'END';
 document.documentElement.append(out);
@@ -165,16 +168,17 @@ document.documentElement.append(out);
 
 @large
 class InABrowser(StacksCase):
-    def test_zoom_and_search(self) -> None:
+    def result_of(self, path: str, driver: str) -> Dict[str, Any]:
+        """Runs `driver` after the script of the picture, and returns its `result`."""
         names = ("chromium", "chromium-browser", "google-chrome")
         browser = next((name for name in names if shutil.which(name)), None)
         if browser is None:
             raise unittest.SkipTest("not installed: chromium")
-        path = self.converted("x.svg")
         with open(path, encoding="utf-8") as file:
             text = file.read()
+        driver = f"const result = {{}};\n{driver}{REPORT}"
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace("</svg>", f"<script><![CDATA[{{{DRIVER}}}]]></script></svg>"))
+            file.write(text.replace("</svg>", f"<script><![CDATA[{{{driver}}}]]></script></svg>"))
         done = subprocess.run(
             [
                 browser,
@@ -193,13 +197,26 @@ class InABrowser(StacksCase):
         )
         found = re.search("<desc[^>]*>RESULT(.*)END</desc>", done.stdout)
         assert found, done.stderr[-2000:] + done.stdout[-1000:]
-        result = json.loads(
+        return json.loads(
             found[1]
             .replace("&quot;", '"')
             .replace("&lt;", "<")
             .replace("&gt;", ">")
             .replace("&amp;", "&")
         )
+
+    def test_a_tall_picture_begins_with_its_root(self) -> None:
+        """A page that has scrolled is blank in the screenshots of a headless browser."""
+        result = self.result_of(
+            self.converted("deep.svg", ";".join(f"f{i}" for i in range(300)) + " 1\n"),
+            "result.scrolled = scrollY;\n"
+            "const box = document.querySelector('#frames rect').getBoundingClientRect();\n"
+            "result.is_shown = box.top >= 0 && box.bottom <= innerHeight;\n",
+        )
+        self.assertEqual(result, {"scrolled": 0, "is_shown": True})
+
+    def test_zoom_and_search(self) -> None:
+        result = self.result_of(self.converted("x.svg"), DRIVER)
         self.assertTrue(result["fits"] and result["inside"] and result["zoomed_fits"], result)
         self.assertEqual(result["zoomed"], ["all", "main", "work", "parse", "next_token"])
         self.assertEqual(
@@ -341,7 +358,10 @@ class Differences(StacksCase):
         # Its flame graph is that of the two files.
         self.tally("convert", self.path("d.folded"), "-o", self.path("c.svg"))
         with open(self.path("c.svg"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), self.diff("a.folded", "b.folded", "d.svg"))
+            self.assertEqual(
+                file.read().replace(">Flame graph<", ">a.folded → b.folded<"),
+                self.diff("a.folded", "b.folded", "d.svg"),
+            )
 
     def frames(self, svg: str) -> dict:
         """Returns path -> (colour, the lines of the title after the name)."""
@@ -359,10 +379,14 @@ class Differences(StacksCase):
         return out
 
     def test_flame_graph(self) -> None:
-        """Compares each frame with the sums of the folded stacks."""
+        """Compares each frame with the sums of the folded stacks. No change is by chance."""
+        before, after = (text.replace("\n", "0000\n") for text in (self.BEFORE, self.AFTER))
+        for name, text in (("a.folded", before), ("b.folded", after)):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
         svg = self.diff("a.folded", "b.folded", "d.svg")
         frames = self.frames(svg)
-        sums = self.both(self.BEFORE, self.AFTER)
+        sums = self.both(before, after)
         totals = [sum(each[i] for each in sums.values()) for i in (0, 1)]
         paths = {
             ";".join(stack.split(";")[:length])
@@ -372,7 +396,7 @@ class Differences(StacksCase):
         }
         self.assertEqual(set(frames), paths)
 
-        def text(before: int, after: int) -> str:
+        def shown(before: int, after: int) -> str:
             shares = [100 * value / total for value, total in zip((before, after), totals)]
             return (
                 f"{after} ticks, {shares[1]:.2f}%; before {before}, {shares[0]:.2f}% "
@@ -387,16 +411,22 @@ class Differences(StacksCase):
                 for stack, each in sums.items()
                 if path == "" or stack == path or stack.startswith(path + ";")
             ]
-            expected = [text(*map(sum, zip(*below)))]
+            expected = [shown(*map(sum, zip(*below)))]
             if path in sums:
-                expected.append("itself " + text(*sums[path]))
+                expected.append("itself " + shown(*sums[path]))
             self.assertEqual(lines, expected, path)
             level = math.ceil(5 * abs(changes.get(path, 0)) / largest)
             kind = "m" if changes.get(path, 0) > 0 else "l"
             self.assertEqual(colour, "all" if not path else f"{kind}{level}" if level else "same")
-        self.assertIn("150 ticks, 80 before; coloured by", svg)
+        self.assertIn("1500000 ticks, 800000 before; coloured by", svg)
         self.assertIn("Not drawn: 2 frames only before the change (25.00% of all then)", svg)
         self.assertIn("itself more, up to 20.00 points", svg)
+
+    def test_changes_by_chance_are_grey(self) -> None:
+        """Of few samples, only a function that had none has changed for sure."""
+        frames = self.frames(self.diff("a.folded", "b.folded", "d.svg"))
+        coloured = {path: colour for path, (colour, _) in frames.items() if colour != "same"}
+        self.assertEqual(coloured, {"": "all", "main;new": "m5"})
 
     def test_equal_shares_are_no_change(self) -> None:
         with open(self.path("c.folded"), "w", encoding="utf-8") as file:

@@ -50,6 +50,23 @@ TEST(Dot, HasSharesOfFunctionsAndCalls) {
   EXPECT_EQ(out.lost, (std::vector<std::string>{"1 function below 0.5% of the total", "lines"}));
 }
 
+// Two static functions differ in their files, and those of two modules in their objects.
+TEST(Dot, TellsFunctionsOfOneNameApart) {
+  Diagnostics diagnostics;
+  const auto read = callgrind::read(
+      *ByteSource::of(
+          "events: Ir\nob=/lib/a.so\nfl=x/a.c\nfn=main\n1 1\nfn=s\n1 1\nfn=A::f(int)\n1 1"
+          "\nfn=g(int)\n1 1\nfn=g(char)\n1 1\nfn=void t<int>(int)\n1 1\n"
+          "fl=x/b.c\nfn=s\n1 1\nfn=B::f(int)\n1 1\nob=/lib/b.so\nfl=x/b.c\nfn=s\n1 1\n",
+          "callgrind.out.1"),
+      diagnostics);
+  ASSERT_TRUE(read);
+  const Written out = graph(std::get<CostProfile>(*read));
+  for (const std::string label : {"main", "s (a.c)", "A::f", "B::f", "g(int)", "g(char)", "t",
+                                  "s (b.c, a.so)", "s (b.c, b.so)"})
+    EXPECT_NE(out.bytes.find("[label=\"" + label + "\\n"), std::string::npos) << label << out.bytes;
+}
+
 TEST(Dot, DrawsCyclesWithoutShares) {
   const Written out = graph(of_stacks("main;a;b;a;b 10\n"));
   size_t dashed = 0;

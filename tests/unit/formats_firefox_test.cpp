@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -339,6 +340,25 @@ TEST(Firefox, KeepsTheNamesOfProcesses) {
   const StackProfile profile = *parsed(file.dump());
   EXPECT_EQ(process_of(profile), "Web Content");
   EXPECT_EQ(process_of(read_back(profile)), "Web Content");
+}
+
+TEST(Firefox, TellsThreadsOfOneNameApart) {
+  StackProfileBuilder out;
+  out.add_value_type("ticks", "count");
+  out.add_value_type("page-faults", "count");
+  out.set_period_ns(1'000'000);
+  for (int32_t tid = 7; tid < 10; ++tid)
+    out.add_sample(none<StackId>, out.add_thread(7, tid, tid == 7 ? "main" : "worker"),
+                   none<PartId>, std::vector<int64_t>{1, 1});
+  const StackProfile profile = *out.finish();
+  std::set<std::string> names;
+  const Json file = Json::parse(written(profile).bytes);
+  for (const Json &track : file["threads"])
+    names.insert(track["name"]);
+  EXPECT_EQ(names, (std::set<std::string>{"main", "worker (8)", "worker (9)", "page-faults: main",
+                                          "page-faults: worker (8)", "page-faults: worker (9)"}));
+  const StackProfile again = read_back(profile);
+  EXPECT_EQ(again.strings[again.threads()[ThreadId{1}].name], "worker");
 }
 
 // Samples without a process must not look as if they were the program's.

@@ -7,7 +7,7 @@
 
 #include "random_profile.h"
 #include "report/cost_gate.h"
-#include "report/significance.h"
+#include "support/significance.h"
 
 namespace tally::report_cost_gate_test {
 
@@ -24,6 +24,27 @@ TEST(Significance, EqualsTables) {
   EXPECT_NEAR(upper_tail(-4, 18), 1 - 4.199e-4, 1e-7);
   EXPECT_NEAR(upper_tail(0, 3), 0.5, 1e-12);
   EXPECT_GE(upper_tail(1e6, 18), 0);
+}
+
+// Of unchanged shares, no more differ than the level says. Those of few samples may be 0.
+TEST(Significance, TellsChangesOfSharesFromChance) {
+  std::mt19937 random(5);
+  constexpr double level = 0.01;
+  const double critical = critical_value(level / 2, 0);
+  for (const int all_before : {300, 1000, 30'000})
+    for (const double share : {0.001, 0.02, 0.3}) {
+      std::binomial_distribution<int> before(all_before, share), after(1000, share);
+      constexpr int rounds = 10'000;
+      int found = 0;
+      for (int i = 0; i < rounds; ++i) {
+        const double a = after(random), b = before(random);
+        found += std::abs(a / 1000 - b / all_before) >
+                 least_change_of_shares(a, 1000, b, all_before, critical);
+      }
+      EXPECT_LT(found, 1.3 * level * rounds) << all_before << ' ' << share;
+    }
+  EXPECT_LT(least_change_of_shares(200, 1000, 100, 1000, critical), 0.1);
+  EXPECT_GT(least_change_of_shares(5, 1000, 0, 1000, critical), 0.005);
 }
 
 TEST(Significance, KnowsHowManyRunsDetectADifference) {

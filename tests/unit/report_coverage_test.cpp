@@ -108,6 +108,12 @@ TEST(CoverageTable, ShowsTwoLinesOfALongList) {
     all += (all.empty() ? "" : " ") + line;
   }
   EXPECT_EQ(all, missing_ranges(coverage.files[0]));
+  // In a pipe, the list stays on one line.
+  options = {.limit = 0, .width = 0, .full = true};
+  EXPECT_EQ(list(), (std::vector<std::string>{all}));
+  options.full = false;
+  EXPECT_EQ(list(), (std::vector<std::string>{missing_ranges(coverage.files[0], 20)}));
+  EXPECT_TRUE(list()[0].ends_with(", 38, 40, … 30 more")) << list()[0];
 }
 
 TEST(CoverageTable, KeepsTheTotalsWithALimit) {

@@ -389,6 +389,33 @@ TEST(Text, HasAColumnForEachValue) {
                             "  1.79%        -   300 µs      1   1.79%      poll\n");
 }
 
+// As perf's clock events give them. Further values, here wait, have columns beside the cpu time.
+TEST(Text, HasSharesOfTheTicksOfAClock) {
+  const auto read = [](bool has_wait) {
+    StackProfileBuilder builder;
+    builder.add_value_type("ticks", "count");
+    builder.add_value_type("cpu", "nanoseconds");
+    if (has_wait)
+      builder.add_value_type("wait", "nanoseconds");
+    const SourceLine line{builder.add_function({builder.intern("main"), {}, {}, {}, 0}), {}, 0};
+    const std::vector<int64_t> values{4, 4'000'000, 1};
+    builder.add_sample(
+        builder.push(none<StackId>, builder.add_location(none<MappingId>, 1, std::span(&line, 1))),
+        none<ThreadId>, none<PartId>, std::span(values).first(has_wait ? 3 : 2));
+    return *builder.finish();
+  };
+  EXPECT_EQ(to_text(*flat_table(read(false), By::function)),
+            "4 ticks, 4.00 ms cpu in total\n"
+            "#    self%  self    incl%  incl  function  place\n"
+            "1  100.00%     4  100.00%     4  main\n");
+  EXPECT_EQ(to_text(*call_tree(read(false))), "4 ticks, 4.00 ms cpu in total\n"
+                                              "  incl%  incl    self%  function  place\n"
+                                              "100.00%     4  100.00%  main\n");
+  EXPECT_NE(
+      to_text(*flat_table(read(true), By::function)).find("#  ticks      cpu  wait  function"),
+      std::string::npos);
+}
+
 TEST(Text, ShowsOneValueWithItsUnit) {
   const auto table = flat_table(*one_event(profile_with_waits(), "wait"), By::function);
   ASSERT_TRUE(table);

@@ -191,6 +191,8 @@ TEST(FunctionMatcher, AcceptsNamesAsUsersTypeThem) {
   EXPECT_EQ(matches("Table::add"), Found{10});
   EXPECT_EQ(matches("ns::Table<key<…>, …>::add(…)"), Found{10});
   EXPECT_EQ(matches("ns::Table<key<…>, …>::sub(…)"), Found{});
+  EXPECT_EQ(matches("tf<int>(int)"), Found{3});
+  EXPECT_EQ(matches("tf<…>(…)"), Found{3});
   EXPECT_EQ(matches("…"), (Found{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
   EXPECT_EQ(matches(""), Found{});
   EXPECT_EQ(matches("ru"), Found{});
@@ -250,6 +252,35 @@ TEST(Tree, AllowsDeepTrees) {
     ++seen;
   EXPECT_EQ(seen, depth - 1);
   EXPECT_EQ((*node)["name"], fmt::format("f{}", depth - 1));
+}
+
+// Callers stand above a function as callees do below it: the nearest next to it.
+TEST(Tree, ShowsCallersAboveAFunctionAndCalleesBelow) {
+  const StackProfile profile = stacks("main;a;leaf;deep 5\nmain;b;leaf 3\nmain;a 1\nother 1\n");
+  const auto tree = call_tree(profile, {.function = "leaf"});
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(to_text(*tree), "10 ticks in total\n"
+                            " incl%  incl   self%  function, and its callers above it  place\n"
+                            "30.00%     3              main\n"
+                            "30.00%     3            b\n"
+                            "50.00%     5              main\n"
+                            "50.00%     5            a\n"
+                            "80.00%     8  30.00%  leaf\n"
+                            "50.00%     5  50.00%    deep\n");
+  const auto json = nlohmann::json::parse(to_json(*tree));
+  ASSERT_EQ(json["tree"].size(), 1u);
+  EXPECT_EQ(json["tree"][0]["children"][0]["name"], "deep");
+  EXPECT_EQ(json["callers"][0]["children"][0]["name"], "a");
+  EXPECT_EQ(json["callers_left_out"], 0);
+  const auto callers = call_tree(profile, {.function = "leaf", .callers = true});
+  EXPECT_EQ(nlohmann::json::parse(to_json(*callers))["tree"], json["callers"]);
+  // Each of two functions has its own callers, and those of arcs may be estimates.
+  const std::string both = to_text(*call_tree(stacks("x;A::f 2\ny;B::f 1\n"), {.function = "f"}));
+  EXPECT_NE(both.find("  x\n66.67%     2  66.67%  A::f\n33.33%     1            y\n"),
+            std::string::npos)
+      << both;
+  const std::string arcs = to_text(*call_tree(costs(diamond), {.function = "deep"}));
+  EXPECT_NE(arcs.find("distributed over callers and callees as in all calls"), std::string::npos);
 }
 
 TEST(Tree, WritesTextAndJson) {

@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <cxxabi.h>
 
 #include "support/demangle.h"
 #include "support/demangle_limits.h"
+#include "support/own_name.h"
 #include "support/template_name.h"
 
 namespace tally::support_demangle_test {
@@ -127,6 +130,26 @@ TEST(Demangle, AgreesWithTheCompilersLibrary) {
   }
   EXPECT_GT(names.size(), 1000U);
   EXPECT_LE(differ, names.size() / 200);
+}
+
+TEST(Names, LoseTheirReturnTypes) {
+  for (const auto &[name, rest] : std::map<std::string_view, std::string_view>{
+           {"void std::sort<int*>(int*)", "std::sort<int*>(int*)"},
+           {"std::pair<int, char> const& (anonymous namespace)::f<int>(int) const",
+            "(anonymous namespace)::f<int>(int) const"},
+           {"decltype (f({parm#1})) g<int>(int)", "g<int>(int)"},
+           {"decltype(auto) g<int>(int)", "g<int>(int)"},
+           {"bool operator== <int>(A<int>)", "operator== <int>(A<int>)"},
+           {"auto main::{lambda(auto:1)#1}::operator()<int>(int) const",
+            "main::{lambda(auto:1)#1}::operator()<int>(int) const"},
+           {"pure @safe int app.f(int)", "app.f(int)"}})
+    EXPECT_EQ(without_return_type(name), rest);
+  for (const std::string_view name :
+       {"main", "ns::f(int) [clone .part.0]", "A::operator new(unsigned long)", "operator<<(S)",
+        "A::operator unsigned int() const", "<alloc::vec::Vec<T> as core::fmt::Debug>::fmt",
+        "main'(below main)", "(below main)", "[truncated: no unwind data]", "f (a.py:3)",
+        "LazyCompile:*f /a b.js:1", "/my files (x86)/a", ""})
+    EXPECT_EQ(without_return_type(name), name);
 }
 
 // __cxa_demangle() refuses names that are longer than 1,024 bytes.

@@ -357,6 +357,23 @@ TEST(Patterns, GiveAFoldsCostToTheOutermost) {
                 {"main std::sort less ", 5}, {"main std::sort ", 2}, {"main std::less less ", 3}}));
 }
 
+// The name of an instance of a template begins with its return type.
+TEST(Patterns, MatchNamesWithoutReturnTypes) {
+  StackProfileBuilder out;
+  out.add_value_type("ticks", "count");
+  const SourceLine line{
+      out.add_function({out.intern("void std::sort<int*>(int*)"), {}, {}, {}, 0}), {}, 0};
+  out.add_sample(out.push(none<StackId>, out.add_location(none<MappingId>, 1, std::span(&line, 1))),
+                 none<ThreadId>, none<PartId>, 5);
+  const StackProfile profile = *out.finish();
+  for (const std::string pattern : {"^std::", "^void", "^std::sort<int\\*>\\(int\\*\\)$"}) {
+    EXPECT_TRUE(filter_samples(profile, {.focus = pattern})) << pattern;
+    EXPECT_FALSE(filter_samples(profile, {.ignore = pattern})) << pattern;
+    EXPECT_FALSE(filter_samples(profile, {.hide = pattern})) << pattern;
+  }
+  EXPECT_FALSE(filter_samples(profile, {.focus = "^sort"}));
+}
+
 TEST(Patterns, ReportErrors) {
   Random random(104);
   RandomShape shape;

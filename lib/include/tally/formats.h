@@ -36,6 +36,8 @@ struct WriteOptions {
   // lcov's tracefile: the oldest lcov that is to read it, "1.16" or "2.3", which adds MC/DC. Empty
   // means 1.16.
   std::string lcov_version{};
+  // Flame graphs: the title of the picture. If empty, it is the program's command.
+  std::string title{};
   // The time of the report, in seconds since 1970, for formats that store it. The caller passes it,
   // so that the same content and time give the same bytes. 0 if unknown.
   int64_t time = 0;

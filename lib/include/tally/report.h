@@ -103,7 +103,9 @@ struct TextOptions {
   uint32_t limit = 0;  // the most rows; 0 for all
   uint32_t width = 80; // the columns of the terminal; 0 for no limit
   Style style{};
-  bool full = false; // break long lists of lines, in coverage, into as many lines as they need
+  // In coverage, show long lists of lines whole. Otherwise they end after two lines or, if the
+  // width is not limited, after 20 ranges.
+  bool full = false;
   bool full_names = false; // do not shorten names
 };
 

@@ -22,8 +22,8 @@ struct SampleFilter {
   std::optional<uint64_t> from_ns{}, to_ns{};
   std::string process{}; // a name, which selects all processes with it, or a pid; empty for all
   // PCRE2 patterns; empty for none. A pattern matches a frame, which may be an inlined function, if
-  // it matches any part of the name of its function, of the file that declares the function, or of
-  // the path of the object that contains the code.
+  // it matches any part of the name of its function, of that name without its return type, of the
+  // file that declares the function, or of the path of the object that contains the code.
   std::string focus{};  // only samples with a frame that matches
   std::string ignore{}; // only samples without a frame that matches
   // Frames that match are removed from the stacks, so that their self cost counts for their

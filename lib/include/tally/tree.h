@@ -16,8 +16,10 @@
 namespace tally {
 
 struct TreeOptions {
-  std::string function{}; // the root; if empty, the functions with which the program begins
-  bool callers = false;   // show the function's callers instead of its callees; needs `function`
+  // The root, of which both callees and callers are shown. If empty, the functions with which the
+  // program begins.
+  std::string function{};
+  bool callers = false; // show only the callers, below the function; needs `function`
   // Show the self cost of each function, or only of `function`, with its callers below it, heaviest
   // first. Not with `callers`, and only for stacks.
   bool inverted = false;
@@ -58,6 +60,10 @@ struct CallTree {
   size_t left_out = 0; // nodes left out because of the limit, not counting those below them
   // The unit of each event, as in FlatTable. With several times, their sum is a node's weight.
   std::vector<std::string> units{};
+  // With the callees of TreeOptions::function and without `by`: the callers of the same functions,
+  // as a tree with `callers` has them. Each tree has up to TreeOptions::limit nodes.
+  std::vector<TreeNode> above{};
+  size_t above_left_out = 0;
 };
 
 // Returns the call tree of a profile. A name that matches no function is not_found, and the error
@@ -67,7 +73,8 @@ TALLY_API Result<CallTree> call_tree(const CostProfile &profile, const TreeOptio
 
 TALLY_API std::string to_text(const CallTree &tree, const TextOptions &options = {});
 // Returns {"events":[…],"totals":[…],"tree":[{"name","file","object","self":[…],"inclusive":[…],
-// "calls":N,"estimated":B,"recursive":B,"children":[…]}],"left_out":N}.
+// "calls":N,"estimated":B,"recursive":B,"children":[…]}],"left_out":N}. With the callees of a
+// function, "callers" is a list as "tree" is, of CallTree::above, and "callers_left_out" a number.
 TALLY_API std::string to_json(const CallTree &tree);
 
 } // namespace tally

@@ -12,9 +12,9 @@
 #include <tally/sample_filter.h>
 
 #include "report/row_match.h"
-#include "report/significance.h"
 #include "support/checked.h"
 #include "support/pattern.h"
+#include "support/significance.h"
 #include "support/sort.h"
 #include "support/text.h"
 #include "transform/event_units.h"
@@ -25,11 +25,6 @@ namespace {
 
 __extension__ typedef unsigned __int128 Product;
 
-// How often unchanged programs may fail.
-constexpr double error_level = 1e-3;
-// The relative standard deviation of a single run's cost. For CPU-bound programs on an idle
-// machine, runs differ by 0.5 to 2 %.
-constexpr double assumed_variation = 0.01;
 constexpr double least_share = 0.01; // of a function that no pattern names
 constexpr size_t most_runs = 1000;   // of a side; each of them takes a look at all samples
 
@@ -124,12 +119,9 @@ double cost_of_a_sample(const StackProfile &profile) {
     return squares / sum; // the variance of the sum is that of the squares
   if (profile.value_types().empty())
     return 0;
-  const std::string_view type = profile.strings[profile.value_types().front().type],
-                         unit = profile.strings[profile.value_types().front().unit];
-  if (unit == unit_of_times)
-    return static_cast<double>(profile.period_ns);
-  // Any other cost may come from samples of any size.
-  return unit == "count" && (type == "ticks" || type == "samples") ? 1 : 0;
+  const ValueType &first = profile.value_types().front();
+  return size_of_a_sample(profile.strings[first.type], profile.strings[first.unit],
+                          profile.period_ns);
 }
 
 uint64_t length_of_a_tick(const StackProfile &profile) {
@@ -327,7 +319,7 @@ private:
         continue;
       bool matches = false;
       for (size_t i = 0; i < patterns.size(); ++i) {
-        auto found = patterns[i].is_in(each.row->name);
+        auto found = patterns[i].is_in_name(each.row->name);
         if (!found)
           return fail(found.error().code, found.error().message, "--function");
         matches = matches || *found;

@@ -210,6 +210,9 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   }
   text.add_column("lines not run", false);
   text.wrap_last(options.full ? 0 : 2);
+  // Where no width cuts it off, the list of a large file would be tens of thousands of characters.
+  constexpr size_t most_in_a_line = 20;
+  const size_t most_ranges = options.full || options.width > 0 ? 0 : most_in_a_line;
 
   // The name gets the width that the titles and numbers leave. The widest numbers are in the row of
   // the totals.
@@ -230,7 +233,7 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   const std::vector<const FileCoverage *> files = in_order(coverage, order);
   for (const FileCoverage *file : std::span(files).first(shown))
     text.add_row(cells_of(totals_of(*file), totals, shown_name(relative_path(file->path, root)),
-                          missing_ranges(*file)));
+                          missing_ranges(*file, most_ranges)));
   for (const auto &[path, folder] : folders_to_show(coverage, root))
     text.add_subtotal(cells_of(folder.totals, totals, shown_name(path), ""));
   text.add_total(cells_of(totals, totals, "TOTAL", ""));

@@ -13,6 +13,7 @@
 #include "report/value_text.h"
 #include "support/sort.h"
 #include "support/text.h"
+#include "transform/event_units.h"
 #include "transform/stack_walk.h"
 
 namespace tally {
@@ -216,13 +217,19 @@ Result<SortBy> sort_by_of(std::string_view word) {
               fmt::format("expected one of self, inclusive, found '{}'", word), "sort");
 }
 
-bool has_value_columns(std::span<const std::string> units) {
+bool has_all_totals(std::span<const std::string> units) {
   return units.size() > 1 && units.size() <= most_value_columns;
+}
+
+bool has_value_columns(std::span<const std::string> events, std::span<const std::string> units) {
+  const bool is_one_clock =
+      events.size() == 2 && events[0] == "ticks" && events[1] == "cpu" && units[1] == unit_of_times;
+  return has_all_totals(units) && !is_one_clock;
 }
 
 void finish_rows(FlatTable &table, SortBy sort) {
   table.sort = sort;
-  const bool has_columns = has_value_columns(table.units);
+  const bool has_columns = has_value_columns(table.events, table.units);
   for (FlatRow &row : table.rows) {
     row.self.resize(table.events.size(), 0);
     row.inclusive.resize(table.events.size(), 0);

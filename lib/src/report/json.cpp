@@ -135,16 +135,16 @@ std::string to_json(const DiffTable &table, const CostGate &gate, uint32_t limit
 
 // Writes the nodes one by one instead of as one Json object, because the tree may be deep, and each
 // level would copy the text of all levels below it.
-std::string to_json(const CallTree &tree) {
+static std::string json_of_nodes(const std::vector<TreeNode> &nodes) {
   const auto open_object = [](const Json &fields) { // omits the closing brace
     std::string text = fields.text();
     text.pop_back();
     return text;
   };
-  std::string out = open_object({{"events", tree.events}, {"totals", tree.totals}}) + ",\"tree\":[";
+  std::string out = "[";
   size_t open = 0; // nodes whose children are being written
   bool first = true;
-  for (const TreeNode &node : tree.nodes) {
+  for (const TreeNode &node : nodes) {
     for (; open > node.depth; --open) {
       out += "]}";
       first = false;
@@ -165,7 +165,17 @@ std::string to_json(const CallTree &tree) {
   }
   for (; open > 0; --open)
     out += "]}";
-  return out + fmt::format("],\"left_out\":{}}}\n", tree.left_out);
+  return out + ']';
+}
+
+std::string to_json(const CallTree &tree) {
+  std::string out = Json{{"events", tree.events}, {"totals", tree.totals}}.text();
+  out.pop_back(); // the closing brace
+  out += ",\"tree\":" + json_of_nodes(tree.nodes) + fmt::format(",\"left_out\":{}", tree.left_out);
+  if (!tree.above.empty())
+    out += ",\"callers\":" + json_of_nodes(tree.above) +
+           fmt::format(",\"callers_left_out\":{}", tree.above_left_out);
+  return out + "}\n";
 }
 
 std::string to_json(const Annotation &annotation, uint32_t limit) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "support/own_name.h"
 #include "support/sort.h"
 #include "support/template_name.h"
 #include "support/text.h"
@@ -26,7 +27,10 @@ bool ends_name(std::string_view rest) {
 }
 
 bool is_exactly(std::string_view function, std::string_view wanted) {
-  return function.starts_with(wanted) && ends_name(function.substr(wanted.size()));
+  const auto is = [&](std::string_view name) {
+    return name.starts_with(wanted) && ends_name(name.substr(wanted.size()));
+  };
+  return is(function) || is(without_return_type(function));
 }
 
 // Returns whether `wanted` is the end of the function's qualified name. Names within template
@@ -93,7 +97,7 @@ bool FunctionMatcher::matches(std::string_view function) const {
   case Way::exact:
     return is_exactly(function, wanted_);
   case Way::shortened:
-    return is_shortened(function, wanted_);
+    return is_shortened(function, wanted_) || is_shortened(without_return_type(function), wanted_);
   case Way::component:
     break;
   }

@@ -16,10 +16,11 @@ namespace tally {
 std::string_view without_level(std::string_view function);
 
 // Selects the functions that a user means by a name. By default, these are the functions with
-// exactly this name, without regard to parameters and to the text that Callgrind appends after a '
-// ("main'(below main)", "fib(int)'2"). If there are none, these are the functions whose last
-// components are the name: "S::run" and "run" then match "int ns::S<char>::run<int>(int)". A name
-// that a table has shortened, "S<…>::run(…)", is that of all functions that are shortened to it.
+// exactly this name, without regard to the return type, parameters and to the text that Callgrind
+// appends after a ' ("main'(below main)", "fib(int)'2"). If there are none, these are the functions
+// whose last components are the name: "S::run" and "run" then match "int
+// ns::S<char>::run<int>(int)". A name that a table has shortened, "S<…>::run(…)", is that of all
+// functions that are shortened to it.
 class FunctionMatcher {
 public:
   // `names` are all names of functions in the profile.

@@ -9,9 +9,12 @@
 
 namespace tally {
 
-// Returns whether the text of the table has a column for each event.
-bool has_value_columns(std::span<const std::string> units);
-// Returns the total of the first event or, if each has a column, of all. `units` may be empty.
+// Returns whether the text has the totals of all events in its first line.
+bool has_all_totals(std::span<const std::string> units);
+// Returns whether the text of the table also has a column for each event. The ticks of a clock and
+// the CPU time that they stand for have not: they are one cost, whose shares tell more.
+bool has_value_columns(std::span<const std::string> events, std::span<const std::string> units);
+// Returns the total of the first event or, if has_all_totals(), of all. `units` may be empty.
 std::string totals_of(std::span<const std::string> events, std::span<const uint64_t> totals,
                       std::span<const std::string> units);
 // Returns the cell of a value that has a column: '-' for 0.

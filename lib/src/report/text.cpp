@@ -273,7 +273,7 @@ std::string value_cell(uint64_t value, std::string_view unit) {
 std::string totals_of(std::span<const std::string> events, std::span<const uint64_t> totals,
                       std::span<const std::string> units) {
   std::string out;
-  for (size_t e = 0; e < (has_value_columns(units) ? events.size() : 1); ++e) {
+  for (size_t e = 0; e < (has_all_totals(units) ? events.size() : 1); ++e) {
     out += out.empty() ? "" : ", ";
     out += total_text(totals[e], events[e], units.empty() ? std::string_view() : units[e]);
   }
@@ -301,7 +301,7 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
       !table.has_inclusive && table.by == By::function &&
       std::ranges::any_of(table.rows, [](const FlatRow &row) { return row.calls > 0; });
 
-  const bool has_values = has_value_columns(table.units);
+  const bool has_values = has_value_columns(table.events, table.units);
   const std::string_view unit = table.units.empty() ? std::string_view() : table.units[0];
   TextTable text;
   text.add_column("#", true);
@@ -391,7 +391,7 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
     out += table.sort == SortBy::self
                ? "the rows' own values; --sort inclusive adds their callees'\n"
                : "values of the rows and of their callees\n";
-  if (!has_values)
+  if (!has_all_totals(table.units))
     out += other_events(table, options.width);
   out += text.render(options);
   if (has_unsampled)
@@ -404,7 +404,7 @@ static std::string text_of(const FlatTable &table, const FlatRow *idle,
 }
 
 std::string to_text(const FlatTable &table, const TextOptions &options) {
-  if (table.by != By::thread || !has_value_columns(table.units) || options.limit == 0)
+  if (table.by != By::thread || !has_value_columns(table.events, table.units) || options.limit == 0)
     return text_of(table, nullptr, options);
   FlatTable busy = table;
   // The form for ranges is not understood by Clang 14.

@@ -153,4 +153,16 @@ Result<CallTree> build_tree(CallTree tree, Source &&source, const TreeOptions &o
   return tree;
 }
 
+// Adds the callers to a tree of a function's callees. `profile` is that of the tree.
+template <class Profile>
+Result<CallTree> with_callers(const Profile &profile, TreeOptions options, CallTree tree) {
+  if (options.function.empty() || options.callers || options.inverted || options.by)
+    return tree;
+  options.callers = true;
+  TALLY_TRY(callers, call_tree(profile, options));
+  tree.above = std::move(callers.nodes);
+  tree.above_left_out = callers.left_out;
+  return tree;
+}
+
 } // namespace tally

@@ -264,7 +264,8 @@ Result<CallTree> call_tree(const CostProfile &profile, const TreeOptions &option
   const CostTree source(profile, std::move(graph), options);
   if (!source.fits())
     return calls_overflow();
-  return build_tree<CostState>(std::move(tree), source, options);
+  TALLY_TRY(built, build_tree<CostState>(std::move(tree), source, options));
+  return with_callers(profile, options, std::move(built));
 }
 
 } // namespace tally

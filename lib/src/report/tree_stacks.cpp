@@ -508,7 +508,8 @@ Result<CallTree> tree_of(const StackProfile &profile, const TreeOptions &options
   if (options.callers || options.inverted)
     return build_tree<CallersState>(std::move(tree), CallersTree(source, options.inverted),
                                     options);
-  return build_tree<uint32_t>(std::move(tree), FoldedTree(source), options);
+  TALLY_TRY(built, build_tree<uint32_t>(std::move(tree), FoldedTree(source), options));
+  return with_callers(profile, options, std::move(built));
 }
 
 } // namespace

@@ -138,7 +138,7 @@ inline constexpr OptionSpec difference_file_option{
 
 // The options of a call tree.
 inline constexpr OptionSpec callers_option{
-    .name = "callers", .summary = "show the callers of FUNCTION, not its callees"};
+    .name = "callers", .summary = "show only the callers of FUNCTION, below it"};
 inline constexpr OptionSpec inverted_option{
     .name = "inverted",
     .summary = "show the self cost of each function, heaviest first,\n"

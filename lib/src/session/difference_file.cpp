@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "session/profile_files.h"
+#include "support/path.h"
 #include "support/text.h"
 #include "transform/difference.h"
 #include "transform/stack_copier.h"
@@ -171,12 +172,16 @@ Result<const Format *> difference_format(const ParsedCommand &command, const std
 }
 
 Result<Written> write_difference(const Comparison &both, const Format &format,
-                                 const std::string &path, const WriteOptions &options) {
+                                 const std::string &path, WriteOptions options) {
   for (const Side *side : {&both.before, &both.after})
     if (!side->stacks)
       return needs_stacks(side->name);
   TALLY_CHECK(check_comparable(both));
   TALLY_TRY(profile, difference(*both.before.stacks, *both.after.stacks));
+  const std::string &before = both.before.name, &after = both.after.name;
+  const bool is_clear = base_name(before) != base_name(after);
+  options.title = fmt::format("{} → {}", is_clear ? base_name(before) : before,
+                              is_clear ? base_name(after) : after);
   TALLY_TRY(written, about(path, write_profile(profile, format, options)));
   TALLY_CHECK(write_file(path, format, written));
   return written;

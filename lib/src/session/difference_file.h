@@ -44,6 +44,6 @@ Result<DiffTable> changes_of(const Comparison &both, By by, SortBy sort);
 Result<const Format *> difference_format(const ParsedCommand &command, const std::string &path);
 // Writes difference() to `path`, and returns what it wrote. Fails as changes_of() does.
 Result<Written> write_difference(const Comparison &both, const Format &format,
-                                 const std::string &path, const WriteOptions &options = {});
+                                 const std::string &path, WriteOptions options = {});
 
 } // namespace tally

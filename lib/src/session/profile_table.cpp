@@ -187,6 +187,7 @@ constexpr CommandSpec commands[] = {
      "each call and below it. Inlined calls are included. A function that calls\n"
      "itself, directly or through others, is marked (recursive): its callees appear\n"
      "below it once, however often it recurs.\n"
+     "With FUNCTION, its callers stand above it, the nearest next to it.\n"
      "FUNCTION is a full name, its last components, or any name of the function in a\n"
      "symbol table (`write` for `__GI___libc_write`).",
      "profile tree parse --limit 20"},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "support/text.h"
+
 namespace tally {
 
 namespace {
@@ -45,6 +47,33 @@ std::string_view own_name(std::string_view name) {
   }
   const std::string_view own = name.substr(begin, std::min(end, name.size()) - begin);
   return depth > 0 || own.empty() ? name : own;
+}
+
+std::string_view without_return_type(std::string_view name) {
+  constexpr std::string_view word = "operator", unnamed = "(anonymous namespace)";
+  size_t begin = 0, depth = 0;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    const std::string_view before = name.substr(0, i), rest = name.substr(i);
+    if (depth == 0 && rest.starts_with(unnamed)) {
+      i += unnamed.size() - 1;
+    } else if (depth == 0 && rest.starts_with(word) && (i == begin || before.ends_with(':')) &&
+               (rest.size() == word.size() || !is_word_character(rest[word.size()]))) {
+      return name.substr(begin); // a blank or a bracket may be part of the name
+    } else if (c == '(' && depth == 0 && !before.ends_with("decltype") &&
+               !before.ends_with("decltype ")) {
+      return i == begin ? name : name.substr(begin); // the parameters
+    } else if (c == '<' || c == '(' || c == '[' || c == '{') {
+      ++depth;
+    } else if ((c == '>' && !before.ends_with('-')) || c == ')' || c == ']' || c == '}') {
+      if (depth-- == 0)
+        return name;
+    } else if (depth == 0 && c == ' ' && !before.ends_with("decltype")) {
+      begin = i + 1;
+    }
+  }
+  // A name without parameters and template arguments has no return type, whatever its blanks mean.
+  return depth == 0 && name.find('<', begin) != name.npos ? name.substr(begin) : name;
 }
 
 } // namespace tally

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "support/own_name.h"
+
 namespace tally {
 
 namespace {
@@ -97,6 +99,12 @@ Result<bool> Pattern::is_in(std::string_view text) const {
   if (found < 0 && found != PCRE2_ERROR_NOMATCH)
     return fail(ErrorCode::limit, message_of(found));
   return found >= 0;
+}
+
+Result<bool> Pattern::is_in_name(std::string_view function) const {
+  auto found = is_in(function);
+  const std::string_view rest = without_return_type(function);
+  return !found || *found || rest.size() == function.size() ? found : is_in(rest);
 }
 
 } // namespace tally

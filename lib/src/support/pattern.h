@@ -21,6 +21,9 @@ public:
   // paths and names may be invalid UTF-8. Fails with limit, and a message alone, if the search
   // exceeds PCRE2's limits. Several threads may call it at once.
   Result<bool> is_in(std::string_view text) const;
+  // Returns the same of a function's name, or of the name without its return type: "^std::" is in
+  // "void std::sort<int*>(int*)".
+  Result<bool> is_in_name(std::string_view function) const;
   const std::string &text() const { return text_; }
 
 private:

@@ -2,6 +2,7 @@
 // names, of which the long one states the unit: "wait in nanoseconds".
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,14 @@ inline std::string_view unit_in(std::string_view long_name) {
     return "count";
   long_name.remove_suffix(unit_of_times.size());
   return long_name.ends_with(between) ? unit_of_times : "count";
+}
+
+// Returns the value that one sample of the event adds; 0 if it may be any. `period_ns` is that of
+// the clock, or 0.
+inline double size_of_a_sample(std::string_view type, std::string_view unit, uint64_t period_ns) {
+  if (unit == unit_of_times)
+    return static_cast<double>(period_ns);
+  return unit == "count" && (type == "ticks" || type == "samples") ? 1 : 0;
 }
 
 } // namespace tally

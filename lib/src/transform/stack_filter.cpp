@@ -80,7 +80,7 @@ private:
     PatternBits bits = 0;
     const std::string_view text = profile.strings[name];
     for (const Compiled &each : patterns_) {
-      const auto found = each.pattern.is_in(text);
+      const auto found = each.pattern.is_in_name(text); // a path has no return type
       if (!found)
         return fail(
             found.error().code,

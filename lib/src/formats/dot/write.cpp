@@ -53,8 +53,9 @@ public:
            "margin=\"0.1,0.04\"];\n"
            "edge [fontname=\"Helvetica\", fontsize=9, color=\"#707070\"];\n";
     heading();
-    for (const uint32_t node : nodes_)
-      put_node(node);
+    const std::vector<std::string> shown = labels();
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      put_node(nodes_[i], shown[i]);
     for (const auto &[ends, call] : calls_)
       put_call(ends.first, ends.second, call);
     out_ += "}\n";
@@ -120,20 +121,54 @@ private:
                changed_));
   }
 
-  // The colour is that of the self cost, from white to red, so that the eye finds where the time
-  // went.
-  void put_node(uint32_t node) {
-    const std::string name(profile_.strings[function(node).name]);
-    const std::string_view object = profile_.strings[profile_.objects()[function(node).object]];
-    std::string shown(own_name(name));
+  // Returns a label for each of nodes_: the name without scopes and parameters or, if other
+  // functions have the same, the first longer one that tells the function from them.
+  std::vector<std::string> labels() const {
+    std::vector<std::string> out(nodes_.size());
+    for (int form = 0; form < 7; ++form) {
+      std::map<std::string, size_t> uses;
+      for (const std::string &label : out)
+        ++uses[label];
+      for (size_t i = 0; i < out.size(); ++i)
+        if (form == 0 || uses[out[i]] > 1)
+          out[i] = label_of(function(nodes_[i]), form);
+    }
+    return out;
+  }
+
+  std::string label_of(const CostFunction &function, int form) const {
+    const std::string_view name = profile_.strings[function.name];
+    const std::string_view file = profile_.strings[profile_.files()[function.file]];
+    const std::string_view object = profile_.strings[profile_.objects()[function.object]];
+    const std::string_view own = own_name(name), whole = without_return_type(name);
+    // From the scopes to the end of the own name.
+    const std::string_view qualified =
+        own.data() < whole.data()
+            ? name
+            : whole.substr(0, static_cast<size_t>(own.data() + own.size() - whole.data()));
+    std::string place(form == 3 || form == 5 ? base_name(file) : form > 3 ? file : "");
+    if (form > 4 && !object.empty())
+      place +=
+          fmt::format("{}{}", place.empty() ? "" : ", ", form == 5 ? base_name(object) : object);
+    std::string shown(form == 0 ? own : form == 2 ? whole : qualified);
     if (shown.size() > longest_name) {
       size_t end = longest_name;
       while (end > 0 && (static_cast<unsigned char>(shown[end]) & 0xC0) == 0x80)
         --end; // not within a character
       shown = shown.substr(0, end) + "…";
     }
+    if (shown.empty())
+      shown = "[unknown]";
+    return place.empty() ? shown : fmt::format("{} ({})", shown, place);
+  }
+
+  // The colour is that of the self cost, from white to red, so that the eye finds where the time
+  // went.
+  void put_node(uint32_t node, const std::string &shown) {
+    const std::string name(profile_.strings[function(node).name]);
+    const std::string_view object = profile_.strings[profile_.objects()[function(node).object]];
     const double all = share(graph_.inclusive(node)[0]), own = share(graph_.self(node)[0]);
-    std::string label = quoted(shown.empty() ? "[unknown]" : shown, changed_);
+    std::string label = quoted(shown, changed_);
     label.pop_back();
     // \n is a line break of the label.
     label += fmt::format("\\n{} (self {})\"", percent(all), percent(own));

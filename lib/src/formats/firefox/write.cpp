@@ -2,6 +2,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -61,9 +62,11 @@ public:
 
   void write(const std::vector<Track> &tracks, int64_t time) {
     number_objects(tracks);
-    for (const Track &track : tracks)
+    for (const Track &track : tracks) {
+      ++names_[name_of(track)];
       if (!track.value && track.thread != none<ThreadId>)
         tids_.insert(profile_.threads()[track.thread].tid);
+    }
     const std::string_view command = profile_.strings[profile_.command];
     product_ = base_name(command.substr(0, command.find(' ')));
     if (product_.empty())
@@ -126,6 +129,14 @@ private:
     to_.put("\n\"length\":");
     number(rows);
     to_.put('}');
+  }
+
+  std::string name_of(const Track &track) const {
+    const std::string title = thread_title(profile_, track.thread);
+    return track.value
+               ? fmt::format("{}: {}", profile_.strings[profile_.value_types()[*track.value].type],
+                             title)
+               : title;
   }
 
   // Numbers the objects of functions in stacks in the order of their names.
@@ -253,7 +264,9 @@ private:
   void thread(const Track &track, bool is_first) {
     const Thread *known =
         track.thread == none<ThreadId> ? nullptr : &profile_.threads()[track.thread];
-    const std::string title = thread_title(profile_, track.thread);
+    std::string name = name_of(track);
+    if (known && names_[name] > 1) // the viewer shows a tid only in a tooltip
+      name += fmt::format(" ({})", known->tid);
     const std::string value =
         track.value ? std::string(profile_.strings[profile_.value_types()[*track.value].type]) : "";
     to_.put("{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
@@ -263,7 +276,7 @@ private:
     const bool has_process = known && known->pid != 0;
     text(!process.empty() ? process : knows_processes_ && !has_process ? no_process : product_);
     to_.put(",\"name\":");
-    text(value.empty() ? title : fmt::format("{}: {}", value, title));
+    text(name);
     to_.put(",\"isMainThread\":");
     to_.put(known && known->pid == known->tid && !track.value ? "true" : "false");
     to_.put(",\"pid\":\"");
@@ -480,9 +493,10 @@ private:
   const std::vector<ValueRole> &roles_;
   TextSink to_;
   std::string_view product_;
-  bool knows_processes_ = false;          // of any thread
-  std::vector<std::string_view> objects_; // sorted
-  std::unordered_set<int32_t> tids_;      // of the tracks of time
+  bool knows_processes_ = false;                  // of any thread
+  std::vector<std::string_view> objects_;         // sorted
+  std::unordered_set<int32_t> tids_;              // of the tracks of time
+  std::unordered_map<std::string, size_t> names_; // how many of the tracks have each
   bool changed_ = false;
 };
 

@@ -292,6 +292,9 @@
   for (const frame of frames.slice(1))
     frame.group.setAttribute('tabindex', '-1');
   resize();
-  window.scrollTo(0, svg.getBoundingClientRect().height); // scroll to the root at the bottom
+  // A picture that is taller than the window opens with its root at the top. To scroll to a root at
+  // the bottom does not help everywhere: a picture of the page by a headless browser is blank then.
+  if (svg.getBoundingClientRect().height > window.innerHeight)
+    turn();
   follow();
 })();

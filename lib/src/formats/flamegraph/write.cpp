@@ -9,11 +9,13 @@
 #include "formats/flamegraph/layout.h"
 #include "support/own_name.h"
 #include "support/path.h"
+#include "support/significance.h"
 #include "support/sort.h"
 #include "support/text.h"
 #include "support/text_sink.h"
 #include "support/xml_text.h"
 #include "transform/difference.h"
+#include "transform/event_units.h"
 #include "transform/owner_roots.h"
 
 namespace tally::flamegraph {
@@ -100,8 +102,10 @@ struct LegendEntry {
 
 class Picture {
 public:
-  Picture(const StackProfile &profile, const Layout &layout, std::string &out)
-      : profile_(profile), layout_(layout), to_(out) {
+  Picture(const StackProfile &profile, const Layout &layout, std::string_view title,
+          std::string &out)
+      : profile_(profile), layout_(layout),
+        title_(title.empty() ? profile.strings[profile.command] : title), to_(out) {
     unit_ = clean(differing_event(profile).value_or(
         std::string(profile.strings[profile.value_types().front().type])));
     if (unit_.empty())
@@ -122,6 +126,8 @@ private:
   double top_of(uint32_t depth) const { return head_ + (layout_.depth - depth) * row_height; }
 
   double share_change(int64_t after, int64_t before) const;
+  // Returns how much the function's own share has grown; 0 if it may be chance.
+  double own_change(const Box &box) const;
   std::string changed_value(int64_t after, int64_t before) const;
   // Returns the colour of a change of the function's own share. Its callees have their own colours.
   std::string change_class(double change) const;
@@ -135,10 +141,13 @@ private:
 
   const StackProfile &profile_;
   const Layout &layout_;
+  const std::string_view title_;
   TextSink to_;
   std::string unit_;
   std::map<std::string_view, size_t> colour_of_; // by the object's name
   LargestChanges changes_;
+  double sample_ = 0;   // the value of one sample; 0 if it is unknown
+  double critical_ = 0; // see least_change_of_shares()
   std::vector<LegendEntry> legend_;
   double head_ = 0;
   bool changed_ = false, was_cut_ = false;
@@ -155,6 +164,17 @@ double Picture::share_change(int64_t after, int64_t before) const {
       cross(after, layout_.total_before) == cross(before, layout_.total))
     return 0;
   return share(after, layout_.total) - share(before, layout_.total_before);
+}
+
+double Picture::own_change(const Box &box) const {
+  const double change = share_change(box.self, box.self_before);
+  if (sample_ == 0 || layout_.total_before == 0)
+    return change;
+  const auto samples = [&](int64_t value) { return static_cast<double>(value) / sample_; };
+  const double least = 100 * least_change_of_shares(samples(box.self), samples(layout_.total),
+                                                    samples(box.self_before),
+                                                    samples(layout_.total_before), critical_);
+  return std::abs(change) > least ? change : 0;
 }
 
 // Returns "40 ticks, 40.00%; before 30, 37.50% (+2.50)".
@@ -174,8 +194,15 @@ std::string Picture::change_class(double change) const {
 }
 
 void Picture::measure_changes() {
+  const auto own = std::ranges::count_if(
+      layout_.boxes, [](const Box &box) { return box.self > 0 || box.self_before > 0; });
+  // A change may be in two directions, and any of the functions may seem to change by chance.
+  critical_ = critical_value(error_level / 2 / static_cast<double>(std::max<ptrdiff_t>(1, own)), 0);
+  sample_ =
+      size_of_a_sample(*differing_event(profile_),
+                       profile_.strings[profile_.value_types().front().unit], profile_.period_ns);
   for (const Box &box : layout_.boxes) {
-    const double change = share_change(box.self, box.self_before);
+    const double change = own_change(box);
     changes_.more = std::max(changes_.more, change);
     changes_.less = std::max(changes_.less, -change);
   }
@@ -189,7 +216,10 @@ void Picture::measure_changes() {
   add(changes_.more, "more", "larger");
   add(-changes_.less, "less", "smaller");
   legend_.push_back(
-      {"itself the same", "the share of the function's own samples is as before", "same"});
+      {"itself the same",
+       "the share of the function's own samples is as before, or differs no more than "
+       "chance explains",
+       "same"});
 }
 
 // Assigns a separate colour to each of the objects in which most samples were taken.
@@ -274,7 +304,7 @@ void Picture::frame(const Box &box) {
     to_.put("all");
   else
     to_.put(layout_.is_difference
-                ? change_class(share_change(box.self, box.self_before))
+                ? change_class(own_change(box))
                 : fmt::format("c{} v{}", colour_of_[frame.object], shade_of(frame.name)));
   to_.put(fmt::format("\" data-f=\"{},{},{}\"", box.begin, box.value, box.depth));
   if (own != name)
@@ -347,8 +377,8 @@ void Picture::write() {
   else
     choose_colours();
   place_legend();
-  const std::string command = clean(profile_.strings[profile_.command]);
-  const std::string title = xml_escaped(cut_to(command.empty() ? "Flame graph" : command, 130));
+  const std::string text = clean(title_);
+  const std::string title = xml_escaped(cut_to(text.empty() ? "Flame graph" : text, 130));
   std::vector<std::string> lines{title, xml_escaped(fmt::format("{} {}", layout_.total, unit_))};
   if (layout_.is_difference)
     lines[1] += fmt::format(", {} before; coloured by the change of the function's own share",
@@ -398,10 +428,10 @@ std::vector<std::string> Picture::lost() const {
   return lost;
 }
 
-Result<Written> draw(const StackProfile &profile) {
+Result<Written> draw(const StackProfile &profile, std::string_view title) {
   TALLY_TRY(layout, lay_out(profile));
   Written out;
-  Picture picture(profile, layout, out.bytes);
+  Picture picture(profile, layout, title, out.bytes);
   picture.write();
   out.lost = picture.lost();
   return out;
@@ -409,11 +439,11 @@ Result<Written> draw(const StackProfile &profile) {
 
 } // namespace
 
-Result<Written> write(const StackProfile &profile, const WriteOptions &) {
+Result<Written> write(const StackProfile &profile, const WriteOptions &options) {
   if (!has_named_processes(profile))
-    return draw(profile);
+    return draw(profile, options.title);
   TALLY_TRY(rooted, under_owners(profile, SampleOwner::process));
-  return draw(rooted);
+  return draw(rooted, options.title);
 }
 
 } // namespace tally::flamegraph

@@ -1,4 +1,4 @@
-#include "report/significance.h"
+#include "support/significance.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,6 +48,18 @@ uint32_t runs_to_detect(double difference, double variance, double probability) 
     (suffices(middle) ? high : low) = middle;
   }
   return high;
+}
+
+double least_change_of_shares(double a, double all_a, double b, double all_b, double critical) {
+  const auto variance = [](double share) { return share * (1 - share); };
+  const double share_a = a / all_a, share_b = b / all_b;
+  // The variance of the shares that were observed is too small if one of them is 0 by chance, and
+  // that of the shares together if the totals are very different.
+  const double sampled = std::max(variance(share_a) / all_a + variance(share_b) / all_b,
+                                  variance((a + b) / (all_a + all_b)) * (1 / all_a + 1 / all_b));
+  const double of_runs =
+      assumed_variation * assumed_variation * (share_a * share_a + share_b * share_b);
+  return critical * std::sqrt(sampled + of_runs);
 }
 
 } // namespace tally
