@@ -23,6 +23,20 @@ Event run_of(int pid) {
   return event;
 }
 
+// Answers the requests at the end of the time of `profile start --for`.
+class LimitPerformer : public LaterPerformer {
+public:
+  using LaterPerformer::LaterPerformer;
+  std::optional<std::string> act(int request, const Words &words,
+                                 const std::vector<int32_t> &signals) override {
+    if (request != TALLY_REQUEST_HALT)
+      return LaterPerformer::act(request, words, signals);
+    halts = true;
+    return "";
+  }
+  bool halts = false;
+};
+
 } // namespace
 
 // If this debugger's launch has failed, another debugger in LLDB's process may launch the same
@@ -206,11 +220,6 @@ void Inferior::look_at_unsampled(lldb::SBDebugger &debugger, lldb::SBProcess pro
   report(debugger, stop);
 }
 
-void Inferior::note_resume(lldb::SBProcess process) {
-  if (process.IsValid() && process.GetUniqueID() == unsampled_.process)
-    unsampled_.resumed = process.GetStopID() == unsampled_.stop;
-}
-
 // Waits until LLDB and the kernel agree whether the process has ended. LLDB may notice the end
 // before or after the kernel reports it, and may notice a kill after the command has returned.
 void Inferior::settle(lldb::SBProcess process) {
@@ -294,6 +303,8 @@ void Inferior::report_stop(const Stopped &stopped, const ProcessWatch::Seen &see
   reported_.signal = stopped.signal;
   reported_.running = false;
   reported_.is_unasked = true;
+  if (session_.sampled_pid() == 0) // the time of `profile start --for` is over
+    watch_.follow(0);
 }
 
 void Inferior::look_at_held(int id, int pid, uint64_t held) {
@@ -318,6 +329,31 @@ void Inferior::look_at_held(int id, int pid, uint64_t held) {
   reported_.stop = stop;
   report_stop(stopped, *seen, performer);
   watch_for_resume(pid);
+}
+
+// Called where the debugger's thread may wait for the process.
+void Inferior::end_at_limit(int id, int pid) {
+  lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(id);
+  LimitPerformer performer(actions_);
+  const Outcome outcome = session_.limit_reached(performer);
+  // The user waits for the process, which runs on.
+  print(debugger, outcome.text);
+  if (!outcome.ok())
+    print_error(debugger, "profile: " + outcome.error + "\n");
+  if (session_.sampled_pid() == 0) {
+    reported_.running = false;
+    watch_.follow(0);
+  }
+  if (!performer.halts)
+    return;
+  if (actions_.interrupter().is_on())
+    return actions_.interrupter().stop_for_user();
+  // LLDB loses an early interrupt. A second one must not stop a later run.
+  const auto has_stopped = [&] { return !watch_.is_running(pid) || session_.sampled_pid() != pid; };
+  while (!has_stopped()) {
+    process_of(debugger, pid).SendAsyncInterrupt();
+    wait_until(has_stopped);
+  }
 }
 
 // The id of a remote process denotes another process on this machine, so only a local one is

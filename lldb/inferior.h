@@ -105,6 +105,7 @@ private:
   bool runs(const Event &resumed);
   // Called on a thread that may wait for LLDB.
   void look_at_held(int debugger, int pid, uint64_t held);
+  void end_at_limit(int debugger, int pid);
   void report_run(const Event &run, Performer &performer); // unless a run has been reported
   void report_stop(const Stopped &stopped, const ProcessWatch::Seen &seen, Performer &performer);
   void watch_for_unasked(lldb::SBDebugger &debugger);
@@ -115,7 +116,6 @@ private:
   void watch(lldb::SBProcess process);
   void settle(lldb::SBProcess process);
   void look_at_unsampled(lldb::SBDebugger &debugger, lldb::SBProcess process);
-  void note_resume(lldb::SBProcess process);
   void look_at_sampled(lldb::SBDebugger &debugger, int32_t pid);
 
   std::recursive_mutex mutex_;

@@ -61,9 +61,10 @@ void Interrupter::end() { on_ = false; }
 // Runs the ticker's thread within a scope. The thread ends even if an exception leaves the scope.
 class Interrupter::Ticking {
 public:
-  Ticking(Interrupter &owner, const lldb::SBProcess &process) : owner_(owner) {
+  Ticking(Interrupter &owner, const lldb::SBProcess &process, const std::function<void()> &look)
+      : owner_(owner) {
     owner_.over_ = owner_.asked_by_user_ = false;
-    thread_ = quiet_thread([&owner, process] { owner.tick(process); });
+    thread_ = quiet_thread([&owner, process, &look] { owner.tick(process, look); });
     owner_.session_.watch_sigint(true);
   }
   Ticking(const Ticking &) = delete;
@@ -83,13 +84,13 @@ private:
 };
 
 std::string Interrupter::run(lldb::SBDebugger &debugger, lldb::SBProcess process,
-                             Performer &performer) {
+                             Performer &performer, const std::function<void()> &look) {
   const Synchronous synchronous(debugger);
   if (signal_ != 0)
     signals_.handle(process, signal_, {true, true, false});
   std::string refused;
   {
-    const Ticking ticking(*this, process);
+    const Ticking ticking(*this, process, look);
     do {
       const lldb::SBError error = process.Continue();
       if (error.Fail() && !wait_for_stop(process)) {
@@ -119,7 +120,7 @@ void Interrupter::take_pending(lldb::SBDebugger &debugger, lldb::SBProcess proce
   }
 }
 
-void Interrupter::tick(lldb::SBProcess process) {
+void Interrupter::tick(lldb::SBProcess process, const std::function<void()> &look) {
   using namespace std::chrono;
   std::unique_lock lock(mutex_);
   while (!over_) {
@@ -128,6 +129,7 @@ void Interrupter::tick(lldb::SBProcess process) {
       changed_.wait_until(lock, std::min(until, steady_clock::now() + longest_look_away));
       if (session_.sigint_seen())
         asked_by_user_ = true;
+      look();
     }
     if (over_)
       return;

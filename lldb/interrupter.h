@@ -8,7 +8,9 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -31,12 +33,15 @@ public:
   // could end the process.
   void take_pending(lldb::SBDebugger &debugger, lldb::SBProcess process);
   // Resumes the process until it stops for the user. Returns "", or the reason if it could not be
-  // resumed.
-  std::string run(lldb::SBDebugger &debugger, lldb::SBProcess process, Performer &performer);
+  // resumed. Meanwhile a thread calls `look` at least every 50 ms.
+  std::string run(lldb::SBDebugger &debugger, lldb::SBProcess process, Performer &performer,
+                  const std::function<void()> &look);
+  void stop_for_user() { asked_by_user_ = true; } // `look` may call this
 
 private:
   class Ticking;
-  void tick(lldb::SBProcess process); // the body of the ticker's thread
+  // The body of the ticker's thread.
+  void tick(lldb::SBProcess process, const std::function<void()> &look);
   // Returns whether only interrupts have stopped the threads, and records where they are stopped.
   bool is_ours(lldb::SBProcess &process, Performer &performer);
 

@@ -32,6 +32,8 @@ namespace tally_lldb {
   _(tally_session_sampled_pid)                                                                     \
   _(tally_session_setting)                                                                         \
   _(tally_session_set_passed_stops)                                                                \
+  _(tally_session_limit_ns)                                                                        \
+  _(tally_session_limit_reached)                                                                   \
   _(tally_session_set_display)                                                                     \
   _(tally_session_tick_wait_ns)                                                                    \
   _(tally_session_tick_interrupt)                                                                  \

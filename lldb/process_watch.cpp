@@ -323,6 +323,24 @@ void ProcessWatch::tell_of_stop() {
     stop_.wait_ns *= 2;
 }
 
+void ProcessWatch::when_due(std::function<bool()> is_due, std::function<void(int)> act) {
+  const std::lock_guard lock(mutex_);
+  run_ = {std::move(is_due), std::move(act)};
+}
+
+bool ProcessWatch::is_running(int pid) {
+  const std::lock_guard lock(mutex_);
+  if (pid == 0 || pid != pid_)
+    return false;
+  look_at_process();
+  return !stopped_ && seen_.died_ns == 0;
+}
+
+void ProcessWatch::tell_if_due() {
+  if (!stopped_ && seen_.died_ns == 0 && run_.is_due && run_.is_due())
+    asker_.ask([act = run_.act, pid = pid_] { act(pid); });
+}
+
 void ProcessWatch::run() {
   std::unique_lock lock(mutex_);
   while (!over_) {
@@ -330,6 +348,7 @@ void ProcessWatch::run() {
       if (pid_ != 0 && seen_.died_ns == 0) {
         look_at_process();
         tell_of_stop();
+        tell_if_due();
       }
       if (expected_.found && !expected_.for_ever &&
           now_ns() - expected_.since_ns > longest_launch_ns) {

@@ -79,6 +79,10 @@ public:
   void when_held(std::function<void(int pid, uint64_t stop)> is_held);
   // Returns seen(), and resets it, if the process is still in that stop.
   std::optional<Seen> take(uint64_t stop);
+  // While the process runs, `is_due` is called every few milliseconds. It must not wait. When it
+  // returns true, `act` is called on a thread that may wait for LLDB. Call this before follow().
+  void when_due(std::function<bool()> is_due, std::function<void(int pid)> act);
+  bool is_running(int pid); // returns whether `pid` is followed and is not in a tracing stop
 
 private:
   struct Expected {
@@ -100,6 +104,7 @@ private:
   void note_state(bool stopped, uint64_t now);
   void forget_run();
   void tell_of_stop();
+  void tell_if_due();
   void begin_to_expect(std::function<bool(int pid)> found);
   void start_thread();
 
@@ -119,6 +124,10 @@ private:
     uint64_t wait_ns = 0; // how long it must last until the next call of `is_held`
     uint64_t cpu_ns = 0;  // the process's CPU time in it; 0 if not yet known
   } stop_;
+  struct {
+    std::function<bool()> is_due;
+    std::function<void(int pid)> act;
+  } run_;
   Asker asker_;
 };
 

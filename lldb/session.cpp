@@ -131,6 +131,20 @@ Outcome Session::event(const Event &event, Performer &performer) {
   return perform(error, reply, performer);
 }
 
+bool Session::is_past_limit() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock && handle_ && library_.tally_session_limit_ns(handle_) == 0;
+}
+
+Outcome Session::limit_reached(Performer &performer) {
+  const std::lock_guard lock(mutex_);
+  if (!handle_)
+    return {};
+  tally_reply *reply = nullptr;
+  tally_error *const error = library_.tally_session_limit_reached(handle_, &reply);
+  return perform(error, reply, performer);
+}
+
 void Session::set_passed_stops(const std::vector<BreakpointLocation> &locations) {
   const std::lock_guard lock(mutex_);
   if (!handle_)

@@ -79,6 +79,10 @@ public:
   void forget_last_sampled(); // last_sampled_pid() is 0 while no process is sampled
   bool shows_stop_times();    // the setting `stop-times`
   bool is_armed();
+  // Whether the process has run for the time of `profile start --for`. Does not wait: the result is
+  // false while another thread uses the session.
+  bool is_past_limit();
+  Outcome limit_reached(Performer &performer); // see tally_session_limit_reached()
   void set_passed_stops(const std::vector<BreakpointLocation> &locations);
   void set_display(tally_display display); // sets display.size
 

@@ -84,6 +84,9 @@ void Inferior::connect(lldb::SBDebugger &debugger) {
   watch_.when_held([this, id = static_cast<int>(debugger.GetID())](int pid, uint64_t held) {
     look_at_held(id, pid, held);
   });
+  watch_.when_due(
+      [this] { return !actions_.interrupter().is_on() && session_.is_past_limit(); },
+      [this, id = static_cast<int>(debugger.GetID())](int pid) { end_at_limit(id, pid); });
   lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
   hooks_.reserve(std::size(watched));
   for (const Watched &each : watched) {
@@ -126,7 +129,8 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
   case Change::run_on:
   case Change::resume:
     before_resume(debugger);
-    note_resume(process);
+    if (process.IsValid() && process.GetUniqueID() == unsampled_.process)
+      unsampled_.resumed = process.GetStopID() == unsampled_.stop;
     if (hook.change == Change::run_on && !words[words_of_command] &&
         actions_.interrupter().is_on() && reported_.running && session_.sampled_pid() == pid) {
       show(debugger, take_news());
@@ -208,7 +212,11 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
 
 void Inferior::run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess process) {
   LldbPerformer performer(debugger, session_.sampled_pid(), actions_);
-  const std::string refused = actions_.interrupter().run(debugger, process, performer);
+  const auto look = [&] {
+    if (session_.is_past_limit())
+      end_at_limit(static_cast<int>(debugger.GetID()), session_.sampled_pid());
+  };
+  const std::string refused = actions_.interrupter().run(debugger, process, performer, look);
   print(debugger, end_of_run(debugger, process));
   if (!refused.empty())
     print_error(debugger, "error: " + refused + "\n");

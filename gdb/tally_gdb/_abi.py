@@ -129,7 +129,8 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
     REQUEST_MODULES,
     REQUEST_MEMORY,
     REQUEST_BREAK_ONCE,
-) = range(18)
+    REQUEST_HALT,
+) = range(19)
 # enum tally_region_refusal
 REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN, REGION_FAILED = range(1, 5)
 # enum tally_load_refusal
@@ -246,6 +247,8 @@ FUNCTIONS = [
     ("tally_session_set_display", [_handle, POINTER(Display)], _handle),
     ("tally_session_status", [_handle, _out], _handle),
     ("tally_session_last_run", [_handle, POINTER(c_uint64), POINTER(c_uint64)], c_int),
+    ("tally_session_limit_ns", [_handle], c_uint64),
+    ("tally_session_limit_reached", [_handle, _out], _handle),
     ("tally_session_report", [_handle, _text, _text, _out], _handle),
     ("tally_reply_free", [_handle], None),
     ("tally_reply_text", [_handle], _text),

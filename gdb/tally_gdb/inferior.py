@@ -11,9 +11,10 @@ import gdb
 from . import _abi
 from .beside import Beside
 from .console import FAULTS, printable
+from .limit import Limit
 from .passed_stops import PassedStops
 from .performer import Actions, GdbPerformer
-from .session import Session, TallyError
+from .session import Performer, Session, TallyError
 
 _WATCHPOINTS = {
     getattr(gdb, name)
@@ -74,12 +75,26 @@ def _stopper(event, counts_before: Dict[int, int], own: int):
     return next(iter(true or hit), None)
 
 
-def _is_alive(pid: int) -> bool:
+def _state(process: str) -> str:
+    """Returns the state letter in /proc/PROCESS/stat, "X" if there is no such process."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        with open(f"/proc/{process}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0].decode()
     except OSError:
-        return False
+        return "X"
+
+
+def _is_alive(pid: int) -> bool:
+    return _state(str(pid)) not in "ZX"
+
+
+def _is_stopping(inferior: gdb.Inferior) -> bool:
+    """Returns whether a thread has stopped, and GDB does not know it yet."""
+    try:
+        threads = [each.ptid[1] for each in inferior.threads() if each.is_running()]
+    except FAULTS:
+        return True
+    return any(_state(f"{inferior.pid}/task/{tid}") == "t" for tid in threads)
 
 
 def _process(field: str, pid: int) -> int:
@@ -153,6 +168,7 @@ class Watcher:
         self._actions = Actions(session)
         self._passed_stops = PassedStops(session)
         self._beside = Beside(session, self._push_beside)
+        self._limit = Limit(session, self._on_limit)
         self._is_remote = False  # whether the process that was reported last is not of this machine
         self._running_pid = 0  # the process whose resume was reported last; 0 if it has stopped
         self._hit_counts: Dict[int, int] = {}  # the breakpoints' hit counts at the last resume
@@ -187,6 +203,7 @@ class Watcher:
 
     def _close(self) -> None:
         self._actions.interrupter.end_thread()
+        self._limit.stopped()
         self._session.close()
 
     def performer(self, shows_progress: bool = True) -> GdbPerformer:
@@ -255,10 +272,16 @@ class Watcher:
         self._report(kind, target, pid, **facts)
         if kind == _abi.EVENT_RESUMED:
             self._actions.interrupter.resumed()
+            self._limit.resumed()
             if pid == self._session.sampled_pid:
                 self._passed_stops.resumed(self._inferior().num)
         elif kind != _abi.EVENT_TARGET or not pid:
             self._actions.interrupter.stopped()
+            self._limit.stopped()
+            self._actions.sigint.stopped(
+                by_sigint=kind == _abi.EVENT_SIGNAL and facts.get("text") == "SIGINT",
+                is_alive=_abi.EVENT_TARGET < kind < _abi.EVENT_EXITED,
+            )
             self._passed_stops.stopped()
 
     def _push_beside(self, kind: int, inferior: gdb.Inferior, pid: int, **facts) -> None:
@@ -269,10 +292,18 @@ class Watcher:
             facts = {**_program(inferior), **facts}
             self._report(kind, _abi.TARGET_NATIVE, pid, beside=True, **facts)
 
-    def _report(self, kind: int, target: int, pid: int, **facts) -> None:
+    def _on_limit(self) -> None:
+        """Ends sampling if the time of `profile start --for` is over. An interrupt of a process
+        that is just stopping would stop it again later."""
+        sampled = self._sampled()
+        if sampled is not None and (self._is_remote or not _is_stopping(sampled)):
+            self._show(self._session.limit_reached)
+
+    def _show(self, perform: Callable[[Performer], str]) -> None:
+        """Prints the text that `perform` returns, or its error."""
         performer = self.performer()
         try:
-            text = self._session.event(performer, kind, target, pid, **facts)
+            text = perform(performer)
         except TallyError as error:
             performer.end()
             gdb.write(printable(f"profile: {error}\n"), gdb.STDERR)
@@ -282,6 +313,9 @@ class Watcher:
             performer.end()
             if text:
                 gdb.write(printable(text))
+
+    def _report(self, kind: int, target: int, pid: int, **facts) -> None:
+        self._show(lambda performer: self._session.event(performer, kind, target, pid, **facts))
         first = self._session.sampled_pid
         if not first:
             self._beside.clear()

@@ -7,7 +7,6 @@ signal, which GDB does not pass on to the program. A remote process is interrupt
 Ctrl-C does.
 """
 
-import os
 import signal
 import sys
 import threading
@@ -21,7 +20,7 @@ from . import _abi
 from .console import FAULTS, reason_of
 from .posted import post
 from .session import Performer, Session, TallyError
-from .signals import Signals, is_passed, signal_name
+from .signals import Signals, catch_signal, is_passed, signal_name
 
 _FUNCTION = "_tally_tick"
 _ON_ITS_WAY = 0.1  # seconds in which an interrupt that was already sent arrives
@@ -29,6 +28,18 @@ if sys.version_info >= (3, 8):
     _ALL_SIGNALS: Iterable[int] = signal.valid_signals()
 else:  # pthread_sigmask() then ignores the numbers that are not valid
     _ALL_SIGNALS = range(1, signal.NSIG)
+
+
+_SIGINT_IS_PASSED = "SIGINT is passed to the program: enter `handle SIGINT nopass` first"
+
+
+def start_quietly(thread: threading.Thread) -> None:
+    """Starts a thread that blocks all signals, so that GDB's own threads receive GDB's signals."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)  # the thread inherits the mask
+    try:
+        thread.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _pcs(with_callers: bool) -> List[int]:
@@ -129,7 +140,7 @@ class Interrupter:
             return "GDB cannot interrupt a whole process in non-stop mode"
         self._remote = not numbers
         if self._remote and is_passed("SIGINT"):
-            return "SIGINT is passed to the program: enter `handle SIGINT nopass` first"
+            return _SIGINT_IS_PASSED
         self._with_callers = with_callers
         if self._function is None:
             self._function = _Tick(self)
@@ -138,12 +149,7 @@ class Interrupter:
         self._catch()
         self._over.clear()
         self._thread = threading.Thread(target=self._run, name="tally-ticker", daemon=True)
-        # The new thread inherits this mask, so that GDB's own threads receive GDB's signals.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
-        try:
-            self._thread.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        start_quietly(self._thread)
         return ""
 
     def end_thread(self) -> None:
@@ -207,6 +213,17 @@ class Interrupter:
             return
         self._session.tick(self._performer(), self._seen(thread))
 
+    def halt(self) -> str:
+        """Stops the running process for the user, as Ctrl-C does. Returns "", or the reason if that
+        is not possible."""
+        if is_passed("SIGINT"):
+            return _SIGINT_IS_PASSED
+        if self.number:
+            self.stop_for_user()
+        else:
+            self._signals.sigint.send(self._session.sampled_pid)
+        return ""
+
     def stop_for_user(self) -> None:
         """Stops the process after Ctrl-C. The catchpoint is disabled first, so that GDB reports the
         stop in the usual way. Any thread may call this."""
@@ -222,11 +239,7 @@ class Interrupter:
             self._enable("disable")
 
     def _catch(self) -> None:
-        before = gdb.convenience_variable("bpnum")
-        gdb.execute(f"catch signal {self._name}", to_string=True)
-        self.number = int(gdb.convenience_variable("bpnum"))
-        gdb.execute(f"condition {self.number} ${_FUNCTION}()", to_string=True)
-        gdb.set_convenience_variable("bpnum", before)
+        self.number = catch_signal(self._name, f"${_FUNCTION}()")
 
     def _enable(self, word: str) -> None:
         try:
@@ -307,8 +320,5 @@ class Interrupter:
             return  # the process has already stopped
         if self._remote:
             self._interrupt()
-            return
-        try:
-            os.kill(self._session.sampled_pid, signal.SIGINT)
-        except OSError:
-            pass
+        else:
+            self._signals.sigint.send(self._session.sampled_pid)

@@ -22,6 +22,7 @@ class Actions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._signals = Signals()
+        self.sigint = self._signals.sigint
         self._preload = Preload()
         self.interrupter = Interrupter(session, self._signals, lambda: GdbPerformer(session, self))
         self.region = Region(session)
@@ -57,6 +58,8 @@ class Actions:
                 return self.interrupter.begin(signals, words[0] == "stacks")
             elif request == _abi.REQUEST_INTERRUPT_END:
                 self.interrupter.end()
+            elif request == _abi.REQUEST_HALT:
+                return self.interrupter.halt()
             elif request == _abi.REQUEST_REGION:
                 return self.region.begin([word for word in words if word])
             elif request == _abi.REQUEST_REGION_END:

@@ -281,6 +281,17 @@ class Session:
             return None
         return elapsed.value * 1e-9, None if cpu.value == _abi.UNKNOWN else cpu.value * 1e-9
 
+    def limit_seconds(self) -> float | None:
+        """Returns how long the sampled process may run until the time of `start --for` is over, 0
+        if it is over, and None if nothing ends sampling so, or if the process does not run."""
+        left = self._lib.tally_session_limit_ns(self._handle) if self.is_open else _abi.UNKNOWN
+        return None if left == _abi.UNKNOWN else left * 1e-9
+
+    def limit_reached(self, performer: Performer) -> str:
+        """Ends sampling if that time is over. Returns the text to print."""
+        reply = self._made(self._lib.tally_session_limit_reached, self._handle)
+        return self._perform(reply, performer)
+
     def report(self, by: str, sort: str) -> dict[str, Sequence[str | int]]:
         """Returns the columns name, file, object, line, id, self and inclusive."""
         return self._table(self._lib.tally_session_report, self._handle, _encode(by), _encode(sort))

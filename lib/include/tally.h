@@ -345,7 +345,9 @@ enum tally_request_kind {
      functions; each breakpoint belongs behind the function's prologue, and is deleted when it is
      hit or when the process is gone. Answer with one text: the number of breakpoints that are set,
      in decimal; or the reason why none is, which does not begin with a digit. */
-  TALLY_REQUEST_BREAK_ONCE = 17
+  TALLY_REQUEST_BREAK_ONCE = 17,
+  /* Stop the running process for the user, as Ctrl-C does, unless it is just stopping. */
+  TALLY_REQUEST_HALT = 18
 };
 
 /* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is the enumerator's
@@ -611,6 +613,16 @@ TALLY_API tally_error *tally_session_status(tally_session *session, tally_table 
 /* Reports, in ns, how long the process ran before its last stop, and the CPU time of its threads,
  * which is UINT64_MAX if it is unknown. Returns 0 before the first such stop, otherwise 1. */
 TALLY_API int tally_session_last_run(const tally_session *session, uint64_t *run, uint64_t *cpu);
+/* Returns for how many ns the sampled process may still run until the time of `start --for` is
+ * over, 0 if it is over. Returns UINT64_MAX if sampling has no such end, or if the process is
+ * stopped or about to be. Ask after each TALLY_EVENT_RESUMED and after each command while the
+ * process runs, and call tally_session_limit_reached() when this time has passed without a stop. */
+TALLY_API uint64_t tally_session_limit_ns(const tally_session *session);
+/* Ends sampling if the time of `start --for` is over. With `--continue` the reply has the report.
+ * Otherwise it requests TALLY_REQUEST_HALT, and the reply to the event of the next stop has the
+ * report. Ask tally_session_limit_ns() again afterwards: some of the time may be left, because the
+ * program was held meanwhile, or a request to interrupt it may be on its way. */
+TALLY_API tally_error *tally_session_limit_reached(tally_session *session, tally_reply **reply);
 /* Returns the rows of `report` for the first event only, with the columns of
  * tally_profile_report(). `by` and `sort` are values of the options of the same names. Looks up
  * symbols that are still missing. */

@@ -181,7 +181,7 @@ class CompletionTest(GdbCase):
             "profile start --stacks ": [
                 f"profile start --stacks {each}" for each in ("dwarf", "fp", "none")
             ],
-            "profile start --f": ["profile start --frequency"],
+            "profile start --f": ["profile start --for", "profile start --frequency"],
             "profile start --frequency ": [],
             "profile dump --format fo": ["profile dump --format folded"],
             "profile dump x.cg --p": [

@@ -73,6 +73,27 @@ class NativeTest(LldbCase):
 
         self.in_each(measure)
 
+    def test_the_end_of_a_running_time(self) -> None:
+        """`--for` stops the program once or, with `--continue`, lets it run on."""
+
+        def measure(lldb: str) -> None:
+            for option in ("", " --continue"):
+                result = run_lldb(
+                    [f"{START} --for 0.5s{option}", "run", "profile status"]
+                    + ["continue"] * (not option),
+                    program("spin7030"),
+                    ["2"],
+                    lldb=lldb,
+                )
+                ran = text_of(result, "run")
+                self.assertEqual("signal SIGSTOP" in ran, not option, result)
+                self.assertIn("Sampling ended after 500 ms of running time.\n", ran, result)
+                self.assertRegex(ran, r"\n(\d+ ticks? in total\n|no samples yet: )", result)
+                self.assertEqual(status_of(result)["state"], "stopped", result)
+                self.assertRegex(result.stdout, "exited with status = 0 ", result)
+
+        self.in_each(measure)
+
     def test_ctrl_c(self) -> None:
         def measure(path: str) -> None:
             with LldbTerminal(program("spin7030"), ["600"], lldb=path) as lldb:

@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
   struct rlimit limit = {0, 0};
   getrlimit(RLIMIT_NOFILE, &limit);
 
-  const int others[] = {SIGUSR1, SIGUSR2, SIGIO, SIGVTALRM, SIGURG, SIGCHLD, SIGTRAP};
+  const int others[] = {SIGUSR1, SIGUSR2, SIGIO, SIGVTALRM, SIGURG, SIGCHLD, SIGTRAP, SIGINT};
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_handler = count;

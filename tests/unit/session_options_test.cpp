@@ -61,6 +61,18 @@ TEST(SampledEvents, OnlyTheClockHasAFrequency) {
             "them");
 }
 
+TEST(LimitOfStart, IsATimeOfMoreThanZero) {
+  const auto limit_of = [](std::string_view line) { return limit_ns_of(*parse_command(line)); };
+  EXPECT_EQ(limit_of("start"), 0u);
+  EXPECT_EQ(limit_of("start --for 1.5s"), 1'500'000'000u);
+  EXPECT_EQ(limit_of("start --for 10ms --continue"), 10'000'000u);
+  EXPECT_EQ(limit_of("start --for 0").error().text(), "--for: expected more than 0");
+  EXPECT_EQ(limit_of("start --continue").error().text(),
+            "--continue: needs --for, after which the program runs on");
+  EXPECT_EQ(refusal("start --for 10"), "--for: expected a time such as 1.2s, 300ms or 15us, found "
+                                       "'10', which has no unit");
+}
+
 TEST(SplitWords, SplitsAtBlanksOutsideQuotes) {
   EXPECT_EQ(split_words("  a \tb\n").words, (Texts{"a", "b"}));
   EXPECT_EQ(split_words("a 'b c' d").words, (Texts{"a", "b c", "d"}));
@@ -174,7 +186,7 @@ TEST(Commands, HaveUsageAndExample) {
 
 TEST(Complete, OffersWordsThatMayFollow) {
   EXPECT_EQ(complete_words("st"), (Texts{"start", "status", "stop"}));
-  EXPECT_EQ(complete_words("start --f"), Texts{"--frequency"});
+  EXPECT_EQ(complete_words("start --f"), (Texts{"--for", "--frequency"}));
   EXPECT_EQ(complete_words("start --backend "), (Texts{"agent", "auto", "interrupt", "perf"}));
   EXPECT_EQ(complete_words("report --by t"), Texts{"thread"});
   EXPECT_EQ(complete_words("report --limit "), Texts{});

@@ -282,6 +282,68 @@ TEST_F(SessionRun, KeepsSamplesWhenALookUpIsCancelled) {
   EXPECT_GT(nlohmann::json::parse(diff->text)["totals"]["before"], after);
 }
 
+TEST_F(SessionRun, SamplesUntilTheTimeOfForIsOver) {
+  if (!start("start --for 1h --continue"))
+    GTEST_SKIP() << "sampling is refused here";
+  const std::string row = "\nends_after 3600 s of running time (the program runs on)\n";
+  EXPECT_NE(session.command("status")->text.find(row), std::string::npos);
+  const auto child = std::make_unique<Child>([] { spin_for(0.05); });
+  EXPECT_EQ(session.limit_left_ns(), UINT64_MAX);
+  push(event_of(EventKind::resumed, child->pid()));
+  const uint64_t left = session.limit_left_ns();
+  EXPECT_LE(left, 3'600'000'000'000u);
+  EXPECT_EQ(session.limit_reached()->text, "");
+  child->go();
+  child->wait_end();
+  EXPECT_LT(session.limit_left_ns(), left - 50'000'000);
+  push(event_of(EventKind::breakpoint, child->pid()));
+  EXPECT_EQ(session.limit_left_ns(), UINT64_MAX);
+  EXPECT_EQ(session.sampled_pid(), child->pid());
+  push(event_of(EventKind::resumed, child->pid()));
+  EXPECT_LT(session.limit_left_ns(), left - 50'000'000);
+  finish(session, *session.command("stop"));
+  EXPECT_EQ(session.limit_left_ns(), UINT64_MAX);
+  EXPECT_EQ(session.command("status")->text.find("ends_after"), std::string::npos);
+}
+
+TEST_F(SessionRun, EndsWhenTheTimeOfForIsOver) {
+  enum class How : uint8_t { stops, runs_on, cannot_stop };
+  for (const How how : {How::stops, How::runs_on, How::cannot_stop}) {
+    if (!start(how == How::runs_on ? "start --for 50ms --continue" : "start --for 50ms"))
+      GTEST_SKIP() << "sampling is refused here";
+    size_t halts = 0;
+    const auto text_of = [&](Result<Reply> reply) {
+      while (reply && reply->request.kind != RequestKind::none) {
+        const bool halt = reply->request.kind == RequestKind::halt;
+        halts += halt ? 1 : 0;
+        reply =
+            session.answer(halt ? std::vector<std::string>{how == How::stops ? "" : "it is busy"}
+                                : std::vector<std::string>());
+      }
+      return reply ? reply->text : reply.error().text();
+    };
+    const auto child = std::make_unique<Child>([] { spin_for(0.1); });
+    push(event_of(EventKind::resumed, child->pid()));
+    child->go();
+    child->wait_end();
+    EXPECT_EQ(session.limit_left_ns(), 0u);
+    std::string said = text_of(session.limit_reached());
+    if (how == How::stops) {
+      EXPECT_EQ(said, "");
+      EXPECT_EQ(session.limit_left_ns(), UINT64_MAX); // the process is about to stop
+      EXPECT_EQ(session.sampled_pid(), child->pid());
+      said = text_of(session.event(event_of(EventKind::signal, child->pid())));
+    }
+    EXPECT_EQ(halts, how == How::runs_on ? 0u : 1u);
+    const std::string why = how == How::cannot_stop ? "The program runs on: it is busy.\n" : "";
+    EXPECT_TRUE(said.starts_with(why + "Sampling ended after 50.0 ms of running time.\n")) << said;
+    EXPECT_NE(said.find(" ticks in total\n"), std::string::npos) << said;
+    EXPECT_EQ(session.sampled_pid(), 0);
+    EXPECT_FALSE(session.is_armed());
+    push(event_of(EventKind::target));
+  }
+}
+
 TEST_F(SessionRun, ContinuesCountsPartsAndClears) {
   if (!start("start --frequency 2000"))
     GTEST_SKIP() << "sampling is refused here";

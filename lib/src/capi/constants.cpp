@@ -55,7 +55,8 @@ static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
               TALLY_REQUEST_STACKS == int(RequestKind::stacks) &&
               TALLY_REQUEST_MODULES == int(RequestKind::modules) &&
               TALLY_REQUEST_MEMORY == int(RequestKind::memory) &&
-              TALLY_REQUEST_BREAK_ONCE == int(RequestKind::break_once));
+              TALLY_REQUEST_BREAK_ONCE == int(RequestKind::break_once) &&
+              TALLY_REQUEST_HALT == int(RequestKind::halt));
 static_assert(TALLY_REGION_UNKNOWN == int(RegionRefusal::unknown) &&
               TALLY_REGION_INLINED == int(RegionRefusal::inlined) &&
               TALLY_REGION_WITHIN == int(RegionRefusal::within) &&

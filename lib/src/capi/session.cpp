@@ -198,6 +198,14 @@ int tally_session_region_measures(const tally_session *session) {
   return session->session.region_measures() ? 1 : 0;
 }
 
+uint64_t tally_session_limit_ns(const tally_session *session) {
+  return session->session.limit_left_ns();
+}
+
+tally_error *tally_session_limit_reached(tally_session *session, tally_reply **reply) {
+  return guarded([&] { return session->session.limit_reached(); }, into(reply));
+}
+
 tally_error *tally_session_set_passed_stops(tally_session *session, const tally_location *locations,
                                             size_t count, size_t location_size, int steps_by_copy) {
   return guarded(

@@ -83,6 +83,9 @@ public:
   // process is resumed. Between take() and done() a remote process is not interrupted again.
   void done();
 
+  // Returns whether a stop that the clock has caused may come, or is being looked at.
+  bool awaits_stop() const;
+
   uint64_t rounds() const;     // the rounds that led to a stop
   uint64_t missed() const;     // how often a round left out a thread because it blocks the signal
   uint64_t queued() const;     // how often a round left out a thread that waited for a processor

@@ -135,6 +135,11 @@ void InterruptClock::stopped() {
   round_over_.notify_all();
 }
 
+bool InterruptClock::awaits_stop() const {
+  const std::lock_guard lock(mutex_);
+  return round_.looking || is_on_its_way(now_ns());
+}
+
 bool InterruptClock::is_on_its_way(uint64_t now) const {
   return std::ranges::any_of(awaited_, [&](const auto &each) {
     return !each.second.stale && now - each.second.sent_at_ns < given_up_after_ns;

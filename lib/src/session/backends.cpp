@@ -9,6 +9,7 @@
 
 #include "collect/perf_sampler.h"
 #include "collect/sampled_events.h"
+#include "report/value_text.h"
 #include "session/refusals.h"
 #include "session/sampling_remarks.h"
 #include "support/text.h"
@@ -102,9 +103,12 @@ std::string Backends::sampling_words() const {
   const std::string_view waits = options_.backend != Backend::perf || !options_.wall ? ""
                                  : user_code_only_ ? ", each wait (with a stack from 1 ms on)"
                                                    : ", each wait";
-  return fmt::format("{}{}, {}{}{}, {}{}", name_of(options_.backend), why, what, waits,
+  const std::string limit = options_.limit_ns == 0 ? ""
+                                                   : fmt::format(", for {} of running time",
+                                                                 duration_text(options_.limit_ns));
+  return fmt::format("{}{}, {}{}{}, {}{}{}", name_of(options_.backend), why, what, waits,
                      user_code ? " in user code only" : "", stack_words(options_),
-                     options_.children ? ", with the processes that it forks" : "");
+                     options_.children ? ", with the processes that it forks" : "", limit);
 }
 
 Result<void> Backends::check_target() const {

@@ -72,6 +72,9 @@ Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command) {
   wanted.events = std::move(events);
   wanted.children = command.has("children");
   wanted.stack_bytes = stack_bytes_of(command);
+  TALLY_TRY(limit_ns, limit_ns_of(command));
+  wanted.limit_ns = limit_ns;
+  wanted.runs_on = command.has("continue");
   if (wanted.stack_bytes != 0 && wanted.stacks != StackMode::dwarf)
     return fail(ErrorCode::invalid_argument, "needs --stacks dwarf, which copies the stacks",
                 "--stack-bytes");

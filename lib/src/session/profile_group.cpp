@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "report/value_text.h"
+#include "session/profile_commands.h"
 #include "session/profile_table.h"
 #include "support/clock.h"
 #include "support/path.h"
@@ -173,7 +175,7 @@ Result<Reply> ProfileGroup::follow(const DebugEvent &event) {
   case EventKind::step:
   case EventKind::other:
     sampling.end_part(trigger_of(event));
-    return backends.follow_sampler();
+    return sampling.is_past_limit() ? end_at_limit() : backends.follow_sampler();
   }
   return Reply{};
 }
@@ -196,6 +198,38 @@ Result<Reply> ProfileGroup::process_ended(const DebugEvent &event) {
   Result<Reply> ended = sampling.end(trigger_of(event), detached);
   backends.end_requests(true);
   return ended;
+}
+
+Result<Reply> ProfileGroup::limit_reached() {
+  if (sampling.limit_left_ns() != 0)
+    return Reply{};
+  if (sampling.options().runs_on) {
+    // The stop for a request that is on its way would be the user's if sampling had ended.
+    const bool wait = sampling.options().remote && sampling.clock().awaits_stop();
+    return wait ? Reply{} : end_at_limit();
+  }
+  sampling.expect_last_stop();
+  front.actions.push(Request{RequestKind::halt, {}, {}},
+                     [this](std::string_view answer) -> Result<Reply> {
+                       if (answer.empty())
+                         return Reply{};
+                       front.actions.say(fmt::format("The program runs on: {}.\n", answer));
+                       return end_at_limit();
+                     });
+  return Reply{};
+}
+
+Result<Reply> ProfileGroup::end_at_limit() {
+  const std::string limit = duration_text(sampling.options().limit_ns);
+  backends.disarm();
+  TALLY_CHECK(sampling.finish_all(fmt::format("--for {}", limit)));
+  backends.end_requests(false);
+  front.actions.say(fmt::format("Sampling ended after {} of running time.\n", limit));
+  TALLY_TRY(report, parse_line(profile_table(), "report"));
+  Result<Reply> shown = run_profile_command(*this, report);
+  if (!shown && shown.error().code == ErrorCode::no_data) // an error would replace what was said
+    return Reply{shown.error().message + "\n", {}};
+  return shown;
 }
 
 void ProfileGroup::apply_debuginfod() {

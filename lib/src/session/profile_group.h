@@ -44,6 +44,8 @@ public:
   Result<Reply> event(const DebugEvent &event);
   // Follows a process that is debugged beside the first sampled one.
   Result<Reply> event_beside(const DebugEvent &event);
+  // See Session::limit_reached().
+  Result<Reply> limit_reached();
   Result<Reply> cancel();
   // Undoes what a command may have begun. Called when actions of the command were dropped.
   void give_up();
@@ -76,6 +78,7 @@ private:
   Result<Reply> follow(const DebugEvent &event);
   Result<Reply> follow_beside(const DebugEvent &event);
   Result<Reply> process_ended(const DebugEvent &event);
+  Result<Reply> end_at_limit();       // ends sampling, and shows the report
   void watch_held(uint64_t since_ns); // while a run is measured, which began then
   void apply_debuginfod();            // the setting, to later look-ups of names
 };

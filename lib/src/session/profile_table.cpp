@@ -33,12 +33,18 @@ constexpr auto settings = joined(
                                 "servers that DEBUGINFOD_URLS names"}}});
 
 constexpr auto all_options_of_start = joined(
-    options_of_start,
-    std::array<OptionSpec, 3>{{{.name = "children",
-                                .summary = "sample the processes that the program forks, too,\n"
-                                           "except one that the debugger follows in its place"},
-                               sampled_event_option,
-                               stack_bytes_option}});
+    options_of_start, std::array<OptionSpec, 5>{
+                          {{.name = "children",
+                            .summary = "sample the processes that the program forks, too,\n"
+                                       "except one that the debugger follows in its place"},
+                           sampled_event_option,
+                           stack_bytes_option,
+                           {.name = "for",
+                            .values = "T",
+                            .summary = "end after this running time (10s): the program stops\n"
+                                       "as by Ctrl-C, and the report is shown",
+                            .check = check_time},
+                           {.name = "continue", .summary = "with --for, let the program run on"}}});
 
 constexpr std::array<OptionSpec, 1> status_options{json_option};
 
@@ -142,7 +148,9 @@ constexpr CommandSpec commands[] = {
      "a raw event. With --clock wall, events are sampled beside the waits.\n"
      "With --children, perf also samples the processes that the program forks and the\n"
      "debugger does not follow. `profile report --by process` tells them apart. What\n"
-     "they do while the program is stopped does not count.",
+     "they do while the program is stopped does not count.\n"
+     "With --for, sampling ends by itself once the program has run for so long, stops\n"
+     "not counted, and the report is shown.",
      "profile start --frequency 4000"},
     {"stop", "", {}, "end sampling and keep the samples", "", "profile stop"},
     {"status", "", status_options, "show what is sampled, how, and the counts so far",

@@ -53,6 +53,12 @@ void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &optio
   }
   ended_agent_ = {};
   time_.set_stopped();
+  set_limit();
+}
+
+void Sampling::set_limit() {
+  const uint64_t limit_ns = options_.limit_ns == 0 ? no_limit : options_.limit_ns;
+  limit_at_ns_ = limit_ns + std::min(time_.ran_ns(), no_limit - limit_ns);
 }
 
 bool Sampling::any_runs() const {
@@ -157,9 +163,21 @@ Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
 }
 
 Result<Reply> Sampling::end_all(std::string_view trigger) {
+  const bool ends = is_active();
+  TALLY_CHECK(finish_all(trigger));
+  return ends ? keep_ended(0, trigger) : Reply{};
+}
+
+Result<void> Sampling::finish_all(std::string_view trigger) {
   while (!others_.empty())
     TALLY_CHECK(finish_other(others_.back().pid, trigger));
-  return end(trigger);
+  return first_.sampler ? finish(first_, trigger) : Result<void>();
+}
+
+uint64_t Sampling::limit_left_ns() const {
+  if (!is_active() || !any_runs() || limit_at_ns_ == no_limit || limit_at_ns_ == 0)
+    return no_limit;
+  return limit_at_ns_ - std::min(limit_at_ns_, time_.ran_ns(now_ns()));
 }
 
 void Sampling::abandon() {
@@ -216,6 +234,7 @@ void Sampling::forget() {
   profiles_.clear();
   ended_ = {};
   time_.clear();
+  set_limit();
   if (options_.region)
     options_.region->clear();
   const auto clear = [this](SampledProcess &process) {

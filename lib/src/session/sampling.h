@@ -53,14 +53,23 @@ public:
   // Ends sampling of the first process, and looks up the names while the files are still those that
   // ran. With `announce`, the reply reports the end, which the user does not see otherwise.
   Result<Reply> end(std::string_view trigger, bool announce = false);
-  Result<Reply> end_all(std::string_view trigger); // does the same for all processes
-  void abandon();                                  // the sampler never worked
+  Result<Reply> end_all(std::string_view trigger);   // does the same for all processes
+  Result<void> finish_all(std::string_view trigger); // likewise, but looks up no names
+  void abandon();                                    // the sampler never worked
   // Reports, before end(), that the first process no longer exists. A later process with the same
   // id is another one: remote targets often have the same id for every process.
   void note_gone() { first_.is_gone = true; }
   // Counts only inside of `region` from now on, and forgets what was collected.
   void set_region(std::shared_ptr<Region> region);
   void forget(); // discards the samples; sampling continues
+
+  // --- the limit of the running time, StartOptions::limit_ns
+  static constexpr uint64_t no_limit = UINT64_MAX;
+  // Returns how long the process may still run. Returns no_limit if it may run for ever, if it does
+  // not run, or after expect_last_stop().
+  uint64_t limit_left_ns() const;
+  void expect_last_stop() { limit_at_ns_ = 0; } // the next stop is past the limit
+  bool is_past_limit() const { return is_active() && time_.ran_ns() >= limit_at_ns_; } // at a stop
 
   // --- the other processes
   void add_other(SampledProcess process) { others_.push_back(std::move(process)); }
@@ -114,6 +123,7 @@ private:
 
   std::vector<SampledProcess>::const_iterator other(int32_t pid) const;
   bool any_runs() const;
+  void set_limit(); // from now on
   void resume(SampledProcess &process);
   void end_part(SampledProcess &process, std::string_view trigger);
   // Ends the sampler, and freezes its profile.
@@ -140,6 +150,7 @@ private:
   StartOptions options_;
   bool needs_deep_dumps_ = false;
   RunClock time_;
+  uint64_t limit_at_ns_ = no_limit; // the running time at which sampling ends
   SamplerStatus ended_;             // sums over the samplers of this profile that have ended
   std::vector<uint64_t> tick_asks_; // addresses whose names tick() has requested
 };

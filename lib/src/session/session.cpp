@@ -151,6 +151,12 @@ Result<Reply> Session::tick(std::span<const ThreadStack> stacks) {
 uint64_t Session::region_hit(const RegionHit &hit) { return state_->profile.region_hit(hit); }
 bool Session::region_measures() const { return state_->profile.region_measures(); }
 
+uint64_t Session::limit_left_ns() const { return state_->profile.sampling.limit_left_ns(); }
+Result<Reply> Session::limit_reached() {
+  state_->front.actions.begin_event();
+  return state_->settle(state_->profile.limit_reached());
+}
+
 void Session::set_passed_stops(std::span<const BreakpointLocation> locations, bool steps_by_copy) {
   const pid_t pid =
       state_->front.target.target == TargetKind::native ? state_->front.target.pid : 0;

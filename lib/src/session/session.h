@@ -122,6 +122,7 @@ enum class RequestKind : uint8_t {
   modules,
   memory,
   break_once,
+  halt,
 };
 
 // The groups of commands.
@@ -212,6 +213,10 @@ public:
   static constexpr uint64_t look = UINT64_MAX, nobody = UINT64_MAX - 1;
   uint64_t region_hit(const RegionHit &hit);
   bool region_measures() const; // see tally_session_region_measures()
+
+  // See tally_session_limit_ns() in tally.h, and what follows it there.
+  uint64_t limit_left_ns() const;
+  Result<Reply> limit_reached();
 
   // States which of the user's breakpoints the debugger may pass without a stop for the user. Each
   // call replaces the previous set. See tally_session_set_passed_stops() in tally.h.

@@ -4,6 +4,7 @@
 
 #include "collect/sampled_events.h"
 #include "session/command_line.h"
+#include "support/duration.h"
 
 namespace tally {
 
@@ -11,6 +12,18 @@ uint32_t stack_bytes_of(const ParsedCommand &command) {
   return command.has("stack-bytes")
              ? (static_cast<uint32_t>(command.number("stack-bytes")) + 7) & ~7U
              : 0;
+}
+
+Result<uint64_t> limit_ns_of(const ParsedCommand &command) {
+  if (command.has("continue") && !command.has("for"))
+    return fail(ErrorCode::invalid_argument, "needs --for, after which the program runs on",
+                "--continue");
+  if (!command.has("for"))
+    return 0;
+  TALLY_TRY(limit_ns, duration_of(command.value("for")));
+  if (limit_ns == 0)
+    return fail(ErrorCode::invalid_argument, "expected more than 0", "--for");
+  return limit_ns;
 }
 
 Result<std::vector<SampledEvent>> sampled_events(const ParsedCommand &command, bool waits) {

@@ -27,12 +27,18 @@ struct StartOptions {
   bool chosen = false;            // the user named the backend; false for `auto`
   bool remote = false;            // the sampled process is on a remote target
   std::shared_ptr<Region> region; // null means the whole program
+  uint64_t limit_ns = 0;          // sampling ends after this running time; 0 means that it does not
+  bool runs_on = false;           // the program is not stopped then
   friend bool operator==(const StartOptions &, const StartOptions &) = default;
 };
 
 struct ParsedCommand;
 // Returns the number of --stack-bytes, rounded up to what the kernel accepts; 0 without the option.
 uint32_t stack_bytes_of(const ParsedCommand &command);
+
+// Returns the time of --for in ns; 0 without the option. Fails with invalid_argument if that time
+// is 0, or if --continue is given alone.
+Result<uint64_t> limit_ns_of(const ParsedCommand &command);
 
 // Returns the events that the command's --event names, as events_by_names() does; none without the
 // option. With waits, the clock is always among them. Fails with invalid_argument if a frequency is

@@ -116,6 +116,15 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
     if (has_clock(shown.events))
       line("requested_hz", uint64_t{shown.frequency_hz});
   }
+  if (const StartOptions &begun =
+          sampling.is_active() ? sampling.options() : group.backends.options();
+      begun.limit_ns != 0 && (sampling.is_active() || group.backends.is_armed())) {
+    StatusRow row =
+        StatusRow::seconds("ends_after", begun.limit_ns,
+                           fmt::format("{} of running time", duration_text(begun.limit_ns)));
+    rows.push_back(begun.runs_on ? std::move(row).with_note("the program runs on")
+                                 : std::move(row));
+  }
   const uint64_t ticks = now.wall_clock ? now.rounds : now.samples + now.outside;
   const uint64_t clock_ns = now.wall_clock ? run : now.cpu_ns - now.unsampled_ns;
   if (shown.events.size() == 1 && collected)
