@@ -23,6 +23,8 @@ Event run_of(int pid) {
   return event;
 }
 
+constexpr int most_interrupts = 10; // a process that does not stop then does not react to them
+
 // Answers the requests at the end of the time of `profile start --for`.
 class LimitPerformer : public LaterPerformer {
 public:
@@ -333,6 +335,8 @@ void Inferior::look_at_held(int id, int pid, uint64_t held) {
 
 // Called where the debugger's thread may wait for the process.
 void Inferior::end_at_limit(int id, int pid) {
+  if (!actions_.interrupter().is_on() && !watch_.is_running(pid))
+    return; // LLDB handles a stop of its own; the watch asks again when the process runs
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(id);
   LimitPerformer performer(actions_);
   const Outcome outcome = session_.limit_reached(performer);
@@ -350,7 +354,7 @@ void Inferior::end_at_limit(int id, int pid) {
     return actions_.interrupter().stop_for_user();
   // LLDB loses an early interrupt. A second one must not stop a later run.
   const auto has_stopped = [&] { return !watch_.is_running(pid) || session_.sampled_pid() != pid; };
-  while (!has_stopped()) {
+  for (int attempts = 0; attempts < most_interrupts && !has_stopped(); ++attempts) {
     process_of(debugger, pid).SendAsyncInterrupt();
     wait_until(has_stopped);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
 
 #include <signal.h>
 
@@ -129,7 +130,11 @@ void Interrupter::tick(lldb::SBProcess process, const std::function<void()> &loo
       changed_.wait_until(lock, std::min(until, steady_clock::now() + longest_look_away));
       if (session_.sigint_seen())
         asked_by_user_ = true;
-      look();
+      try {
+        look();
+      } catch (const std::exception &) {
+        asked_by_user_ = true; // out of memory: stop rather than run for ever
+      }
     }
     if (over_)
       return;

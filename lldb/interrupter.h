@@ -47,8 +47,8 @@ private:
 
   Session &session_;
   Signals &signals_;
-  bool on_ = false;
-  int signal_ = 0; // 0 for a remote process
+  std::atomic<bool> on_ = false; // another thread asks for it
+  int signal_ = 0;               // 0 for a remote process
   bool with_callers_ = true;
   std::mutex mutex_;
   std::condition_variable changed_;

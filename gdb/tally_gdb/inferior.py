@@ -280,6 +280,7 @@ class Watcher:
             self._limit.stopped()
             self._actions.sigint.stopped(
                 by_sigint=kind == _abi.EVENT_SIGNAL and facts.get("text") == "SIGINT",
+                by_catchpoint=facts.get("number", 0) if kind == _abi.EVENT_CATCHPOINT else 0,
                 is_alive=_abi.EVENT_TARGET < kind < _abi.EVENT_EXITED,
             )
             self._passed_stops.stopped()

@@ -28,8 +28,6 @@ if sys.version_info >= (3, 8):
     _ALL_SIGNALS: Iterable[int] = signal.valid_signals()
 else:  # pthread_sigmask() then ignores the numbers that are not valid
     _ALL_SIGNALS = range(1, signal.NSIG)
-
-
 _SIGINT_IS_PASSED = "SIGINT is passed to the program: enter `handle SIGINT nopass` first"
 
 
@@ -218,7 +216,7 @@ class Interrupter:
         is not possible."""
         if is_passed("SIGINT"):
             return _SIGINT_IS_PASSED
-        if self.number:
+        if self.number and self._thread is not None and self._thread.is_alive():
             self.stop_for_user()
         else:
             self._signals.sigint.send(self._session.sampled_pid)

@@ -44,12 +44,29 @@ def catch_signal(name: str, condition: str) -> int:
     return number
 
 
+class _Late(gdb.Function):
+    """The condition of the catchpoint of a late signal. It is false once, for GDB's own signal."""
+
+    def __init__(self) -> None:
+        self.is_expected = False
+        super().__init__("_tally_late")
+
+    def invoke(self, sender: gdb.Value) -> int:
+        try:
+            is_late = self.is_expected and int(sender) == os.getpid()
+        except FAULTS:
+            is_late = False
+        self.is_expected = self.is_expected and not is_late
+        return int(not is_late)
+
+
 class Sigint:
     """Stops a process of this machine as Ctrl-C does. If the process stops for another reason just
     before the signal comes, a catchpoint passes over the signal when the process resumes."""
 
     def __init__(self) -> None:
         self._is_sent = False
+        self._late = _Late()
         self._catchpoint = 0  # its number; 0 if there is none
 
     def send(self, pid: int) -> None:
@@ -59,10 +76,13 @@ class Sigint:
         except OSError:
             pass
 
-    def stopped(self, by_sigint: bool, is_alive: bool) -> None:
-        """Follows each stop, and the end of the process."""
-        is_pending, self._is_sent = self._is_sent and is_alive and not by_sigint, False
+    def stopped(self, by_sigint: bool, by_catchpoint: int, is_alive: bool) -> None:
+        """Follows each stop, and the end of the process. `by_catchpoint` is the number of the
+        catchpoint that stopped the process, or 0."""
         number, self._catchpoint = self._catchpoint, 0
+        by_sigint = by_sigint or (number != 0 and by_catchpoint == number)
+        is_pending, self._is_sent = self._is_sent and is_alive and not by_sigint, False
+        self._late.is_expected = is_pending
         if number:
             try:
                 gdb.execute(f"delete {number}", to_string=True)
@@ -71,7 +91,7 @@ class Sigint:
         if is_pending:
             sender = "$_siginfo._sifields._kill.si_pid"
             try:
-                self._catchpoint = catch_signal("SIGINT", f"{sender} != {os.getpid()}")
+                self._catchpoint = catch_signal("SIGINT", f"$_tally_late({sender})")
             except FAULTS:
                 pass  # the signal stops the process again
 

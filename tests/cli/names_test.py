@@ -103,8 +103,8 @@ class SplitFunctionTest(NamesCase):
 BARE_START = """\
 __asm__(".globl _start\\n_start: jmp start_up\\n.skip 128\\nstart_up: mov $1, %rbp\\n"
         "and $-16, %rsp\\ncall main\\nmov %eax, %edi\\nmov $60, %eax\\nsyscall\\n"
-        ".type spin, @function\\nspin: push $1\\npush $2\\nmov $400000000, %rcx\\n"
-        "1: dec %rcx\\njnz 1b\\nadd $16, %rsp\\nret\\n.size spin, . - spin");
+        ".type spin, @function\\nspin: mov $400000000, %rcx\\n"
+        "1: dec %rcx\\njnz 1b\\nret\\n.size spin, . - spin");
 void spin(void);
 static volatile unsigned long x;
 __attribute__((noinline)) void work(void) {

@@ -100,7 +100,7 @@ class LimitTest(GdbCase):
                 "python import gc, os, signal, tally_gdb.signals as signals",
                 "python own, = [o for o in gc.get_objects() if isinstance(o, signals.Sigint)]",
                 "python own.send(gdb.selected_inferior().pid)",
-                "python own.stopped(by_sigint=False, is_alive=True)",
+                "python own.stopped(by_sigint=False, by_catchpoint=0, is_alive=True)",
                 "continue",
                 "info breakpoints",
                 "continue",

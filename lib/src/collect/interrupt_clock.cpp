@@ -137,7 +137,10 @@ void InterruptClock::stopped() {
 
 bool InterruptClock::awaits_stop() const {
   const std::lock_guard lock(mutex_);
-  return round_.looking || is_on_its_way(now_ns());
+  const uint64_t now = now_ns();
+  // A remote target may answer much later than it is asked, for example while GDB reads a library.
+  const bool may_come = pid_ == 0 ? !awaited_.empty() : is_on_its_way(now);
+  return round_.looking || may_come || (late_.stops != 0 && now <= late_.until_ns);
 }
 
 bool InterruptClock::is_on_its_way(uint64_t now) const {

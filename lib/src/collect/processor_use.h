@@ -41,7 +41,7 @@ class ProcessorUse {
 public:
   enum class Of : uint8_t {
     thread_that_runs,
-    thread_that_ran, // until sleep_briefly() took its processor, or the kernel does not report it
+    thread_that_ran, // until sleep_briefly() took its processor, or whose use is unknown
     thread_that_waits,
   };
 
@@ -61,8 +61,8 @@ public:
   // Returns false if a thread whose processor was taken may have run since then.
   bool is_undisturbed() const;
   uint64_t taken_ns() const { return taken_ns_; } // the time at which the sleep ended
-  // Tells which of them a runnable thread is. When its processor is taken, it may run nevertheless:
-  // an idle processor takes over a thread that waits.
+  // Tells how a runnable thread uses the processors. A thread whose processor is taken may run
+  // nevertheless: an idle processor takes over a thread that waits.
   Of use_of(pid_t tid, const ProcessStatus &status) const;
 
 private:

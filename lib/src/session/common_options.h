@@ -30,8 +30,8 @@ inline constexpr OptionSpec stack_bytes_option{
     .name = "stack-bytes",
     .values = "N",
     .summary = "how much of each stack perf copies to find callers, a\n"
-               "multiple of 8; by default 16384, and 65528 once stacks are\n"
-               "deeper",
+               "multiple of 8; by default 65528 up to 1000 Hz, above 8192,\n"
+               "and 65528 once stacks are deeper",
     .least = 1024,
     .most = most_stack_bytes};
 

@@ -157,11 +157,13 @@ template <class CallAt>
 std::optional<FoundReturn> first_return(const LostFrame &lost, uint64_t from, CallAt call_at) {
   std::optional<FoundReturn> guess;
   for (uint64_t slot = from; slot < lost.end && lost.word_at(slot); slot += sizeof(uint64_t)) {
+    if (lost.words_left && (*lost.words_left == 0 || --*lost.words_left == 0))
+      break;
     const Call call = call_at(slot);
     if (call == Call::to_the_start)
-      return FoundReturn{slot, false};
+      return FoundReturn{slot, true};
     if (call == Call::maybe && !guess)
-      guess = FoundReturn{slot, true};
+      guess = FoundReturn{slot, false};
   }
   return guess;
 }

@@ -17,6 +17,7 @@ struct LostFrame {
   uint64_t sp = 0;                // the function's stack pointer at its call
   uint64_t start = 0;             // the function's first address, 0 if it is unknown
   uint64_t end = UINT64_MAX;      // find_return() looks at words below this address
+  uint32_t *words_left = nullptr; // how many words find_return() may look at, for all frames
   std::string code;               // the function's code up to the call, at most most_code_bytes
   const UnwindRow *row = nullptr; // at the call; the CFA is an offset from the frame pointer
 
@@ -43,14 +44,14 @@ struct FoundFrame {
 std::optional<FoundFrame> find_lost_frame(const LostFrame &lost);
 
 struct FoundReturn {
-  uint64_t slot = 0; // where the return address is
-  bool guessed = false;
+  uint64_t slot = 0;      // where the return address is
+  bool is_direct = false; // it follows a direct call of the function's start
 };
 
 // Looks for the return address of a function without unwind data in the words from the stack
-// pointer on, among which it is in the first one that follows a direct call of the function's
-// start. If there is none, an indirect call or one through the procedure linkage table is a guess.
-// `code` and `row` are not used.
+// pointer on: in the first one that follows a direct call of the function's start, or else in the
+// first that follows an indirect call or one through the procedure linkage table. All but a direct
+// call's address at the stack pointer is a guess. `code` and `row` are not used.
 std::optional<FoundReturn> find_return(const LostFrame &lost);
 
 } // namespace tally::symbolize

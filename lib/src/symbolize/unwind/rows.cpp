@@ -122,7 +122,6 @@ std::optional<uint64_t> UnwindRows::start_of(uint64_t address) {
   return code_.starts->before(address);
 }
 
-// libelf would keep each piece for ever, and search them all.
 bool UnwindRows::is_in_main(uint64_t address) {
   if (!code_.mains)
     code_.mains = symbol_addresses(main_, debug_ ? &*debug_ : nullptr, "main");
@@ -140,6 +139,7 @@ std::optional<uint64_t> UnwindRows::named_start_of(uint64_t address) {
   return std::prev(next)->low;
 }
 
+// libelf would keep each piece for ever, and search them all.
 std::string UnwindRows::code(uint64_t address, size_t size) const {
   for (const Segment &segment : code_.segments) {
     const uint64_t at = address - segment.address;

@@ -79,6 +79,7 @@ public:
   bool lacks_stack_pointer(const UnwindRow &row) const {
     return row.needs(machine_.number.sp) && !known(machine_.number.sp);
   }
+  uint32_t *words_left() { return &words_left_; }
   bool knows_stack_pointer() const { return known(machine_.number.sp); }
   void set_frame_pointer(uint64_t value) {
     value_[machine_.number.fp] = value;
@@ -370,6 +371,7 @@ private:
   bool slot_missing_ = false; // a register was saved outside of the stack dump
   // The number of operations in expressions: a valid chain needs some hundreds of operations, but a
   // damaged file could request any number while a caller of the sampler waits.
+  uint32_t words_left_ = 32'768; // for the frames without unwind data, whose words are searched
   uint32_t budget_ = 100'000;
   std::span<const std::byte> stack_;
 };
@@ -523,15 +525,16 @@ private:
       LostFrame lost = lost_frame(walk, input);
       lost.start = pc - (found.link - *start);
       lost.end = by_pointer.value_or(lost.end);
-      if (const auto at = find_return(lost); at && !(at->guessed && by_pointer)) {
+      lost.words_left = walk.words_left();
+      if (const auto at = find_return(lost); at && (at->is_direct || !by_pointer)) {
+        guessed |= !at->is_direct || at->slot != walk.sp();
         walk.step_by_return_address(*at);
-        guessed |= at->guessed;
         return StackEnd::complete;
       }
     }
     if (walk.step_by_frame_pointer(is_code))
       return StackEnd::complete;
-    return start ? StackEnd::dump_too_short : StackEnd::no_rule;
+    return StackEnd::no_rule;
   }
 
   std::optional<FoundFrame> find_frame(const Found &found, uint64_t pc, const Walk &walk,
