@@ -76,7 +76,7 @@ def _stopper(event, counts_before: Dict[int, int], own: int):
 
 
 def _state(process: str) -> str:
-    """Returns the state letter in /proc/PROCESS/stat, "X" if there is no such process."""
+    """Returns the letter of the state in /proc/PROCESS/stat. It is "X" if the process is gone."""
     try:
         with open(f"/proc/{process}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0].decode()

@@ -106,19 +106,18 @@ public:
   // Returns where the return address of code with frame pointers is, or nothing if the stack does
   // not confirm that it has them.
   template <class IsCode> std::optional<uint64_t> slot_by_frame_pointer(IsCode is_code) const {
-    const uint64_t at = value_[machine_.number.fp] + static_cast<uint64_t>(machine_.frame_record);
-    const auto returns = word_at(at + 8);
-    return known(machine_.number.fp) && at >= sp() && returns && is_code(stripped(*returns) - 1)
-               ? std::optional(at + 8)
-               : std::nullopt;
+    const auto record = frame_record();
+    const auto returns = record ? word_at(*record + 8) : std::nullopt;
+    return returns && is_code(stripped(*returns) - 1) ? std::optional(*record + 8) : std::nullopt;
   }
 
   // Steps to the caller without a row, on the assumption that the code has frame pointers. Returns
   // false if the stack does not confirm this assumption.
   template <class IsCode> bool step_by_frame_pointer(IsCode is_code) {
-    const uint64_t at = value_[machine_.number.fp] + static_cast<uint64_t>(machine_.frame_record);
-    if (!known(machine_.number.fp) || at < sp())
+    const auto record = frame_record();
+    if (!record)
       return false;
+    const uint64_t at = *record;
     const auto callers = word_at(at), returns = word_at(at + 8);
     if (!callers || !returns || !is_code(stripped(*returns) - 1))
       return machine_.processor == Processor::riscv64 && returns &&
@@ -159,6 +158,13 @@ public:
   }
 
 private:
+  // Returns where the frame pointer says that the caller's frame pointer and the return address
+  // are.
+  std::optional<uint64_t> frame_record() const {
+    const uint64_t at = value_[machine_.number.fp] + static_cast<uint64_t>(machine_.frame_record);
+    return known(machine_.number.fp) && at >= sp() ? std::optional(at) : std::nullopt;
+  }
+
   // A function that calls no other saves only the frame pointer, in the word where others have the
   // return address.
   template <class IsCode> bool step_from_riscv_leaf(uint64_t at, uint64_t callers, IsCode is_code) {
@@ -449,12 +455,10 @@ private:
         interrupted = found.row->signal != 0;
       } else if (found.start) {
         return ended(StackEnd::complete);
-      } else {
-        const StackEnd end = step_without_row(found, pc, walk, input, guessed);
+      } else if (!step_without_row(found, pc, walk, input, guessed)) {
         // A C library without unwind data, such as musl, calls `main` from its start-up code.
-        if (end != StackEnd::complete)
-          return ended(callee.rows && callee.rows->is_in_main(callee.link) ? StackEnd::complete
-                                                                           : end);
+        const bool calls_main = callee.rows && callee.rows->is_in_main(callee.link);
+        return ended(calls_main ? StackEnd::complete : StackEnd::no_rule);
       }
       callee = found;
       if (processor == Processor::aarch64 && !is_code(walk.pc()))
@@ -510,11 +514,11 @@ private:
     return lost;
   }
 
-  // Steps to the caller of code without unwind data. Returns `complete`, or the reason why the step
-  // is impossible. The frame pointer may be that of the caller, if the function has none: a return
-  // address of a call of its start that is nearer is the function's.
-  StackEnd step_without_row(const Found &found, uint64_t pc, Walk &walk, const UnwindInput &input,
-                            bool &guessed) {
+  // Steps to the caller of code without unwind data. Returns false if the stack shows no caller.
+  // The frame pointer may be that of the caller, if the function has none: a return address of a
+  // call of its start that is nearer is the function's.
+  bool step_without_row(const Found &found, uint64_t pc, Walk &walk, const UnwindInput &input,
+                        bool &guessed) {
     const auto is_code = [&](uint64_t at) { return input.mapping_of_pc(at).has_value(); };
     std::optional<uint64_t> start;
     if (found.rows && !found.row && found.rows->processor() == Processor::x86_64 &&
@@ -529,12 +533,10 @@ private:
       if (const auto at = find_return(lost); at && (at->is_direct || !by_pointer)) {
         guessed |= !at->is_direct || at->slot != walk.sp();
         walk.step_by_return_address(*at);
-        return StackEnd::complete;
+        return true;
       }
     }
-    if (walk.step_by_frame_pointer(is_code))
-      return StackEnd::complete;
-    return StackEnd::no_rule;
+    return walk.step_by_frame_pointer(is_code);
   }
 
   std::optional<FoundFrame> find_frame(const Found &found, uint64_t pc, const Walk &walk,
