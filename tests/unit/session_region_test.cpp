@@ -147,12 +147,21 @@ TEST(StopCost, IsTheMedianOfTheNewestMeasurements) {
     cost.measured(i % 4 == 3 ? Spent{100'000, 50'000} : Spent{200 + i % 2, 20}); // preempted
   EXPECT_TRUE(cost.is_known());
   EXPECT_EQ(cost.median().cpu_ns, 20u);
-  EXPECT_EQ(cost.deviation().cpu_ns, 0u);
+  EXPECT_EQ(cost.error(1000).cpu_ns, 0u);
   EXPECT_EQ(cost.median().wall_ns, 200u);
   for (const uint64_t off : {70u, 70u, 80u, 90u, 90u}) // the debugger's part, by the passes
     cost.in_pass({1000 + off, 1000});
   EXPECT_EQ(cost.median().wall_ns, 80u + 20u);
-  EXPECT_EQ(cost.deviation().wall_ns, 15u);
+  EXPECT_EQ(cost.error(100'000).wall_ns, 10u); // 5 values may all lie on one side of the median
+}
+
+TEST(StopCost, HasTheErrorOfAMedianOfSeveralLikelyCosts) {
+  StopCost cost;
+  for (uint64_t i = 0; i < StopCost::kept; ++i)
+    cost.measured({0, i % 9 < 4 ? 40u : i % 9 < 6 ? 60u : 80u});
+  EXPECT_EQ(cost.median().cpu_ns, 60u);
+  EXPECT_EQ(cost.error(1'000'000).cpu_ns, 20u);
+  EXPECT_EQ(cost.error(StopCost::kept).cpu_ns, 28u); // as many passes err as much
 }
 
 TEST(StopCost, IsMeasuredInGroupsOfPasses) {

@@ -1,6 +1,7 @@
 #include "session/region.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -107,29 +108,40 @@ Spent StopCost::median() const {
   return {off_.filled == 0 ? wall_.median : off_.median + cpu_.median, cpu_.median};
 }
 
-Spent StopCost::deviation() const {
-  return {off_.filled == 0 ? wall_.deviation : off_.deviation + cpu_.deviation, cpu_.deviation};
+// The passes are disturbed as the measurements are, but they have another number.
+Spent StopCost::error(uint64_t passes) const {
+  const double ratio =
+      static_cast<double>(cpu_.filled) / static_cast<double>(std::max(passes, uint64_t{1}));
+  const auto of_both = [&](uint64_t of_cost) {
+    return static_cast<uint64_t>(static_cast<double>(of_cost) * std::sqrt(1 + ratio));
+  };
+  const uint64_t cpu = cpu_.error_of_median();
+  return {of_both(off_.filled == 0 ? wall_.error_of_median() : off_.error_of_median() + cpu),
+          of_both(cpu)};
 }
 
 void StopCost::Newest::add(uint64_t value) {
   values[next] = value;
   next = (next + 1) % kept;
   filled = std::min(filled + 1, kept);
-  const auto middle_of = [this](std::array<uint64_t, kept> of) {
-    const auto middle = of.begin() + static_cast<ptrdiff_t>((filled - 1) / 2);
-    std::ranges::nth_element(of.begin(), middle, of.begin() + static_cast<ptrdiff_t>(filled));
-    return *middle;
-  };
-  median = middle_of(values);
-  std::array<uint64_t, kept> distances{};
-  for (size_t i = 0; i < filled; ++i)
-    distances[i] = values[i] > median ? values[i] - median : median - values[i];
-  // 1.5 times the median distance from the median is the standard deviation of what is distributed
-  // normally.
-  deviation = middle_of(distances) * 3 / 2;
+  std::array<uint64_t, kept> sorted = values;
+  const auto middle = sorted.begin() + static_cast<ptrdiff_t>((filled - 1) / 2);
+  std::ranges::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<ptrdiff_t>(filled));
+  median = *middle;
+}
+
+// Costs have several likely values, therefore no form of their distribution is assumed. The number
+// of those of n values that are below the true median has the standard deviation of half the root
+// of n; beyond 3.3 of these is one case in a thousand.
+uint64_t StopCost::Newest::error_of_median() const {
   constexpr size_t enough = 5;
   if (filled < enough) // these show nothing of it
-    deviation = std::max(deviation, median);
+    return median;
+  std::array<uint64_t, kept> sorted = values;
+  std::ranges::sort(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(filled));
+  const size_t middle = (filled - 1) / 2;
+  const size_t reach = std::min(middle, static_cast<size_t>(1.65 * std::sqrt(filled)));
+  return std::max(sorted[middle + reach] - median, median - sorted[middle - reach]);
 }
 
 void PassList::add(const Stretch &stretch) {
@@ -269,25 +281,23 @@ void Region::count_stop(const RegionHit &hit, const HeldThread::Ran &ran, uint64
   }
 }
 
-// A median of as many measurements as StopCost keeps errs by a fifth of their standard deviation;
-// the median of the passes has an error of its own. In addition, it has a sixteenth of the cost:
-// medians of passes of known times were within that. What one stop costs may be anything from a
-// fifth of the median upwards, so that the least and the longest pass, being extremes, are less
-// certain. The debugger's part of a stop matters only if most passes waited.
+// In addition to what chance does, a median errs by a quarter of the cost on a busy machine, where
+// a stop after a short pass costs more than others: medians of passes of known times were within
+// that. What one stop costs may be anything from a fifth of the median upwards, so that the least
+// and the longest pass, being extremes, are less certain. The debugger's part of a stop matters
+// only if most passes waited.
 Region::Errors Region::errors() const {
   const uint64_t passes = std::max<uint64_t>(passes_.count(), 1);
   const uint64_t stops = (stops_in_passes_.all + passes / 2) / passes;
   const bool waited = 2 * stops_in_passes_.waited > stops_in_passes_.all;
-  const Spent cost = stops_.median(), deviation = stops_.deviation();
+  const Spent cost = stops_.median(), error = stops_.error(passes);
   const auto of = [&](uint64_t wall, uint64_t cpu) {
     return Spent{stops * (waited ? wall : cpu), stops * cpu};
   };
-  const Spent one =
-      of(std::max(deviation.wall_ns, cost.wall_ns), std::max(deviation.cpu_ns, cost.cpu_ns));
+  const Spent one = of(cost.wall_ns, cost.cpu_ns);
   if (2 * stops_.uncorrected() >= passes) // the median may be one of them
     return {one, one};
-  return {one,
-          of(deviation.wall_ns / 2 + cost.wall_ns / 16, deviation.cpu_ns / 2 + cost.cpu_ns / 16)};
+  return {one, of(error.wall_ns + cost.wall_ns / 4, error.cpu_ns + cost.cpu_ns / 4)};
 }
 
 void Region::give_up(pid_t tid, uint64_t at_ns, uint64_t running_ns) {

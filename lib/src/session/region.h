@@ -78,12 +78,12 @@ public:
   void in_pass(const Spent &spent);  // with a part of a pass, without other reasons to wait
   bool is_known() const { return cpu_.filled != 0; }
   Spent median() const;
-  Spent deviation() const;                  // the standard deviation of one stop's cost
+  Spent error(uint64_t passes) const;       // of the median of what is left of so many passes
   uint64_t count() const { return count_; } // of all stops
   // Passes that ended before the cost was known, so that their times contain it.
   uint64_t uncorrected() const { return uncorrected_; }
 
-  static constexpr size_t kept = 31; // odd
+  static constexpr size_t kept = 127; // odd
 
 private:
   static constexpr uint64_t passes_a_group = 1024;
@@ -93,8 +93,9 @@ private:
   struct Newest {
     std::array<uint64_t, kept> values{};
     size_t filled = 0, next = 0;
-    uint64_t median = 0, deviation = 0;
+    uint64_t median = 0;
     void add(uint64_t value);
+    uint64_t error_of_median() const;
   };
   Newest cpu_;  // of measurements, and the wall's time of these,
   Newest wall_; // if the debugger's part is not known from passes:
@@ -150,7 +151,8 @@ public:
   const PassTimes &passes() const { return passes_; }     // by the wall's clock
   const PassTimes &cpu_of_passes() const { return cpu_; } // of those whose thread's is known
   const StopCost &stops() const { return stops_; }
-  // `one` is the error of the times of one pass, `median` that of their median and of their mean.
+  // `one` is the error of the times of one pass, `median` that of their median and of their mean,
+  // which one pass in a thousand exceeds by chance.
   struct Errors {
     Spent one, median;
   };

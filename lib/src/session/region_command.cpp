@@ -41,9 +41,11 @@ void add_times(std::vector<StatusRow> &rows, std::string_view prefix, const Pass
   };
   add("min", times.least_ns(), error_ns);
   add("median", times.median_ns(), error_of_median_ns);
-  if (times.stride() != 1)
-    rows.back() =
-        std::move(rows.back()).with_note(fmt::format("over one pass in {}", times.stride()));
+  std::string note = times.stride() == 1 ? "" : fmt::format("over one pass in {}", times.stride());
+  if (error_of_median_ns != 0 && !is_noise(times.median_ns(), error_of_median_ns))
+    note += fmt::format("{}± {}", note.empty() ? "" : ", ", duration_text(error_of_median_ns));
+  if (!note.empty())
+    rows.back() = std::move(rows.back()).with_note(note);
   add("max", times.most_ns(), error_ns);
   add("total", times.total_ns(), times.count() * error_of_median_ns);
 }
