@@ -192,6 +192,19 @@ class DeepStacksTest(GdbCase):
         self.assertRegex(play.text("profile report", 2), advice.format(20008))
         self.assertEqual(play.status(2).count("stack_bytes"), 65528)
 
+    def test_other_samples_show_the_outer_callers(self) -> None:
+        need_kernel_samples()
+        play = play_gdb(
+            ["profile start", "run", "profile report", "profile status"],
+            program("deep"),
+            ["0.5", "100"],
+        )
+        status = play.status()
+        self.assertGreater(int(status.values["joined_stacks"].split()[0]), 100, play)
+        self.assertLess(status.count("truncated_stacks"), status.count("samples") // 50, play)
+        report = play.report()
+        self.assertGreater(report.row("main").inclusive_ticks, 0.95 * report.total, play)
+
 
 class KindsTest(GdbCase):
     def test_every_kind_of_program(self) -> None:

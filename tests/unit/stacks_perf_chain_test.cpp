@@ -152,7 +152,7 @@ protected:
                                 size_t asked = 0) {
     unwinder.chain = std::move(ours);
     chain.clear();
-    chain.unwind({}, {}, asked);
+    chain.unwind({}, {}, asked, 1);
     theirs.insert(theirs.begin(), static_cast<uint64_t>(PERF_CONTEXT_USER));
     PerfSample sample;
     sample.chain = PerfWords(std::as_bytes(std::span(theirs)));
@@ -211,6 +211,102 @@ TEST_F(Splice, LeavesOtherChainsUnchanged) {
   EXPECT_EQ(spliced({0x1000, 0x2000}, {0x1000, 0x2001, 0x3001}), (Pcs{0x1000, 0x2000}));
   unwinder.end = StackEnd::no_rule;
   EXPECT_EQ(spliced({0x1000, 0x2000}, {0x1000, 0x2001, 0x3001}), (Pcs{0x1000, 0x2000}));
+}
+
+// A sample is whole if its dump, or another sample's, reaches the address 0x2000.
+class UpTo0x2000 : public Unwinder {
+public:
+  ModuleId module(const ModuleKey &) override { return {}; }
+  StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) override {
+    pcs.push_back(input.registers.pc());
+    const uint64_t end = input.registers.sp() + input.stack.size();
+    const uint64_t others_end = input.other_at + input.other.size();
+    if (end < 0x2000 && (input.other_at > end || others_end < 0x2000))
+      return StackEnd::dump_too_short;
+    pcs.push_back(0x5000);
+    return end < 0x2000 ? StackEnd::joined : StackEnd::complete;
+  }
+};
+
+class Held : public ::testing::Test {
+protected:
+  StackEnd sample(uint64_t pc, uint64_t sp, size_t bytes, pid_t tid = 1) {
+    Registers registers;
+    registers.value[register_numbers(registers.processor).pc] = pc;
+    registers.value[register_numbers(registers.processor).sp] = sp;
+    const std::vector<std::byte> dump(bytes);
+    chain.clear();
+    const StackEnd end = chain.unwind(registers, dump, bytes, tid);
+    if (end == StackEnd::dump_too_short)
+      chain.hold(registers, dump, tid, [this](StackEnd how) {
+        ends.push_back(how);
+        chains.emplace_back(chain.pcs().begin(), chain.pcs().end());
+      });
+    return end;
+  }
+  UpTo0x2000 unwinder;
+  AddressSpace space;
+  CallChain chain{0, &unwinder, space};
+  std::vector<StackEnd> ends;
+  std::vector<Pcs> chains;
+};
+
+TEST_F(Held, AreContinuedByALaterSampleOfTheThread) {
+  EXPECT_EQ(sample(0x1001, 0x1000, 0x100), StackEnd::dump_too_short);
+  EXPECT_EQ(sample(0x1002, 0x1080, 0x100), StackEnd::dump_too_short);
+  EXPECT_EQ(sample(0x1003, 0x1100, 0xf00, 2), StackEnd::complete);
+  EXPECT_TRUE(ends.empty()) << "the whole one is another thread's";
+  EXPECT_EQ(sample(0x1004, 0x1180, 0xe80), StackEnd::complete);
+  EXPECT_EQ(ends, (std::vector{StackEnd::joined, StackEnd::joined}));
+  EXPECT_EQ(chains, (std::vector{Pcs{0x1001, 0x5000}, Pcs{0x1002, 0x5000}}));
+  EXPECT_EQ(Pcs(chain.pcs().begin(), chain.pcs().end()), (Pcs{0x1004, 0x5000}));
+  // The newest one is now the earlier sample.
+  EXPECT_EQ(sample(0x1005, 0x1100, 0x100), StackEnd::joined);
+  chain.give_up_held();
+  EXPECT_EQ(ends.size(), 2u);
+}
+
+TEST_F(Held, StayTruncatedIfNoSampleShowsTheRest) {
+  EXPECT_EQ(sample(0x1001, 0x1000, 0x100), StackEnd::dump_too_short);
+  EXPECT_EQ(sample(0x1002, 0x1800, 0x800), StackEnd::complete);
+  EXPECT_EQ(ends, std::vector{StackEnd::dump_too_short});
+  EXPECT_EQ(sample(0x1003, 0x1000, 0x100, 2), StackEnd::dump_too_short);
+  EXPECT_EQ(sample(0x1004, 0x1000, 0x100, 3), StackEnd::dump_too_short);
+  chain.give_up_held(2);
+  chain.give_up_held();
+  const uint64_t mark = truncation_mark(StackEnd::dump_too_short);
+  EXPECT_EQ(chains, (std::vector{Pcs{0x1001, mark}, Pcs{0x1003, mark}, Pcs{0x1004, mark}}));
+}
+
+TEST_F(Held, AreNotMoreThan16MiB) {
+  for (int i = 0; i < 300; ++i)
+    EXPECT_EQ(sample(0x1001, 0, 0x1000 - 8), StackEnd::dump_too_short);
+  EXPECT_TRUE(ends.empty());
+  for (int i = 0; i < 4000; ++i)
+    EXPECT_EQ(sample(0x1001, 0, 0x1000 - 8), StackEnd::dump_too_short);
+  EXPECT_GT(ends.size(), 4000u);
+}
+
+TEST(StackMemory, KeepsWhatADeeperDumpDoesNotReach) {
+  StackMemory memory;
+  const auto filled = [](size_t size, int with) {
+    return std::vector<std::byte>(size, static_cast<std::byte>(with));
+  };
+  memory.show(0x1000, filled(0x100, 1), false);
+  memory.show(0xf80, filled(0x100, 2), true);
+  EXPECT_EQ(memory.low(), 0xf80u);
+  ASSERT_EQ(memory.bytes().size(), 0x180u);
+  EXPECT_EQ(memory.bytes()[0xff], std::byte{2});
+  EXPECT_EQ(memory.bytes()[0x100], std::byte{1});
+  memory.show(0x10c0, filled(0x20, 3), true); // the frames below have returned
+  EXPECT_EQ(memory.low(), 0x10c0u);
+  ASSERT_EQ(memory.bytes().size(), 0x40u);
+  EXPECT_EQ(memory.bytes()[0x1f], std::byte{3});
+  EXPECT_EQ(memory.bytes()[0x20], std::byte{1});
+  memory.show(0x800, filled(0x10, 4), true); // does not reach it
+  EXPECT_EQ(memory.bytes().size(), 0x10u);
+  memory.show(0x800 - StackMemory::most_bytes, filled(StackMemory::most_bytes, 5), true);
+  EXPECT_TRUE(memory.bytes().empty());
 }
 
 } // namespace

@@ -340,8 +340,15 @@ protected:
     run_until_sampled(600);
   }
 
-  StackEnd unwind(const Interrupted &from, size_t bytes, std::vector<uint64_t> &pcs) {
+  struct Other {
+    std::span<const std::byte> bytes;
+    uint64_t at;
+  };
+  StackEnd unwind(const Interrupted &from, size_t bytes, std::vector<uint64_t> &pcs,
+                  const Other &other = {}) {
     UnwindInput input;
+    input.other = other.bytes;
+    input.other_at = other.at;
     input.registers = from.registers;
     input.stack = std::span(from.stack).first(std::min(bytes, from.bytes));
     input.mapping_of_pc = [this](uint64_t pc) { return code_.at(pc); };
@@ -428,6 +435,41 @@ TEST_F(SymbolizeUnwind, TruncatesTheChainOfAShortDump) {
     }
   }
   EXPECT_GT(shorter, 100u);
+}
+
+// What another sample found continues a short dump if the last return addresses agree.
+TEST_F(SymbolizeUnwind, ContinuesAShortDumpByAnotherSample) {
+  std::vector<uint64_t> whole, cut, joined;
+  size_t continued = 0;
+  for (size_t i = 0; i < taken; i += 3) {
+    if (is_astray(samples[i]))
+      continue;
+    ASSERT_EQ(unwind(samples[i], stack_bytes, whole), StackEnd::complete);
+    for (const size_t bytes : {64U, 200U, 512U, 1024U}) {
+      const StackEnd end = unwind(samples[i], bytes, cut);
+      const auto dump = std::span(samples[i].stack).first(samples[i].bytes);
+      const StackEnd with_other =
+          unwind(samples[i], bytes, joined, {dump, samples[i].registers.sp()});
+      if (with_other == StackEnd::joined) {
+        EXPECT_EQ(end, StackEnd::dump_too_short);
+        EXPECT_EQ(joined, whole);
+        ++continued;
+      } else {
+        EXPECT_EQ(with_other, end);
+        EXPECT_EQ(joined, cut);
+      }
+      // Another content, or none of the addresses before the dump's end.
+      const std::vector<std::byte> zeros(dump.size());
+      EXPECT_EQ(unwind(samples[i], bytes, joined, {zeros, samples[i].registers.sp()}), end);
+      EXPECT_EQ(joined, cut);
+      if (bytes < dump.size()) {
+        EXPECT_EQ(unwind(samples[i], bytes, joined,
+                         {dump.subspan(bytes), samples[i].registers.sp() + bytes}),
+                  end);
+      }
+    }
+  }
+  EXPECT_GT(continued, 100u);
 }
 
 // Rows are cached by pc, and so are missing ones: neither the order of the requests nor earlier

@@ -100,6 +100,7 @@ struct SamplerStatus {
   uint64_t throttled = 0;        // how often the kernel paused a clock
   uint64_t truncated_stacks = 0; // the unwinder did not reach the outermost frame
   uint64_t short_dumps = 0;      // those of them that are deeper than the dump of the stack
+  uint64_t joined_stacks = 0;    // deeper, but completed by other samples of their threads
   uint32_t stack_bytes = 0;      // the current size of stack dumps; 0 if there are none
   uint32_t threads = 0;          // the threads with samples
   uint64_t processes = 0;        // that were sampled, with SamplerOptions::children

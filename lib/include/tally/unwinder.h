@@ -65,6 +65,10 @@ struct CodeMapping {
 struct UnwindInput {
   Registers registers;
   std::span<const std::byte> stack; // the stack dump, which begins at registers.sp()
+  // What another sample of the thread found from the address `other_at` on. It is used behind the
+  // end of the dump if the last three return addresses before the end are the same in both.
+  std::span<const std::byte> other;
+  uint64_t other_at = 0;
   // Returns the mapping that contains a pc, or nothing if the address is not code.
   std::function<std::optional<CodeMapping>(uint64_t pc)> mapping_of_pc;
 };
@@ -77,7 +81,12 @@ enum class StackEnd : uint8_t {
   no_rule,        // there is no unwind data for a pc, and no valid frame pointer
   damaged, // the chain loops, a caller lies below its callee, or a return address is not code
   guessed, // it reached the frame without a caller, but a caller may be wrong
+  joined,  // it reached the frame without a caller, by what another sample found
 };
+
+constexpr bool is_truncated(StackEnd end) {
+  return end != StackEnd::complete && end != StackEnd::joined;
+}
 
 class TALLY_API Unwinder {
 public:

@@ -59,6 +59,7 @@ void Earlier::add_to(SamplerStatus &status) const {
   status.kernel_samples += sums.kernel_samples;
   status.lost += sums.lost;
   status.truncated_stacks += sums.truncated_stacks;
+  status.joined_stacks += sums.joined_stacks;
   status.cpu_ns += sums.cpu_ns;
   status.unsampled_ns += sums.unsampled_ns;
   status.threads += sums.threads;
@@ -301,6 +302,7 @@ void LiveAgentSampler::bank() {
     sum.kernel_samples += last.kernel_samples;
     sum.lost += last.lost;
     sum.truncated_stacks += last.truncated_stacks;
+    sum.joined_stacks += last.joined_stacks;
     sum.cpu_ns += last.cpu_ns;
     sum.unsampled_ns += last.unsampled_ns;
   } else {
@@ -308,6 +310,7 @@ void LiveAgentSampler::bank() {
     sum.outside += sink_->outside();
     sum.lost += lost() - process_.cleared_lost;
     sum.truncated_stacks += sink_->truncated_stacks();
+    sum.joined_stacks += sink_->joined_stacks();
     sum.cpu_ns += cpu_ns();
   }
   auto profile = inner_ ? inner_->snapshot("", 0, 0) : sink_->collector().snapshot("", 0, 0);
@@ -414,6 +417,7 @@ SamplerStatus LiveAgentSampler::status() {
     status.outside = sink_->outside();
     status.lost = lost() - process_.cleared_lost;
     status.truncated_stacks = sink_->truncated_stacks();
+    status.joined_stacks = sink_->joined_stacks();
     status.threads = sink_->collector().thread_count();
     status.parts = sink_->collector().part_count();
     status.cpu_ns = cpu_ns();

@@ -76,8 +76,9 @@ bool AgentSink::chain_of(const AgentRecord &record) {
   std::copy_n(record.words.begin(), TALLY_WIRE_REGISTERS, registers.value.begin());
   is_code(registers.pc());
   const auto stack = std::as_bytes(record.words.subspan(TALLY_WIRE_REGISTERS));
-  truncated_stacks_ +=
-      chain_.unwind(registers, stack, TALLY_WIRE_STACK_BYTES) != StackEnd::complete;
+  const StackEnd end = chain_.unwind(registers, stack, TALLY_WIRE_STACK_BYTES, record.tid);
+  truncated_stacks_ += is_truncated(end);
+  joined_stacks_ += end == StackEnd::joined;
   return true;
 }
 
@@ -120,7 +121,7 @@ void AgentSink::handle(const AgentRecord &record) {
 }
 
 void AgentSink::clear() {
-  ticks_ = outside_ = truncated_stacks_ = bad_ = 0;
+  ticks_ = outside_ = truncated_stacks_ = joined_stacks_ = bad_ = 0;
   collector_.clear();
 }
 

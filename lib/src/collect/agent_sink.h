@@ -38,6 +38,7 @@ public:
   uint64_t ticks() const { return ticks_; }
   uint64_t outside() const { return outside_; } // ticks that the region filter or a stop excludes
   uint64_t truncated_stacks() const { return truncated_stacks_; }
+  uint64_t joined_stacks() const { return joined_stacks_; }
   uint64_t bad_records() const { return bad_; }
 
 private:
@@ -57,6 +58,7 @@ private:
   uint64_t ticks_ = 0;
   uint64_t outside_ = 0;
   uint64_t truncated_stacks_ = 0;
+  uint64_t joined_stacks_ = 0;
   uint64_t bad_ = 0;
 };
 

@@ -349,10 +349,11 @@ size_t PerfSampler::drain(uint64_t newest_ns, bool often) {
 void PerfSampler::drain_now() {
   const uint64_t now = now_ns();
   drain(now - slack_ns);
-  if (!merge_.held_back())
-    return;
-  sleep_ns(slack_ns);
-  drain(now);
+  if (merge_.held_back()) {
+    sleep_ns(slack_ns);
+    drain(now);
+  }
+  sink_.give_up_held();
 }
 
 void PerfSampler::finish_if_ended() {
@@ -374,6 +375,7 @@ void PerfSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t
     const std::lock_guard lock(mutex_);
     problem_.guarded([&] {
       drain(PerfMerge::everything);
+      sink_.give_up_held();
       hold_standing();
       count_unsampled();
       sink_.collector().end_part(trigger, begin_ns, end_ns);
@@ -483,6 +485,7 @@ SamplerStatus PerfSampler::status_so_far() {
   status.throttled = counters.throttled;
   status.truncated_stacks = counters.truncated_stacks;
   status.short_dumps = counters.short_dumps;
+  status.joined_stacks = counters.joined_stacks;
   status.threads = sink_.collector().thread_count();
   status.parts = sink_.collector().part_count();
   if (options_.children) {

@@ -135,6 +135,7 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
 // The first thread of a process has the name of the process.
 void SampleSink::name(const PerfComm &comm, uint64_t at_ns) {
   if (comm.is_exec) {
+    give_up_held();
     if (waits_)
       waits_->settle(); // the stacks of the program so far
     if (collector_.region_filter() && at_ns != 0 && comm.pid == pid_)
@@ -164,7 +165,7 @@ void SampleSink::began(const PerfTask &task) {
       ++counters_.processes_left;
       return;
     }
-    chains_.erase(task.pid);
+    forget_chain(task.pid);
   } else if (children_ && children_->exits.has_ended(task.tid)) {
     settle(UINT64_MAX);
   }
@@ -175,6 +176,8 @@ void SampleSink::began(const PerfTask &task) {
 }
 
 void SampleSink::ended(const PerfTask &task) {
+  if (const auto at = chains_.find(task.pid); at != chains_.end())
+    at->second.give_up_held(task.tid);
   if (collector_.region_filter())
     collector_.region_filter()->close(task.tid, task.time);
   if (waits_)
@@ -200,8 +203,15 @@ void SampleSink::settle(uint64_t at_ns) {
       counters_.samples += static_cast<uint64_t>(ticks);
     }
     if (const pid_t pid = collector_.forget_thread(tid); pid != 0)
-      chains_.erase(pid);
+      forget_chain(pid);
   });
+}
+
+void SampleSink::forget_chain(pid_t pid) {
+  if (const auto at = chains_.find(pid); at != chains_.end()) {
+    at->second.give_up_held();
+    chains_.erase(at);
+  }
 }
 
 CallChain &SampleSink::chain_of(pid_t pid) {
@@ -237,10 +247,17 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
     begin_interval(sample);
     return;
   }
+  StackEnd end = StackEnd::complete;
   if (chain_->is_in_exec(user_pc(layout_, sample), sample.in_kernel))
     chain_->clear();
   else
-    collect_pcs(sample);
+    end = collect_pcs(sample);
+  if (Registers registers;
+      end == StackEnd::dump_too_short && !is_switch && read_registers(layout_, sample, registers)) {
+    hold(sample, registers, event);
+    return;
+  }
+  add_end(end);
   // The kernel is a frame of its own, except in waits, whose leaf shows the system call.
   if (sample.in_kernel)
     chain_->enter_kernel(sample.ip);
@@ -252,12 +269,31 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
     count(sample.tid, chain_->pcs(), sample.in_kernel, event, sample.time);
 }
 
+// A later sample of the thread may show the callers that are missing.
+void SampleSink::hold(const PerfSample &sample, const Registers &registers, uint32_t event) {
+  chain_->hold(registers, sample.stack, sample.tid,
+               [this, chain = chain_, event, tid = sample.tid, in_kernel = sample.in_kernel,
+                ip = sample.ip, at_ns = sample.time](StackEnd end) {
+                 add_end(end);
+                 if (in_kernel)
+                   chain->enter_kernel(ip);
+                 count(tid, chain->pcs(), in_kernel, event, at_ns);
+               });
+}
+
+void SampleSink::give_up_held() {
+  for (auto &[pid, chain] : chains_)
+    chain.give_up_held();
+}
+
+void SampleSink::add_end(StackEnd end) {
+  counters_.truncated_stacks += is_truncated(end);
+  counters_.short_dumps += end == StackEnd::dump_too_short;
+  counters_.joined_stacks += end == StackEnd::joined;
+}
+
 void SampleSink::begin_interval(const PerfSample &sample) {
-  const uint64_t truncated = counters_.truncated_stacks, short_dumps = counters_.short_dumps;
-  collect_pcs(sample);
-  // They are compared with the number of samples, of which this is none.
-  counters_.truncated_stacks = truncated;
-  counters_.short_dumps = short_dumps;
+  collect_pcs(sample); // truncated stacks are compared with the number of samples: this is none
   waits_->leaves(sample.tid, user_pc(layout_, sample), chain_->pcs(),
                  is_in_system_call(layout_, sample)        ? WaitClock::Call::inside
                  : is_interrupted_in_call(layout_, sample) ? WaitClock::Call::interrupted
@@ -286,7 +322,7 @@ void SampleSink::seen_waiting(pid_t tid, uint64_t at_ns, const Registers &regist
   chain_ = &chain_of(pid_);
   chain_->clear();
   if (stacks_ == StackMode::dwarf)
-    chain_->unwind(registers, stack, stack_asked);
+    chain_->unwind(registers, stack, stack_asked, tid);
   else
     chain_->leaf(registers.pc());
   waits_->clock().seen(tid, at_ns, chain_->pcs());
@@ -306,6 +342,7 @@ void SampleSink::end_switch(pid_t tid, bool preempted) {
 }
 
 void SampleSink::finish(uint64_t at_ns) {
+  give_up_held();
   for (const auto &[tid, held] : switches_)
     count(tid, held.pcs, held.in_kernel, held.event, held.at_ns);
   switches_.clear();
@@ -314,7 +351,7 @@ void SampleSink::finish(uint64_t at_ns) {
   settle(UINT64_MAX);
 }
 
-void SampleSink::collect_pcs(const PerfSample &sample) {
+StackEnd SampleSink::collect_pcs(const PerfSample &sample) {
   chain_->clear();
   switch (stacks_) {
   case StackMode::none:
@@ -327,16 +364,16 @@ void SampleSink::collect_pcs(const PerfSample &sample) {
       chain_->leaf(sample.ip);
     break;
   case StackMode::dwarf:
-    unwind(sample);
-    break;
+    return unwind(sample);
   }
+  return StackEnd::complete; // or not known
 }
 
-void SampleSink::unwind(const PerfSample &sample) {
+StackEnd SampleSink::unwind(const PerfSample &sample) {
   Registers registers;
   StackEnd end = StackEnd::no_rule;
   if (read_registers(layout_, sample, registers)) {
-    end = chain_->unwind(registers, sample.stack, sample.stack_asked);
+    end = chain_->unwind(registers, sample.stack, sample.stack_asked, sample.tid);
     // A new thread begins behind the call by which another one made it, on an empty stack.
     if (end == StackEnd::no_rule && chain_->pcs().size() == 2 &&
         (!sample.in_kernel || has_returned_zero(layout_, sample)) &&
@@ -349,17 +386,17 @@ void SampleSink::unwind(const PerfSample &sample) {
     // This is a 32-bit program, of which only the pc is known, or there are no user registers.
     const uint64_t pc = user_pc(layout_, sample);
     if (pc < CallChain::lowest_code)
-      return;
+      return StackEnd::complete;
     chain_->leaf(pc);
     chain_->ended(end);
   }
   // While a process or an image of it ends, it has no memory any more, and nothing can be mended.
   const bool is_gone = end == StackEnd::unreadable && sample.in_kernel && sample.stack.empty();
-  counters_.truncated_stacks += end != StackEnd::complete && !is_gone;
-  counters_.short_dumps += end == StackEnd::dump_too_short;
+  return is_gone ? StackEnd::complete : end;
 }
 
 void SampleSink::clear(uint64_t at_ns) {
+  give_up_held();
   counters_ = {};
   switches_.clear();
   if (waits_)

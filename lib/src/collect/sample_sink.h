@@ -34,6 +34,7 @@ public:
     uint64_t throttled = 0;
     uint64_t truncated_stacks = 0;
     uint64_t short_dumps = 0;    // stacks that the size of the stack dump truncated
+    uint64_t joined_stacks = 0;  // completed by other samples of their threads
     uint64_t bad_records = 0;    // records with a structure that the kernel does not write
     uint64_t processes_left = 0; // that are not followed, because there are too many
   };
@@ -63,6 +64,8 @@ public:
   // Counts the switches whose records did not come, and the intervals of threads that do not run
   // at `at_ns`.
   void finish(uint64_t at_ns);
+  // Counts the samples that wait for a later one of their threads.
+  void give_up_held();
   // Returns true once after an exec record: the command line has changed.
   bool take_exec() { return std::exchange(exec_seen_, false); }
 
@@ -86,13 +89,16 @@ public:
 private:
   bool is_sampled(pid_t pid) { return pid == pid_ || (children_ && collector_.space_of(pid)); }
   CallChain &chain_of(pid_t pid);
+  void forget_chain(pid_t pid);
   void name(const PerfComm &comm, uint64_t at_ns);
   void began(const PerfTask &task);
   void ended(const PerfTask &task);
   void settle(uint64_t at_ns);
   void add_sample(const PerfSample &sample, uint32_t event);
-  void collect_pcs(const PerfSample &sample);
-  void unwind(const PerfSample &sample);
+  StackEnd collect_pcs(const PerfSample &sample);
+  StackEnd unwind(const PerfSample &sample);
+  void hold(const PerfSample &sample, const Registers &registers, uint32_t event);
+  void add_end(StackEnd end);
   void end_switch(pid_t tid, bool preempted);
   void count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event,
              uint64_t at_ns);

@@ -21,9 +21,9 @@ void add_counts(SamplerStatus &to, const SamplerStatus &more) {
        {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
         &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
         &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::truncated_stacks,
-        &SamplerStatus::short_dumps, &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns,
-        &SamplerStatus::waits, &SamplerStatus::wait_ns, &SamplerStatus::queued_ns,
-        &SamplerStatus::divided_ns})
+        &SamplerStatus::short_dumps, &SamplerStatus::joined_stacks, &SamplerStatus::cpu_ns,
+        &SamplerStatus::unsampled_ns, &SamplerStatus::waits, &SamplerStatus::wait_ns,
+        &SamplerStatus::queued_ns, &SamplerStatus::divided_ns})
     to.*counter += more.*counter;
   to.counted.resize(std::max(to.counted.size(), more.counted.size()), 0);
   for (size_t i = 0; i < more.counted.size(); ++i)

@@ -150,6 +150,10 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   line("throttled", now.throttled);
   if (collected && shown.stacks == StackMode::dwarf && shown.backend != Backend::interrupt)
     line("truncated_stacks", now.truncated_stacks);
+  if (now.joined_stacks != 0)
+    rows.push_back(StatusRow("joined_stacks", now.joined_stacks)
+                       .with_note("deeper than the stack dump; their outer callers are those of "
+                                  "other samples of the thread"));
   if (now.stack_bytes != 0)
     line("stack_bytes", now.stack_bytes);
   size_t threads = now.threads, parts = now.parts;

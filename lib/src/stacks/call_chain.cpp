@@ -1,6 +1,7 @@
 #include "stacks/call_chain.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/kernel_code.h"
 
@@ -33,17 +34,89 @@ bool CallChain::caller(uint64_t return_address) {
 }
 
 StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte> stack,
-                           size_t asked) {
-  unwind_input_.registers = registers;
-  unwind_input_.stack = stack;
-  StackEnd end = unwinder_->unwind(unwind_input_, pcs_);
+                           size_t asked, pid_t tid) {
+  StackEnd end = walk(registers, stack, memory_of(tid));
+  if (!is_truncated(end))
+    join_held(tid);
   if (end == StackEnd::dump_too_short && stack.size() < asked)
     end = StackEnd::unreadable;
-  unwind_input_.stack = {};
   if (pcs_.empty())
     pcs_.push_back(registers.pc());
   ended(end);
   return end;
+}
+
+StackEnd CallChain::walk(const Registers &registers, std::span<const std::byte> stack,
+                         StackMemory &memory) {
+  unwind_input_.registers = registers;
+  unwind_input_.stack = stack;
+  unwind_input_.other = memory.bytes();
+  unwind_input_.other_at = memory.low();
+  const StackEnd end = unwinder_->unwind(unwind_input_, pcs_);
+  unwind_input_.stack = unwind_input_.other = {};
+  if (!is_truncated(end))
+    memory.show(registers.sp(), stack, end == StackEnd::joined);
+  return end;
+}
+
+void CallChain::hold(const Registers &registers, std::span<const std::byte> stack, pid_t tid,
+                     Then then) {
+  if (held_bytes_ + stack.size() > most_held_bytes)
+    give_up_held();
+  held_bytes_ += stack.size();
+  held_[tid].push_back({registers, {stack.begin(), stack.end()}, pcs_, std::move(then)});
+}
+
+void CallChain::give_up_held() {
+  while (!held_.empty())
+    give_up_held(held_.begin()->first);
+}
+
+void CallChain::give_up_held(pid_t tid) { finish(take_held(tid)); }
+
+std::vector<CallChain::Held> CallChain::take_held(pid_t tid) {
+  const auto at = held_.find(tid);
+  if (at == held_.end())
+    return {};
+  std::vector<Held> held = std::move(at->second);
+  held_.erase(at);
+  for (const Held &each : held)
+    held_bytes_ -= each.stack.size();
+  return held;
+}
+
+void CallChain::finish(std::vector<Held> held) {
+  const std::vector<uint64_t> current = std::move(pcs_);
+  for (Held &each : held) {
+    pcs_ = std::move(each.pcs);
+    each.then(each.end);
+  }
+  pcs_ = current;
+}
+
+// The newest sample of the thread is whole. Each held one may share its outer callers, or those of
+// the held one after it.
+void CallChain::join_held(pid_t tid) {
+  std::vector<Held> held = take_held(tid);
+  if (held.empty())
+    return;
+  const std::vector<uint64_t> current = std::move(pcs_);
+  StackMemory memory = memory_of(tid);
+  for (auto each = held.rbegin(); each != held.rend(); ++each) {
+    pcs_.clear();
+    if (walk(each->registers, each->stack, memory) == StackEnd::joined) {
+      each->end = StackEnd::joined;
+      each->pcs = pcs_;
+    }
+  }
+  pcs_ = current;
+  finish(std::move(held));
+}
+
+StackMemory &CallChain::memory_of(pid_t tid) {
+  if (memory_.size() >= most_threads && !memory_.contains(tid))
+    memory_.clear();
+  return memory_[tid];
 }
 
 size_t CallChain::splice(std::span<const uint64_t> by_frame_pointers) {
@@ -76,7 +149,7 @@ size_t CallChain::splice(std::span<const uint64_t> by_frame_pointers) {
 }
 
 void CallChain::ended(StackEnd why) {
-  if (why != StackEnd::complete)
+  if (is_truncated(why))
     pcs_.push_back(truncation_mark(why));
 }
 

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include <sys/types.h>
@@ -11,6 +13,7 @@
 #include <tally/unwinder.h>
 
 #include "stacks/address_space.h"
+#include "stacks/stack_memory.h"
 #include "stacks/truncation_mark.h"
 
 namespace tally {
@@ -29,7 +32,10 @@ public:
 
   // Exec has begun. Until it returns, the user registers are those of the old program, whose memory
   // is gone.
-  void begin_exec() { in_exec_ = true; }
+  void begin_exec() {
+    in_exec_ = true;
+    memory_.clear();
+  }
   // Returns whether exec is still at work in a sample with this user pc.
   bool is_in_exec(uint64_t user_pc, bool in_kernel);
 
@@ -42,7 +48,18 @@ public:
   // Unwinds the stack and fills the chain, which must be empty. `asked` is the number of bytes that
   // were requested of the stack. If the stack dump has fewer bytes, the memory after its end could
   // not be read.
-  StackEnd unwind(const Registers &registers, std::span<const std::byte> stack, size_t asked);
+  // not be read. Callers behind the end of the dump are those that an earlier sample of the thread
+  // `tid` found, if it agrees with the dump.
+  StackEnd unwind(const Registers &registers, std::span<const std::byte> stack, size_t asked,
+                  pid_t tid);
+  // Keeps the sample that unwind() has found to be deeper than its stack dump. A later sample of
+  // the thread may show the callers beyond; otherwise the chain stays as it is now. `then` is
+  // called with how the chain ends, while pcs() is that chain, during a later unwind() of the
+  // thread or in give_up_held(), of all threads or one.
+  using Then = std::function<void(StackEnd)>;
+  void hold(const Registers &registers, std::span<const std::byte> stack, pid_t tid, Then then);
+  void give_up_held();
+  void give_up_held(pid_t tid);
   // Extends a chain that unwind() has truncated at the end of the stack dump with the frames of
   // `by_frame_pointers` (leaf first: the pc, then return addresses), provided that both chains
   // agree on the last two unwound frames. The chain stays marked as truncated. Returns the number
@@ -62,7 +79,22 @@ public:
   std::span<const uint64_t> pcs() const { return pcs_; }
 
 private:
+  struct Held {
+    Registers registers;
+    std::vector<std::byte> stack;
+    std::vector<uint64_t> pcs;
+    Then then;
+    StackEnd end = StackEnd::dump_too_short;
+  };
+  // The memory of so many threads is kept, and so many bytes of dumps are held.
+  static constexpr size_t most_threads = 256, most_held_bytes = size_t{16} << 20;
+
   CodeMapping code_mapping(uint32_t range);
+  StackMemory &memory_of(pid_t tid);
+  StackEnd walk(const Registers &registers, std::span<const std::byte> stack, StackMemory &memory);
+  std::vector<Held> take_held(pid_t tid);
+  void join_held(pid_t tid);
+  void finish(std::vector<Held> held);
 
   pid_t pid_;
   bool in_exec_ = false;
@@ -70,7 +102,10 @@ private:
   const AddressSpace &space_;
   std::vector<uint64_t> pcs_;
   UnwindInput unwind_input_;
-  std::vector<ModuleId> modules_; // by number of space_'s ranges
+  std::vector<ModuleId> modules_;                     // by number of space_'s ranges
+  std::unordered_map<pid_t, StackMemory> memory_;     // by thread
+  std::unordered_map<pid_t, std::vector<Held>> held_; // by thread, oldest first
+  size_t held_bytes_ = 0;
 };
 
 } // namespace tally

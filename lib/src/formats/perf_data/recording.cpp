@@ -249,8 +249,10 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
   Registers registers;
   // LoongArch has RISC-V's mask of registers, but stacks that are not supported.
   if (!features_.machine.starts_with("loongarch") && read_registers(layout, sample, registers)) {
-    losses_.truncated +=
-        of.chain.unwind(registers, sample.stack, sample.stack_asked) != StackEnd::complete;
+    const StackEnd end = of.chain.unwind(registers, sample.stack, sample.stack_asked, sample.tid);
+    if (end == StackEnd::dump_too_short)
+      hold(of, registers, sample);
+    add_end(end);
     return;
   }
   // The program has 32 bits or is for another processor. A kernel thread has no part in user mode.
@@ -259,6 +261,26 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
     of.chain.ended(StackEnd::no_rule);
     ++losses_.truncated;
   }
+}
+
+// A later sample of the thread may show the callers that are missing. The sample has the next row.
+void Recording::hold(Process &of, const Registers &registers, const PerfSample &sample) {
+  of.chain.hold(
+      registers, sample.stack, sample.tid,
+      [this, &of, row = rows_.size(), in_kernel = sample.in_kernel, ip = sample.ip](StackEnd end) {
+        if (end != StackEnd::joined)
+          return;
+        if (in_kernel)
+          of.chain.enter_kernel(ip);
+        --losses_.truncated;
+        add_end(end);
+        rows_[row].stack = of.stacks.stack_of(builder_, of.chain.pcs());
+      });
+}
+
+void Recording::add_end(StackEnd end) {
+  losses_.truncated += is_truncated(end);
+  losses_.joined += end == StackEnd::joined;
 }
 
 // Adds the build IDs of the features. If the file is read from a pipe, the features come after the
@@ -296,6 +318,11 @@ void Recording::report_losses() {
     report(losses_.truncated > rows_.size() / 20 ? Severity::warning : Severity::note,
            fmt::format("{} of {} stacks are truncated; `tally tree` shows why", losses_.truncated,
                        rows_.size()));
+  if (losses_.joined > 0)
+    report(Severity::note,
+           fmt::format("{} of {} stacks are deeper than their dumps: their outer callers are those "
+                       "of other samples of the threads",
+                       losses_.joined, rows_.size()));
 }
 
 // The first thread of a process has the name of the process.

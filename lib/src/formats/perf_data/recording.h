@@ -56,8 +56,8 @@ private:
   };
 
   struct Losses {
-    uint64_t lost = 0, throttled = 0;        // records
-    uint64_t truncated = 0, not_unwound = 0; // stacks
+    uint64_t lost = 0, throttled = 0;                    // records
+    uint64_t truncated = 0, joined = 0, not_unwound = 0; // stacks
   };
 
   bool handle_sample(const PerfRecord &record);
@@ -74,6 +74,8 @@ private:
 
   void find_chain(Process &of, const PerfLayout &layout, const PerfSample &sample);
   void unwind(Process &of, const PerfLayout &layout, const PerfSample &sample);
+  void hold(Process &of, const Registers &registers, const PerfSample &sample);
+  void add_end(StackEnd end);
   LocationId named_location(std::string_view name, uint64_t address);
 
   void add_build_ids();

@@ -24,7 +24,7 @@ namespace symbolize {
 namespace {
 
 // A frame takes at least the eight bytes of its return address, and a stack dump is smaller than 64
-// KiB.
+// KiB. What another sample found of a stack may have more frames.
 constexpr size_t most_frames = 8192;
 // The length of the assembly code at a file's entry point.
 constexpr uint64_t start_bytes = 64;
@@ -64,7 +64,8 @@ public:
         value_(input.registers.value),
         known_(input.registers.only_sp_and_pc ? bit(machine_.number.sp) | bit(machine_.number.pc)
                                               : bit(size_t{machine_.number.pc} + 1) - 1),
-        low_(input.registers.sp()), stack_(input.stack) {}
+        low_(input.registers.sp()), stack_(input.stack), other_at_(input.other_at),
+        other_(input.other) {}
 
   uint64_t pc() const { return value_[machine_.number.pc]; }
   uint64_t sp() const { return value_[machine_.number.sp]; }
@@ -87,14 +88,11 @@ public:
   }
 
   std::optional<uint64_t> word_at(uint64_t address) const {
-    const uint64_t offset = address - low_;
-    if (address < low_ || stack_.size() < sizeof(uint64_t) ||
-        offset > stack_.size() - sizeof(uint64_t))
-      return std::nullopt;
-    uint64_t word;
-    std::memcpy(&word, stack_.data() + offset, sizeof word);
-    return word;
+    const auto word = word_in(stack_, low_, address);
+    return word || address < low_ ? word : other_word_at(address);
   }
+  // Returns whether a word was read that only another sample found.
+  bool has_joined() const { return joined_ == Joined::yes; }
 
   // Steps to the caller. Returns `complete`, or the reason why the step is impossible. The row must
   // not be the outermost one.
@@ -122,6 +120,7 @@ public:
     if (!callers || !returns || !is_code(stripped(*returns) - 1))
       return machine_.processor == Processor::riscv64 && returns &&
              step_from_riscv_leaf(at + 8, *returns, is_code);
+    last_returns_ = {last_returns_[1], last_returns_[2], at + 8};
     value_[machine_.number.fp] = *callers;
     value_[machine_.number.pc] = *returns;
     value_[machine_.number.sp] = at + 16;
@@ -158,6 +157,35 @@ public:
   }
 
 private:
+  enum class Joined : uint8_t { not_asked, no, yes };
+
+  static std::optional<uint64_t> word_in(std::span<const std::byte> bytes, uint64_t low,
+                                         uint64_t address) {
+    const uint64_t offset = address - low;
+    if (address < low || bytes.size() < sizeof(uint64_t) ||
+        offset > bytes.size() - sizeof(uint64_t))
+      return std::nullopt;
+    uint64_t word;
+    std::memcpy(&word, bytes.data() + offset, sizeof word);
+    return word;
+  }
+
+  // A frame's return address and saved registers do not change while it exists. If the outermost
+  // return addresses of the dump were at the same places in the other sample, the frames beyond are
+  // the same. One address might be that of another frame of the same size: of 1,300 stacks, 8 were
+  // wrong with one, and none with three.
+  std::optional<uint64_t> other_word_at(uint64_t address) const {
+    if (joined_ == Joined::not_asked) {
+      joined_ = Joined::yes;
+      for (const uint64_t at : last_returns_) {
+        const auto word = word_in(stack_, low_, at);
+        if (!word || word != word_in(other_, other_at_, at))
+          joined_ = Joined::no;
+      }
+    }
+    return joined_ == Joined::yes ? word_in(other_, other_at_, address) : std::nullopt;
+  }
+
   // Returns where the frame pointer says that the caller's frame pointer and the return address
   // are.
   std::optional<uint64_t> frame_record() const {
@@ -259,6 +287,7 @@ private:
       if (!word)
         return missing(at);
       returns = *word;
+      last_returns_ = {last_returns_[1], last_returns_[2], at};
     }
     uint64_t known = known_ & callers_own_;
     for (size_t i = 0; i < machine_.kept_count; ++i) {
@@ -380,6 +409,10 @@ private:
   uint32_t words_left_ = 32'768; // for the frames without unwind data, whose words are searched
   uint32_t budget_ = 100'000;
   std::span<const std::byte> stack_;
+  uint64_t other_at_;
+  std::span<const std::byte> other_;
+  std::array<uint64_t, 3> last_returns_{}; // where the last return addresses were
+  mutable Joined joined_ = Joined::not_asked;
 };
 
 class ElfUnwinder final : public Unwinder {
@@ -435,7 +468,11 @@ private:
     bool guessed = false;
     Place callee; // the function that the one at `pc` has called
     // Whatever the reason, what follows a wrong guess means nothing.
-    const auto ended = [&guessed](StackEnd why) { return guessed ? StackEnd::guessed : why; };
+    const auto ended = [&](StackEnd why) {
+      return guessed                                          ? StackEnd::guessed
+             : why == StackEnd::complete && walk.has_joined() ? StackEnd::joined
+                                                              : why;
+    };
     for (size_t depth = 1; depth < most_frames; ++depth) {
       const Found found = mapping ? find(*mapping, pc, processor) : Found{};
       bool interrupted = false;
@@ -478,7 +515,7 @@ private:
         return ended(StackEnd::damaged);
       pcs.push_back(pc);
     }
-    return ended(StackEnd::damaged);
+    return ended(walk.has_joined() ? StackEnd::dump_too_short : StackEnd::damaged);
   }
 
   Found find(const CodeMapping &mapping, uint64_t pc, Processor processor) {
