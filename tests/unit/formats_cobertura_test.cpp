@@ -43,22 +43,6 @@ std::vector<Function> functions_of(const FileCoverage &file) {
   return out;
 }
 
-// Returns the lines and those in which functions begin, which are lines of their methods.
-std::vector<Line> with_first_lines(const FileCoverage &file) {
-  std::vector<Line> out = lines_of(file);
-  const size_t of_file = out.size();
-  for (const FunctionCoverage &function : file.functions) {
-    const auto is_same = [&](const Line &line) { return std::get<0>(line) == function.start_line; };
-    const auto found = std::ranges::find_if(out, is_same);
-    if (found == out.end())
-      out.emplace_back(function.start_line, times_run(function.count), 0, 0);
-    else if (static_cast<size_t>(found - out.begin()) >= of_file)
-      std::get<1>(*found) += times_run(function.count);
-  }
-  std::ranges::sort(out);
-  return out;
-}
-
 TEST(CoberturaRead, ReadsWhatIsWritten) {
   Random random(771);
   for (int round = 0; round < rounds(300); ++round) {
@@ -73,7 +57,7 @@ TEST(CoberturaRead, ReadsWhatIsWritten) {
     ASSERT_EQ(again->files.size(), coverage.files.size());
     for (size_t i = 0; i < coverage.files.size(); ++i) {
       ASSERT_EQ(again->files[i].path, coverage.files[i].path);
-      ASSERT_EQ(lines_of(again->files[i]), with_first_lines(coverage.files[i]));
+      ASSERT_EQ(lines_of(again->files[i]), lines_of(coverage.files[i]));
       ASSERT_EQ(functions_of(again->files[i]), functions_of(coverage.files[i]));
     }
   }
@@ -152,9 +136,10 @@ TEST(CoberturaRead, RefusesWhatMakesNoSense) {
            {file_of("<class/>"), "without a filename"},
            {line("hits=\"1\""), "number of a line"},
            {line("number=\"-1\" hits=\"1\""), "number of a line, found '-1'"},
-           {line("number=\"1\""), "expected hits"},
-           {line("number=\"1\" hits=\"9223372036854775808\""), "expected hits"},
-           {line("number=\"1\" hits=\"1\" condition-coverage=\"50%\""), "share such as"},
+           {line("number=\"1\""), "number of hits"},
+           {line("number=\"1\" hits=\"1.5\""), "number of hits, found '1.5'"},
+           {line("number=\"1\" hits=\"18446744073709551616\""), "number of hits"},
+           {line("number=\"1\" hits=\"1\" condition-coverage=\"half\""), "share such as"},
            {line("number=\"1\" hits=\"1\" condition-coverage=\"50% (3/2)\""), "share such as"},
            {line("number=\"1\" hits=\"1\" condition-coverage=\"0% (0/4000000000)\""),
             "more branches than bytes"},
@@ -173,7 +158,73 @@ TEST(CoberturaRead, RefusesWhatMakesNoSense) {
   EXPECT_EQ(diagnostics.findings().size(), 2u);
 }
 
+// Of cargo-tarpaulin, and of writers that copy the DTD's default.
+TEST(CoberturaRead, KeepsTheFileWhereOneNumberIsUnknown) {
+  Diagnostics diagnostics;
+  const auto read = parsed(file_of(R"xml(<class filename="a"><lines>
+        <line number="1" hits="9439544818968559616"/>
+        <line number="2" hits="0" branch="false" condition-coverage="100%"/>
+        <line number="3" hits="0" branch="true" condition-coverage="33.3%"/></lines></class>)xml"),
+                           &diagnostics);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(lines_of(read->files[0]),
+            (std::vector<Line>{{1, 1, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}));
+  ASSERT_EQ(diagnostics.findings().size(), 2u);
+  EXPECT_NE(diagnostics.findings()[0].message.find("63 bits"), std::string::npos);
+  EXPECT_NE(diagnostics.findings()[1].message.find("share of branches"), std::string::npos);
+}
+
+// Istanbul's methods have the line in which the function begins, which is none of the class.
+TEST(CoberturaRead, CountsLinesOfMethodsUnlessTheTotalSaysOtherwise) {
+  const auto lines = [](const std::string &total) {
+    std::string text =
+        file_of(R"xml(<class name="c" filename="c.js"><methods><method name="f"><lines>
+         <line number="8" hits="2"/></lines></method></methods>
+         <lines><line number="9" hits="0"/></lines></class>)xml");
+    text.replace(text.find("line-rate"), 0, total);
+    const auto read = parsed(text);
+    return read ? read->files[0].lines.size() : 0;
+  };
+  EXPECT_EQ(lines(""), 2u);
+  EXPECT_EQ(lines("lines-valid=\"2\" "), 2u);
+  EXPECT_EQ(lines("lines-valid=\"1\" "), 1u);
+}
+
+TEST(CoberturaRead, FindsFilesAndNamesOfOddWriters) {
+  const std::string line = R"(<lines><line number="1" hits="1"/></lines>)";
+  const auto path = [&](const std::string &sources, const std::string &name) {
+    const auto read =
+        parsed(file_of("<class filename=\"" + name + "\">" + line + "</class>", sources));
+    return read ? read->files[0].path : read.error().text();
+  };
+  EXPECT_EQ(path("\n  /src\n", "a"), "/src/a");
+  EXPECT_EQ(path("\n . ", "a"), "a");
+  EXPECT_EQ(path("src/", "a\\b"), "src/a/b");
+  EXPECT_EQ(path("s\\t", "a"), "s/t/a");
+  EXPECT_EQ(path("/s</source><source>--source", "a"), "/s/a");
+  const auto no_package = parsed("<coverage><packages><class filename=\"a\">" + line +
+                                 "</class></packages></coverage>");
+  ASSERT_TRUE(no_package) << no_package.error().text();
+  EXPECT_EQ(no_package->files.size(), 1u);
+  const auto name = [&](const std::string &of, const std::string &signature) {
+    const auto read =
+        parsed(file_of("<class filename=\"a\"><methods><method name=\"" + of + "\" signature=\"" +
+                       signature + "\">" + line + "</method></methods></class>"));
+    return read ? std::get<1>(functions_of(read->files[0])[0]) : read.error().text();
+  };
+  EXPECT_EQ(name("f", "(I)V"), "f(I)V");
+  EXPECT_EQ(name("Main", "System.Void (System.String[])"), "Main(System.String[])");
+  EXPECT_EQ(name("true", "true(): bool"), "true(): bool");
+  EXPECT_EQ(name("set", "$balance"), "set($balance)");
+  EXPECT_EQ(name("f", "f/1"), "f/1");
+  EXPECT_EQ(name("f", "x = f(y)"), "x = f(y)");
+}
+
 TEST(CoberturaRead, IsRecognized) {
+  EXPECT_TRUE(cobertura::probe("<coverage><packages>"));
+  EXPECT_TRUE(
+      cobertura::probe("<!DOCTYPE coverage SYSTEM "
+                       "\"http://cobertura.sourceforge.net/xml/coverage-03.dtd\"><coverage>"));
   EXPECT_TRUE(cobertura::probe(file_of("")));
   EXPECT_FALSE(
       cobertura::probe("<coverage version=\"1\"><file path=\"a\"/></coverage>")); // SonarQube

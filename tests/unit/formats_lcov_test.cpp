@@ -380,6 +380,7 @@ TEST(Lcov, ErrorsStateLineAndColumn) {
 TEST(Lcov, IsRecognizedByItsFirstRecord) {
   EXPECT_TRUE(lcov::probe("TN:\nSF:/a\n"));
   EXPECT_TRUE(lcov::probe("SF:/a"));
+  EXPECT_TRUE(lcov::probe("\xEF\xBB\xBFTN:\n"));
   EXPECT_TRUE(lcov::probe("# comment\n\r\nTN:x\n"));
   EXPECT_FALSE(lcov::probe(""));
   EXPECT_FALSE(lcov::probe("# comment\n"));

@@ -95,7 +95,7 @@ TEST(Trace, HasTimesAndNames) {
   const auto profile = parsed(R"({"traceEvents": [
     {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "prog"}},
     {"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "main"}},
-    {"ph": "X", "name": "a", "pid": 1, "tid": 2, "ts": "1000", "dur": 2.5},
+    {"ph": "X", "name": "a", "pid": 1, "tid": 2, "ts": "1000.25", "dur": "2.5"},
     {"ph": "X", "name": "a", "pid": "1", "tid": "worker", "ts": 1010, "tdur": 1},
     {"ph": "i", "name": "an instant", "pid": 1, "tid": 2, "ts": 5}]})");
   ASSERT_TRUE(profile) << profile.error().text();
@@ -106,7 +106,7 @@ TEST(Trace, HasTimesAndNames) {
   EXPECT_EQ(profile->strings[profile->threads()[ThreadId{1}].name], "worker");
   ASSERT_EQ(profile->times().size(), 2u);
   EXPECT_EQ(profile->times()[0].at_ns, 2'500u);
-  EXPECT_EQ(profile->times()[1].at_ns, 11'000u);
+  EXPECT_EQ(profile->times()[1].at_ns, 10'750u);
   EXPECT_EQ(profile->times()[1].amount, 1'000);
 }
 
@@ -235,6 +235,10 @@ TEST(Trace, ReadsSamplesWithStacks) {
   ASSERT_TRUE(profile);
   ASSERT_EQ(profile->times().size(), 3u);
   EXPECT_EQ(profile->times()[2].at_ns, 2000u);
+  const auto fraction = parsed(R"({"traceEvents": [], "stackFrames": {"1": {"name": "f"}},
+    "samples": [{"weight": 26501.6, "ts": 1, "sf": 1}]})");
+  ASSERT_TRUE(fraction) << fraction.error().text();
+  EXPECT_EQ(fraction->times()[0].amount, 26502);
 }
 
 TEST(Trace, RefusesSamplesWithoutTheirFrames) {

@@ -37,7 +37,10 @@ private:
   static std::string real(const std::filesystem::path &path) {
     std::error_code fault;
     const std::filesystem::path out = std::filesystem::weakly_canonical(path, fault);
-    return (fault ? path.lexically_normal() : out).string();
+    std::string normal = (fault ? path : out).lexically_normal().string(); // "a/." becomes "a/"
+    while (normal.size() > 1 && normal.ends_with('/'))
+      normal.pop_back();
+    return normal;
   }
 
   std::unordered_map<std::string, std::string> folders_; // from the given path to the real one

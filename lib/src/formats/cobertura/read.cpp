@@ -46,13 +46,20 @@ public:
       return wrong("is not Cobertura's XML: the element coverage with packages is missing",
                    offset_of(root));
     find_folder(root.child("sources"));
+    // If there is no package, old versions of Istanbul leave out that element.
     const auto each_class = [&](auto &&visit) -> Result<void> {
-      for (const pugi::xml_node package : root.child("packages").children("package"))
+      for (const pugi::xml_node package : root.child("packages")) {
+        if (std::string_view(package.name()) == "class")
+          TALLY_CHECK(visit(package));
         for (const pugi::xml_node node : package.child("classes").children("class"))
           TALLY_CHECK(visit(node));
+      }
       return {};
     };
     TALLY_CHECK(each_class([&](const pugi::xml_node &node) { return find_class(node); }));
+    const auto stated = number_in<uint64_t>(root.attribute("lines-valid").value());
+    methods_have_lines_ = stated != lines_of_classes_;
+    lines_of_file_.clear();
     TALLY_CHECK(each_class([&](const pugi::xml_node &node) { return read_class(node); }));
     return coverage_of_files(files_, diagnostics_);
   }
@@ -76,21 +83,31 @@ private:
   }
 
   // Names of files are relative to a directory. If there are several, the file does not tell which.
+  // Cobertura's own tool writes its option `--source` as one, too.
   void find_folder(const pugi::xml_node &sources) {
-    const pugi::xml_node first = sources.child("source");
-    if (first.next_sibling("source"))
+    std::vector<std::string_view> folders;
+    for (const pugi::xml_node source : sources.children("source")) {
+      const std::string_view text = trimmed(source.text().get());
+      if (!text.empty() && !text.starts_with("--"))
+        folders.push_back(text);
+    }
+    if (folders.size() > 1)
       diagnostics_.add(Severity::note,
                        "has several sources; the names of files are read as they are", source_,
                        Position::at_offset(offset_of(sources)));
-    else
-      folder_ = first.text().get();
-    if (folder_ == ".")
-      folder_.clear();
-    if (!folder_.empty() && !folder_.ends_with('/') && !folder_.ends_with('\\'))
+    else if (!folders.empty() && folders[0] != ".")
+      folder_ = with_slashes(std::string(folders[0]));
+    if (!folder_.empty() && !folder_.ends_with('/'))
       folder_ += '/';
   }
 
-  // Finds the files in which several classes are.
+  static std::string_view trimmed(std::string_view text) {
+    constexpr char blanks[] = " \t\r\n";
+    const size_t first = text.find_first_not_of(blanks);
+    return first == text.npos ? "" : text.substr(first, text.find_last_not_of(blanks) - first + 1);
+  }
+
+  // Finds the files in which several classes are, and counts the lines of all classes.
   Result<void> find_class(const pugi::xml_node &node) {
     const std::string_view name = node.attribute("filename").value();
     if (name.empty())
@@ -99,6 +116,9 @@ private:
     const auto [found, added] = only_classes_.try_emplace(name, of_class);
     if (!added && found->second != of_class)
       found->second = {};
+    auto &lines = lines_of_file_[name];
+    for (const pugi::xml_node line : node.child("lines").children("line"))
+      lines_of_classes_ += lines.insert(line.attribute("number").value()).second;
     return {};
   }
 
@@ -113,11 +133,12 @@ private:
     for (const pugi::xml_node method : node.child("methods").children("method")) {
       TALLY_CHECK(read_method(method, is_only ? "" : node.attribute("name").value()));
       for (const pugi::xml_node line : method.child("lines").children("line"))
-        if (!lines_of_class_.contains(line.attribute("number").value()))
+        if (methods_have_lines_ && !lines_of_class_.contains(line.attribute("number").value()))
           TALLY_CHECK(read_line(line));
     }
     TALLY_TRY(file, rows_.take(is_absolute(name) ? std::string(name)
-                                                 : fmt::format("{}{}", folder_, name)));
+                                                 : fmt::format("{}{}", folder_,
+                                                               with_slashes(std::string(name)))));
     files_.push_back(std::move(file));
     return {};
   }
@@ -128,14 +149,18 @@ private:
   };
   Result<LineStart> start_of(const pugi::xml_node &node) {
     const auto line = number_in<uint32_t>(node.attribute("number").value());
-    const auto hits = number_in<int64_t>(node.attribute("hits").value());
+    auto hits = number_in<int64_t>(node.attribute("hits").value());
     if (!line)
       return wrong(fmt::format("expected the number of a line, found '{:.40}'",
                                node.attribute("number").value()),
                    node);
+    if (!hits && number_in<uint64_t>(node.attribute("hits").value())) {
+      find(large_count(), node);
+      hits = 1;
+    }
     if (!hits)
       return wrong(
-          fmt::format("expected hits of 63 bits, found '{:.40}'", node.attribute("hits").value()),
+          fmt::format("expected a number of hits, found '{:.40}'", node.attribute("hits").value()),
           node);
     if (*hits < 0)
       find(negative_count(), node);
@@ -144,9 +169,9 @@ private:
 
   Result<void> read_method(const pugi::xml_node &node, std::string_view of_class) {
     FunctionCoverage function;
-    function.name =
-        fmt::format("{}{}{}{}", of_class, of_class.empty() ? "" : ".",
-                    node.attribute("name").value(), node.attribute("signature").value());
+    function.name = name_of(node.attribute("name").value(), node.attribute("signature").value());
+    if (!of_class.empty())
+      function.name.insert(0, fmt::format("{}.", of_class));
     const pugi::xml_node first = node.child("lines").child("line");
     if (function.name.empty() || !first)
       return {}; // nothing is known about it
@@ -155,6 +180,19 @@ private:
     function.count = start.hits;
     rows_.add_function(std::move(function));
     return {};
+  }
+
+  // A signature is a list of parameters or, as JVM's, begins with it. Some writers put the type
+  // before it, or the whole declaration, or only what is between the parentheses.
+  static std::string name_of(std::string_view name, std::string_view signature) {
+    const size_t list = signature.find('(');
+    if (signature.empty() || list == 0)
+      return fmt::format("{}{}", name, signature);
+    if (!name.empty() &&
+        (signature.starts_with(name) || signature.find(fmt::format("{}(", name)) != signature.npos))
+      return std::string(signature);
+    return list == signature.npos ? fmt::format("{}({})", name, signature)
+                                  : fmt::format("{}{}", name, signature.substr(list));
   }
 
   Result<void> read_line(const pugi::xml_node &node) {
@@ -175,6 +213,13 @@ private:
   Result<void> read_branches(std::string_view share, const pugi::xml_node &node) {
     const size_t open = share.find('('), slash = share.find('/'), close = share.rfind(')');
     std::optional<uint32_t> part, whole;
+    // The DTD's default, which some writers copy, is 100%: without a number of branches there is
+    // none.
+    if (share.ends_with('%') && number_in<double>(share.substr(0, share.size() - 1))) {
+      if (std::string_view(node.attribute("branch").value()) == "true")
+        find({"a share of branches without their number is left out", "shares of branches"}, node);
+      return {};
+    }
     if (open < slash && slash < close && close != share.npos) {
       part = number_in<uint32_t>(share.substr(open + 1, slash - open - 1));
       whole = number_in<uint32_t>(share.substr(slash + 1, close - slash - 1));
@@ -205,6 +250,11 @@ private:
   // By filename, the name of its class, or nothing if it has several.
   std::unordered_map<std::string_view, std::string_view> only_classes_;
   std::unordered_set<std::string_view> lines_of_class_; // their numbers, as the file has them
+  std::unordered_map<std::string_view, std::unordered_set<std::string_view>> lines_of_file_;
+  uint64_t lines_of_classes_ = 0;
+  // Whether lines that only methods have count. Istanbul's methods have the line in which the
+  // function begins, which its totals do not count.
+  bool methods_have_lines_ = true;
 };
 
 } // namespace
@@ -213,10 +263,11 @@ bool probe(std::string_view head) {
   head.remove_prefix(std::min(head.find_first_not_of("\xEF\xBB\xBF \t\r\n"), head.size()));
   if (!head.starts_with('<'))
     return false;
-  // The element of Clover and SonarQube has the same name, but no rates.
+  // The element of Clover and SonarQube has the same name, but no rates and no packages.
   const size_t root = head.find("<coverage");
   return root != head.npos &&
-         (head.find("line-rate=", root) != head.npos || head.find("coverage-04.dtd") != head.npos);
+         (head.find("line-rate=", root) != head.npos || head.find("<packages", root) != head.npos ||
+          head.find("cobertura") < root);
 }
 
 Result<Coverage> read(ByteSource &source, Diagnostics &diagnostics) {

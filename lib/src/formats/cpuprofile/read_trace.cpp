@@ -1,6 +1,7 @@
 // Reads the trace events of Chrome, which may contain profiles of V8.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -104,11 +105,17 @@ private:
   static Result<int64_t> stamp_of(const JsonValue &event, std::string_view key) {
     const JsonValue value = event[key];
     if (const auto text = value.text()) {
+      const char *const limit = text->data() + text->size();
       int64_t us = 0, ns = 0;
-      const auto [end, fault] = std::from_chars(text->data(), text->data() + text->size(), us);
-      if (fault == std::errc() && end == text->data() + text->size() &&
-          !__builtin_mul_overflow(us, 1000, &ns) && std::abs(ns / 2) < (int64_t{1} << 60))
+      if (const auto [end, fault] = std::from_chars(text->data(), limit, us);
+          fault == std::errc() && end == limit && !__builtin_mul_overflow(us, 1000, &ns) &&
+          std::abs(ns / 2) < (int64_t{1} << 60))
         return ns;
+      double fraction = 0;
+      if (const auto [end, fault] = std::from_chars(text->data(), limit, fraction);
+          fault == std::errc() && end == limit &&
+          std::abs(fraction) < static_cast<double>(most_ns) / 1000)
+        return static_cast<int64_t>(std::round(fraction * 1000));
     }
     if (value.is_absent())
       return event.error(fmt::format("an event without {}", key));
@@ -208,12 +215,14 @@ private:
       TALLY_TRY(at, stamp_of(sample, "ts"));
       TALLY_TRY(stack, frames.stack_of(sample["sf"]));
       const JsonValue weight = sample["weight"];
-      const auto count = weight.is_null() ? 1 : number_of(id_text(weight));
-      if (!count || *count < 0)
+      const double number =
+          weight.is_null() ? 1 : weight.number().value_or(number_of(id_text(weight)).value_or(-1));
+      if (!(number >= 0 && number < 0x1p31))
         return weight.error("expected a weight of 0 to 2^31 - 1");
+      const auto count = static_cast<int64_t>(std::round(number));
       const ThreadId thread = thread_of(key_of(sample));
-      const uint32_t row = builder_.add_sample(stack, thread, none<PartId>, *count);
-      builder_.add_time({static_cast<uint64_t>(at - begin), row, 0, *count});
+      const uint32_t row = builder_.add_sample(stack, thread, none<PartId>, count);
+      builder_.add_time({static_cast<uint64_t>(at - begin), row, 0, count});
     }
     return {};
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/file_rows.h"
 #include "formats/lcov/fields.h"
 #include "formats/lcov/lcov.h"
 #include "formats/lcov/records.h"
@@ -21,6 +22,8 @@ namespace tally::lcov {
 
 namespace {
 
+// AltCover begins a tracefile with it.
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::string_view digits = "0123456789";
 
 // A total that a section states, and the line that states it.
@@ -107,7 +110,8 @@ private:
 };
 
 Result<void> Reader::line(std::string_view text) {
-  ++line_;
+  if (++line_ == 1 && text.starts_with(byte_order_mark))
+    text.remove_prefix(byte_order_mark.size());
   while (text.ends_with('\r'))
     text.remove_suffix(1);
   if (text.find_first_not_of(" \t") == text.npos || text.starts_with('#'))
@@ -182,7 +186,7 @@ Result<void> Reader::begin_section(std::string_view path) {
     return broken("a section begins before end_of_record of the previous one");
   seen_any_ = section_.open = true;
   section_.has_large_condition = false;
-  section_.path = strings_.intern(path);
+  section_.path = strings_.intern(with_slashes(std::string(path)));
   section_.test = test_;
   return {};
 }
@@ -445,6 +449,8 @@ Result<Coverage> Reader::finish() {
 } // namespace
 
 bool probe(std::string_view head) {
+  if (head.starts_with(byte_order_mark))
+    head.remove_prefix(byte_order_mark.size());
   // Comments may precede the first record.
   while (!head.empty()) {
     const std::string_view line = head.substr(0, head.find('\n'));
