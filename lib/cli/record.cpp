@@ -183,12 +183,6 @@ Result<std::unique_ptr<AgentSampler>> agent_for(const ParsedCommand &given,
   if (!sampling.events.empty())
     return fail(ErrorCode::unsupported, fmt::format("the agent {}", samples_the_clock_only),
                 "--backend agent");
-  if (sampling.waits)
-    return fail(ErrorCode::unsupported,
-                fmt::format("the agent {}: use `profile start --clock wall` in GDB or LLDB, which "
-                            "look at the waits of a program that they stop",
-                            counts_cpu_time_only),
-                "--backend agent");
   if (given.has("children"))
     return fail(ErrorCode::unsupported, "the agent samples only the program's own process",
                 "--children");
@@ -522,7 +516,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
   if (status.processes > 1)
     of_what += fmt::format(" of {}", counted(status.processes, "processes"));
   if (sampling.waits)
-    of_what += fmt::format(", {} of {}, queued for {}", counted(status.waits, "waits"),
+    of_what += fmt::format(", {} of {}, queued for {}",
+                           status.waits == 0 ? "waits" : counted(status.waits, "waits"),
                            seconds_text(status.wait_ns), seconds_text(status.queued_ns));
   say(fmt::format("tally: {}; {} in {}, {} lost; wrote {}", end, counted(status.samples, "samples"),
                   of_what, status.lost, path));

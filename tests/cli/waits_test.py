@@ -178,12 +178,35 @@ class WaitsTest(ProfileCase):
         done = run_tally(*("record", "--clock", "wall", "--event", "cs", "--", program("waits")))
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("--event: context-switches cannot be sampled with --clock wall", done.stderr)
+
+
+class AgentTest(ProfileCase):
+    def test_the_times_are_the_kernels_and_stacks_are_seen(self) -> None:
+        path = self.path("out.pb.gz")
         done = run_tally(
-            *("record", "--clock", "wall", "--backend", "agent", "--", program("waits"))
+            *("record", "--clock", "wall", "--backend", "agent", "-o", path),
+            *("--", program("waits"), "30"),
         )
-        self.assertIn(
-            "--backend agent: the agent counts CPU time, not wall time: use `profile", done.stderr
-        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"waits of [\d.]+ s, queued for [\d.]+ s")
+        report = self.report(path)
+        self.assertEqual(report["events"], VALUES[:3])
+        rows = {row["name"]: row["inclusive"] for row in report["functions"]}
+        threads = {
+            row["name"]: row["self"]
+            for row in json.loads(self.tally("report", path, "--by", "thread", "--json").stdout)[
+                "threads"
+            ]
+        }
+        self.assertNotIn("tally-ticker", threads)
+        for name, way in ways_of(done.stdout).items():
+            if name not in TIMED or name == "wait_short":
+                continue
+            with self.subTest(name=name):
+                # A thread is known from the first look on, and unknown after the last one.
+                self.assertLess(sum(threads[name]), way.life + 4e6)
+                self.assertGreater(sum(threads[name]), way.life - 6e7)
+                self.assertGreater(rows[name][1], 0.5 * way.waited)
 
 
 class UnprivilegedTest(ProfileCase):

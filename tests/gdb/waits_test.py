@@ -53,6 +53,40 @@ class WaitsTest(GdbCase):
         for name, (_, wait, queued, _) in threads.items():
             self.assertLess((wait + queued) / 1e9, running + 0.05, name)
 
+    def test_the_agent(self) -> None:
+        play = play_gdb(
+            [
+                "profile start --clock wall --backend agent",
+                "break main",
+                "run",
+                "shell sleep 0.5",
+                "break wait_select",
+                "continue",
+                "shell sleep 1",
+                "delete 2",
+                "continue",
+                "profile status",
+                "profile report --by thread --limit 0 --json",
+            ],
+            program("waits"),
+            ["50"],
+        )
+        self.assertEqual(play.stderr, "", play)
+        status = play.status()
+        self.assertRegex(status["clock"], r"^wall \(CPU time is sampled; the time of waits is")
+        self.assertNotIn("waits", status.values)
+        running = float(status["running"].split()[0])
+        threads = {
+            row["name"]: row["self"]
+            for row in json.loads(play.text("profile report --by thread --limit 0 --json"))[
+                "threads"
+            ]
+        }
+        # wait_sleep sleeps 50 times 15 ms, one of which the stop of a second has ended.
+        self.assertAlmostEqual(threads["wait_sleep"][1] / 1e9, 0.75, delta=0.15)
+        for name, (_, wait, queued) in threads.items():
+            self.assertLess((wait + queued) / 1e9, running + 0.05, name)
+
     def test_values_of_the_tables(self) -> None:
         play = play_gdb(
             [
@@ -89,13 +123,13 @@ class WaitsTest(GdbCase):
     def test_refusals(self) -> None:
         play = play_gdb(
             [
-                "profile start --clock wall --backend agent",
+                "profile start --clock wall --backend agent --event page-faults",
                 "profile start --clock wall --event page-faults",
                 "profile status",
             ],
             program("waits"),
         )
-        self.assert_refused(play, "^--backend agent: counts CPU time, not wall time")
+        self.assert_refused(play, "^--backend agent: samples the clock only")
         self.assertIn(
             "1000 Hz of CPU time, page-faults (each one), each wait",
             play.text("profile start --clock wall --event page-faults"),

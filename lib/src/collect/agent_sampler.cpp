@@ -115,6 +115,7 @@ private:
   void take_clocks();
   Result<std::unique_ptr<Sampler>> adopt_clocks();
   size_t drain();
+  void count_waits(bool held);
   void pass_resumed();
   void bank(); // keeps the data of the previous process
   std::string guess_silence();
@@ -132,6 +133,8 @@ private:
   std::unique_ptr<Sampler> inner_; // reads the kernel's clocks, once they were taken over
   Earlier earlier_;
   std::shared_ptr<RegionFilter> region_filter_;
+  uint64_t polled_ns_ = 0;  // when count_waits() was called last
+  bool held_ = false;       // the process stands at a stop
   Resume resumed_;          // what resumed() was called with last
   FollowedProcess process_; // expect() replaces it
   bool stopping_ = false;
@@ -158,7 +161,8 @@ void LiveAgentSampler::read_until_stopped() {
       if (most > memory_.ring_bytes() / 8)
         timeout_ms = std::max(timeout_ms / 2, shortest_wait_ms);
       else
-        timeout_ms = std::min(timeout_ms * 2, longest_agent_wait_ms);
+        timeout_ms = std::min(timeout_ms * 2,
+                              options_.waits ? WaitPolls::interval_ms : longest_agent_wait_ms);
     });
   }
 }
@@ -236,6 +240,8 @@ void LiveAgentSampler::take_clocks() {
 }
 
 Result<std::unique_ptr<Sampler>> LiveAgentSampler::adopt_clocks() {
+  if (options_.waits) // the agent's clocks do not record switches
+    return fail(ErrorCode::unsupported, "the agent's clocks do not show waits");
   const tally_wire_header &header = memory_.header();
   PerfEvents::Config config;
   config.pid = process_.pid;
@@ -264,7 +270,16 @@ size_t LiveAgentSampler::drain() {
   if (!process_.handshaken)
     follow();
   sink_->begin_round();
+  if (!held_ && now_ns() - polled_ns_ >= WaitPolls::interval_ms * uint64_t{1'000'000})
+    count_waits(false);
   return memory_.drain([this](const AgentRecord &record) { sink_->handle(record); });
+}
+
+void LiveAgentSampler::count_waits(bool held) {
+  if (inner_ || process_.gone || !process_.handshaken)
+    return;
+  sink_->count_waits(held);
+  polled_ns_ = now_ns();
 }
 
 void LiveAgentSampler::expect(pid_t pid) {
@@ -346,6 +361,8 @@ void LiveAgentSampler::resumed(const Resume &resume) {
   const std::lock_guard lock(mutex_);
   resumed_ = resume;
   pass_resumed();
+  sink_->forget_time();
+  held_ = false;
 }
 
 void LiveAgentSampler::pass_resumed() {
@@ -365,6 +382,8 @@ void LiveAgentSampler::end_part(std::string_view trigger, uint64_t begin_ns, uin
       return;
     }
     drain();
+    count_waits(true);
+    held_ = true;
     sink_->collector().end_part(trigger, begin_ns, end_ns);
   });
 }
@@ -421,6 +440,8 @@ SamplerStatus LiveAgentSampler::status() {
     status.threads = sink_->collector().thread_count();
     status.parts = sink_->collector().part_count();
     status.cpu_ns = cpu_ns();
+    status.wait_ns = sink_->wait_ns();
+    status.queued_ns = sink_->queued_ns();
     status.ring_bytes = memory_.ring_bytes();
     status.stack_bytes = options_.stacks == StackMode::dwarf ? TALLY_WIRE_STACK_BYTES : 0;
     status.memory_bytes = sink_->collector().memory_bytes();
@@ -561,7 +582,7 @@ Result<std::unique_ptr<AgentSampler>> make_agent_sampler(SamplerOptions options,
                                                          const std::string &library) {
   try {
     TALLY_CHECK(check_sampler_options(options));
-    if (!options.events.empty() || options.waits)
+    if (!options.events.empty())
       return fail(ErrorCode::unsupported, std::string(samples_the_clock_only));
     if (options.frequency_hz > highest_hz)
       return fail(

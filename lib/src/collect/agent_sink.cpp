@@ -1,10 +1,14 @@
 #include "collect/agent_sink.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "collect/agent_library.h"
+#include "collect/held_times.h"
 #include "collect/proc_info.h"
+#include "collect/wait_sink.h"
+#include "stacks/truncation_mark.h"
 #include "support/path.h"
 
 namespace tally {
@@ -15,13 +19,30 @@ namespace {
 // threads.
 constexpr size_t most_threads = 100'000;
 
+// The number of waits is not known.
+StackCollector::Counted counted_values(const SamplerOptions &options, uint64_t period_ns) {
+  StackCollector::Counted out{period_ns};
+  if (options.waits) {
+    out.period_ns = 0;
+    out.values = WaitSink::values(static_cast<int64_t>(period_ns));
+    out.values.resize(WaitSink::waits);
+  }
+  return out;
+}
+
 } // namespace
 
 AgentSink::AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                      std::function<bool()> may_look)
-    : collector_(pid, {period_ns}), pid_(pid), may_look_(std::move(may_look)),
-      chain_(pid, options.unwinder.get(), collector_.space()),
+    : collector_(pid, counted_values(options, period_ns)), pid_(pid),
+      may_look_(std::move(may_look)), chain_(pid, options.unwinder.get(), collector_.space()),
       unwinds_(options.unwinder != nullptr) {
+  if (options.waits) {
+    polls_.emplace(pid, [held = options.held](uint64_t from_ns, uint64_t to_ns) {
+      return held ? held->between(from_ns, to_ns) : 0;
+    });
+    tick_ = static_cast<int64_t>(period_ns);
+  }
   collector_.set_passed_stops(options.passed_stops);
 }
 
@@ -43,8 +64,11 @@ void AgentSink::look() {
   }
   for (const pid_t tid : tids)
     if (std::string name = thread_name(pid_, tid);
-        !name.empty() && name != collector_.thread_name(tid) && may_look_())
+        !name.empty() && name != collector_.thread_name(tid) && may_look_()) {
       collector_.name_thread(tid, name);
+      if (name == "tally-ticker")
+        ticker_ = tid;
+    }
 }
 
 bool AgentSink::is_code(uint64_t pc) {
@@ -117,11 +141,49 @@ void AgentSink::handle(const AgentRecord &record) {
     collector_.name_thread(record.tid, may_look_() ? thread_name(pid_, record.tid) : "");
   }
   ticks_ += record.weight;
-  collector_.add(record.tid, programs_own(chain_.pcs()), record.weight, record.at_ns);
+  collector_.add(record.tid, programs_own(chain_.pcs()), record.weight * tick_, record.at_ns);
+}
+
+void AgentSink::count_waits(bool held) {
+  if (!polls_ || pid_ == 0)
+    return;
+  const auto unwind = [this](pid_t tid, const WaitLook::Seen &seen) {
+    Registers registers;
+    registers.value[register_numbers(registers.processor).sp] = seen.sp;
+    registers.value[register_numbers(registers.processor).pc] = seen.pc;
+    registers.only_sp_and_pc = true;
+    is_code(seen.pc);
+    chain_.clear();
+    if (unwinds_)
+      chain_.unwind(registers, seen.stack, WaitLook::stack_bytes, tid);
+    else
+      chain_.leaf(seen.pc);
+    return std::vector<uint64_t>(chain_.pcs().begin(), chain_.pcs().end());
+  };
+  std::vector<pid_t> tids = thread_ids(pid_);
+  std::erase(tids, ticker_);
+  polls_->poll(tids, held, unwind, [this](const WaitPolls::Spent &spent) {
+    RegionFilter *const region = collector_.region_filter();
+    if (region && !region->holds(spent.tid, spent.at_ns))
+      return;
+    const std::array<uint64_t, 1> unseen{long_wait_mark};
+    const std::span<const uint64_t> stack =
+        spent.stack.empty() ? unseen : programs_own(spent.stack);
+    wait_ns_ += spent.wait_ns;
+    queued_ns_ += spent.queued_ns;
+    if (spent.wait_ns != 0)
+      collector_.add(spent.tid, stack, static_cast<int64_t>(spent.wait_ns),
+                     spent.at_ns - spent.queued_ns, WaitSink::wait);
+    if (spent.queued_ns != 0)
+      collector_.add(spent.tid, stack, static_cast<int64_t>(spent.queued_ns), spent.at_ns,
+                     WaitSink::queued);
+  });
 }
 
 void AgentSink::clear() {
   ticks_ = outside_ = truncated_stacks_ = joined_stacks_ = bad_ = 0;
+  wait_ns_ = queued_ns_ = 0;
+  forget_time();
   collector_.clear();
 }
 

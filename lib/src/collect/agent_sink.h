@@ -12,6 +12,7 @@
 
 #include "collect/agent_memory.h"
 #include "collect/stack_collector.h"
+#include "collect/wait_polls.h"
 #include "stacks/call_chain.h"
 
 namespace tally {
@@ -33,6 +34,13 @@ public:
   // read the mappings once in each round.
   void begin_round() { looked_in_round_ = false; }
   void handle(const AgentRecord &record);
+  // With SamplerOptions::waits: counts how long the threads waited since the last call. `held`: a
+  // debugger has stopped the process.
+  void count_waits(bool held);
+  void forget_time() { // that has passed since count_waits()
+    if (polls_)
+      polls_->restart();
+  }
   void clear();
 
   uint64_t ticks() const { return ticks_; }
@@ -40,6 +48,8 @@ public:
   uint64_t truncated_stacks() const { return truncated_stacks_; }
   uint64_t joined_stacks() const { return joined_stacks_; }
   uint64_t bad_records() const { return bad_; }
+  uint64_t wait_ns() const { return wait_ns_; }
+  uint64_t queued_ns() const { return queued_ns_; }
 
 private:
   bool chain_of(const AgentRecord &record);
@@ -60,6 +70,10 @@ private:
   uint64_t truncated_stacks_ = 0;
   uint64_t joined_stacks_ = 0;
   uint64_t bad_ = 0;
+  std::optional<WaitPolls> polls_; // with SamplerOptions::waits
+  pid_t ticker_ = 0;               // the agent's own thread
+  int64_t tick_ = 1;               // the weight of a tick
+  uint64_t wait_ns_ = 0, queued_ns_ = 0;
 };
 
 } // namespace tally

@@ -21,8 +21,6 @@ Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, const SamplerOpti
 // Why other samplers than perf refuse SamplerOptions::event.
 inline constexpr std::string_view samples_the_clock_only =
     "samples the clock only: other events need the perf backend";
-// Why the agent refuses SamplerOptions::waits.
-inline constexpr std::string_view counts_cpu_time_only = "counts CPU time, not wall time";
 
 // Checks the options that all samplers have in common.
 Result<void> check_sampler_options(const SamplerOptions &options);

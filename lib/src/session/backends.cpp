@@ -30,8 +30,6 @@ std::string_view why_unfit(Backend backend, const StartOptions &options, TargetK
     return backend == Backend::perf
                ? "a remote target cannot be sampled: perf counts processes of this machine only"
                : "a remote target cannot be sampled: the agent shares memory with the debugger";
-  if (options.wall && backend == Backend::agent)
-    return counts_cpu_time_only;
   return {};
 }
 
@@ -74,10 +72,11 @@ std::string_view name_of(Backend backend) {
 SamplerOptions Backends::sampler_options() const {
   SamplerOptions out;
   out.passed_stops = passed_stops_;
+  out.held = sampling_.time().held();
   out.frequency_hz = options_.frequency_hz;
   out.events = options_.events;
   out.children = options_.children;
-  out.waits = options_.wall && options_.backend == Backend::perf;
+  out.waits = options_.wall && options_.backend != Backend::interrupt;
   out.stacks = options_.stacks;
   out.stack_bytes = options_.stack_bytes;
   if (out.stack_bytes == 0 && out.stacks == StackMode::dwarf && sampling_.needs_deep_dumps())
@@ -100,7 +99,9 @@ std::string Backends::sampling_words() const {
           ? event_words(options_)
           : fmt::format("{} Hz of {} time", options_.frequency_hz,
                         options_.backend == Backend::interrupt ? "wall" : "CPU");
-  const std::string_view waits = options_.backend != Backend::perf || !options_.wall ? ""
+  const std::string_view waits = options_.backend == Backend::interrupt || !options_.wall ? ""
+                                 : options_.backend == Backend::agent
+                                     ? ", waits (looked at each 10 ms)"
                                  : user_code_only_ ? ", each wait (with a stack from 1 ms on)"
                                                    : ", each wait";
   const std::string limit = options_.limit_ns == 0 ? ""

@@ -32,6 +32,9 @@ std::string clock_words(const SamplerStatus &now, const AgentFacts &facts,
         "wall (a round of stops counts each thread that {}; at most {} rounds a second)",
         options.remote ? "is there" : "runs or sleeps",
         options.remote ? InterruptClock::most_remote_hz : InterruptClock::most_native_hz);
+  if (options.wall && options.backend == Backend::agent)
+    return "wall (CPU time is sampled; the time of waits is the kernel's account, with the stacks "
+           "that are seen each 10 ms)";
   if (options.wall)
     return now.waits_unsampled
                ? "wall (CPU time is sampled in user code, and each wait is measured, with a stack "
@@ -175,7 +178,8 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   if (!now.wall_clock)
     time("cpu", now.cpu_ns);
   if (shown.wall && !now.wall_clock && collected) {
-    line("waits", now.waits);
+    if (shown.backend != Backend::agent) // their number is not known
+      line("waits", now.waits);
     time("waiting", now.wait_ns);
     time("queued", now.queued_ns);
   }

@@ -18,11 +18,13 @@ void StackMemory::show(uint64_t low, std::span<const std::byte> dump, bool joins
   }
   if (room_.size() < needed) {
     std::vector<std::byte> larger(std::min(most_bytes, std::max<size_t>(needed, 2 * room_.size())));
-    std::ranges::copy_backward(bytes(), larger.end());
+    std::copy(room_.end() - static_cast<ptrdiff_t>(used_), room_.end(),
+              larger.end() - static_cast<ptrdiff_t>(used_));
     room_ = std::move(larger);
   }
   used_ = needed;
-  std::ranges::copy(dump, room_.end() - static_cast<ptrdiff_t>(needed));
+  // Unlike std::ranges::copy(), this copies by memmove() also without optimization.
+  std::copy(dump.begin(), dump.end(), room_.end() - static_cast<ptrdiff_t>(needed));
 }
 
 } // namespace tally
