@@ -133,8 +133,10 @@ private:
   std::unique_ptr<Sampler> inner_; // reads the kernel's clocks, once they were taken over
   Earlier earlier_;
   std::shared_ptr<RegionFilter> region_filter_;
-  uint64_t polled_ns_ = 0;  // when count_waits() was called last
-  bool held_ = false;       // the process stands at a stop
+  struct {
+    uint64_t polled_ns = 0; // when count_waits() was called last
+    bool held = false;      // the process stands at a stop
+  } waits_;
   Resume resumed_;          // what resumed() was called with last
   FollowedProcess process_; // expect() replaces it
   bool stopping_ = false;
@@ -270,7 +272,7 @@ size_t LiveAgentSampler::drain() {
   if (!process_.handshaken)
     follow();
   sink_->begin_round();
-  if (!held_ && now_ns() - polled_ns_ >= WaitPolls::interval_ms * uint64_t{1'000'000})
+  if (!waits_.held && now_ns() - waits_.polled_ns >= WaitPolls::interval_ms * uint64_t{1'000'000})
     count_waits(false);
   return memory_.drain([this](const AgentRecord &record) { sink_->handle(record); });
 }
@@ -279,7 +281,7 @@ void LiveAgentSampler::count_waits(bool held) {
   if (inner_ || process_.gone || !process_.handshaken)
     return;
   sink_->count_waits(held);
-  polled_ns_ = now_ns();
+  waits_.polled_ns = now_ns();
 }
 
 void LiveAgentSampler::expect(pid_t pid) {
@@ -362,7 +364,7 @@ void LiveAgentSampler::resumed(const Resume &resume) {
   resumed_ = resume;
   pass_resumed();
   sink_->forget_time();
-  held_ = false;
+  waits_.held = false;
 }
 
 void LiveAgentSampler::pass_resumed() {
@@ -383,7 +385,7 @@ void LiveAgentSampler::end_part(std::string_view trigger, uint64_t begin_ns, uin
     }
     drain();
     count_waits(true);
-    held_ = true;
+    waits_.held = true;
     sink_->collector().end_part(trigger, begin_ns, end_ns);
   });
 }

@@ -38,9 +38,9 @@ AgentSink::AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &option
       may_look_(std::move(may_look)), chain_(pid, options.unwinder.get(), collector_.space()),
       unwinds_(options.unwinder != nullptr) {
   if (options.waits) {
-    polls_.emplace(pid, [held = options.held](uint64_t from_ns, uint64_t to_ns) {
+    waits_.emplace(Waits{WaitPolls(pid, [held = options.held](uint64_t from_ns, uint64_t to_ns) {
       return held ? held->between(from_ns, to_ns) : 0;
-    });
+    })});
     tick_ = static_cast<int64_t>(period_ns);
   }
   collector_.set_passed_stops(options.passed_stops);
@@ -66,8 +66,8 @@ void AgentSink::look() {
     if (std::string name = thread_name(pid_, tid);
         !name.empty() && name != collector_.thread_name(tid) && may_look_()) {
       collector_.name_thread(tid, name);
-      if (name == "tally-ticker")
-        ticker_ = tid;
+      if (waits_ && name == "tally-ticker")
+        waits_->ticker = tid;
     }
 }
 
@@ -145,7 +145,7 @@ void AgentSink::handle(const AgentRecord &record) {
 }
 
 void AgentSink::count_waits(bool held) {
-  if (!polls_ || pid_ == 0)
+  if (!waits_ || pid_ == 0)
     return;
   const auto unwind = [this](pid_t tid, const WaitLook::Seen &seen) {
     Registers registers;
@@ -161,16 +161,16 @@ void AgentSink::count_waits(bool held) {
     return std::vector<uint64_t>(chain_.pcs().begin(), chain_.pcs().end());
   };
   std::vector<pid_t> tids = thread_ids(pid_);
-  std::erase(tids, ticker_);
-  polls_->poll(tids, held, unwind, [this](const WaitPolls::Spent &spent) {
+  std::erase(tids, waits_->ticker);
+  waits_->polls.poll(tids, held, unwind, [this](const WaitPolls::Spent &spent) {
     RegionFilter *const region = collector_.region_filter();
     if (region && !region->holds(spent.tid, spent.at_ns))
       return;
     const std::array<uint64_t, 1> unseen{long_wait_mark};
     const std::span<const uint64_t> stack =
         spent.stack.empty() ? unseen : programs_own(spent.stack);
-    wait_ns_ += spent.wait_ns;
-    queued_ns_ += spent.queued_ns;
+    waits_->wait_ns += spent.wait_ns;
+    waits_->queued_ns += spent.queued_ns;
     if (spent.wait_ns != 0)
       collector_.add(spent.tid, stack, static_cast<int64_t>(spent.wait_ns),
                      spent.at_ns - spent.queued_ns, WaitSink::wait);
@@ -182,8 +182,9 @@ void AgentSink::count_waits(bool held) {
 
 void AgentSink::clear() {
   ticks_ = outside_ = truncated_stacks_ = joined_stacks_ = bad_ = 0;
-  wait_ns_ = queued_ns_ = 0;
   forget_time();
+  if (waits_)
+    waits_->wait_ns = waits_->queued_ns = 0;
   collector_.clear();
 }
 

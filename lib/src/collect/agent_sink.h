@@ -38,8 +38,8 @@ public:
   // debugger has stopped the process.
   void count_waits(bool held);
   void forget_time() { // that has passed since count_waits()
-    if (polls_)
-      polls_->restart();
+    if (waits_)
+      waits_->polls.restart();
   }
   void clear();
 
@@ -48,8 +48,8 @@ public:
   uint64_t truncated_stacks() const { return truncated_stacks_; }
   uint64_t joined_stacks() const { return joined_stacks_; }
   uint64_t bad_records() const { return bad_; }
-  uint64_t wait_ns() const { return wait_ns_; }
-  uint64_t queued_ns() const { return queued_ns_; }
+  uint64_t wait_ns() const { return waits_ ? waits_->wait_ns : 0; }
+  uint64_t queued_ns() const { return waits_ ? waits_->queued_ns : 0; }
 
 private:
   bool chain_of(const AgentRecord &record);
@@ -70,10 +70,13 @@ private:
   uint64_t truncated_stacks_ = 0;
   uint64_t joined_stacks_ = 0;
   uint64_t bad_ = 0;
-  std::optional<WaitPolls> polls_; // with SamplerOptions::waits
-  pid_t ticker_ = 0;               // the agent's own thread
-  int64_t tick_ = 1;               // the weight of a tick
-  uint64_t wait_ns_ = 0, queued_ns_ = 0;
+  int64_t tick_ = 1; // the weight of a tick
+  struct Waits {
+    WaitPolls polls;
+    pid_t ticker = 0; // the agent's own thread
+    uint64_t wait_ns = 0, queued_ns = 0;
+  };
+  std::optional<Waits> waits_; // with SamplerOptions::waits
 };
 
 } // namespace tally
