@@ -325,6 +325,7 @@ Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
   TALLY_TRY(child, Child::make(given.arguments, signals.before(), environment.pointers()));
   pid = child.pid();
   started.agent->expect(pid);
+  started.agent->resumed({}); // no debugger holds it
   TALLY_CHECK(child.release(given.arguments[0]));
   return started;
 }

@@ -75,7 +75,7 @@ TEST(WaitPolls, DivideTheTimeByTheKernelsAccount) {
   RunDelay::Account account;
   uint64_t held_ns = 0;
   WaitPolls polls(
-      getpid(), [&](uint64_t, uint64_t) { return held_ns; }, [&](pid_t) { return account; });
+      getpid(), [&](uint64_t) { return held_ns; }, [&](pid_t) { return account; });
   int unwound = 0;
   WaitPolls::Spent last;
   std::vector<uint64_t> stack;

@@ -18,7 +18,6 @@ namespace tally {
 
 class HeldTimes;
 class RegionFilter;
-class HeldTimes;
 class StopAddresses;
 
 enum class StackMode : uint8_t { none, fp, dwarf };
@@ -77,9 +76,6 @@ struct SamplerOptions {
   // The user's breakpoints that the debugger passes without a stop for the user. Ticks that the
   // kernel spends on them are left out. Null means that there are none.
   std::shared_ptr<const StopAddresses> passed_stops;
-  // When the debugger held the process though it ran for the user. With waits, the agent leaves
-  // this out. Null without a debugger.
-  std::shared_ptr<const HeldTimes> held;
   // The size of the stack dumps for StackMode::dwarf, a multiple of 8 below 64 KiB. If it is 0, the
   // frequency determines the size, and the dumps are enlarged at the end of a part in which many
   // stacks were truncated.

@@ -61,6 +61,8 @@ void Earlier::add_to(SamplerStatus &status) const {
   status.truncated_stacks += sums.truncated_stacks;
   status.joined_stacks += sums.joined_stacks;
   status.cpu_ns += sums.cpu_ns;
+  status.wait_ns += sums.wait_ns;
+  status.queued_ns += sums.queued_ns;
   status.unsampled_ns += sums.unsampled_ns;
   status.threads += sums.threads;
   status.parts += sums.parts;
@@ -134,8 +136,8 @@ private:
   Earlier earlier_;
   std::shared_ptr<RegionFilter> region_filter_;
   struct {
-    uint64_t polled_ns = 0; // when count_waits() was called last
-    bool held = false;      // the process stands at a stop
+    uint64_t next_ns = 0; // when to call count_waits()
+    bool held = true;     // the process stands at a stop, or has not begun to run
   } waits_;
   Resume resumed_;          // what resumed() was called with last
   FollowedProcess process_; // expect() replaces it
@@ -272,16 +274,20 @@ size_t LiveAgentSampler::drain() {
   if (!process_.handshaken)
     follow();
   sink_->begin_round();
-  if (!waits_.held && now_ns() - waits_.polled_ns >= WaitPolls::interval_ms * uint64_t{1'000'000})
+  if (!waits_.held && now_ns() >= waits_.next_ns)
     count_waits(false);
   return memory_.drain([this](const AgentRecord &record) { sink_->handle(record); });
 }
 
 void LiveAgentSampler::count_waits(bool held) {
-  if (inner_ || process_.gone || !process_.handshaken)
+  if (inner_ || !process_.handshaken || !may_look() || state() == TALLY_STATE_ENDED)
     return;
+  const uint64_t begun = now_ns();
   sink_->count_waits(held);
-  waits_.polled_ns = now_ns();
+  const uint64_t ended = now_ns();
+  constexpr uint64_t part_of_processor = 10;
+  waits_.next_ns = ended + std::max(WaitPolls::interval_ms * uint64_t{1'000'000},
+                                    part_of_processor * (ended - begun));
 }
 
 void LiveAgentSampler::expect(pid_t pid) {
@@ -299,6 +305,7 @@ void LiveAgentSampler::expect(pid_t pid) {
       }
     }
     process_ = FollowedProcess(pid);
+    waits_ = {};
     sink_.emplace(pid, period_ns(), options_, [this] { return may_look(); });
     sink_->collector().set_region_filter(region_filter_);
     pass_resumed();
@@ -328,6 +335,8 @@ void LiveAgentSampler::bank() {
     sum.lost += lost() - process_.cleared_lost;
     sum.truncated_stacks += sink_->truncated_stacks();
     sum.joined_stacks += sink_->joined_stacks();
+    sum.wait_ns += sink_->wait_ns();
+    sum.queued_ns += sink_->queued_ns();
     sum.cpu_ns += cpu_ns();
   }
   auto profile = inner_ ? inner_->snapshot("", 0, 0) : sink_->collector().snapshot("", 0, 0);
@@ -362,9 +371,12 @@ uint64_t LiveAgentSampler::cpu_ns() const {
 void LiveAgentSampler::resumed(const Resume &resume) {
   const std::lock_guard lock(mutex_);
   resumed_ = resume;
-  pass_resumed();
-  sink_->forget_time();
-  waits_.held = false;
+  problem_.guarded([&] {
+    pass_resumed();
+    sink_->set_held(resume.held);
+    sink_->forget_time();
+    waits_.held = false;
+  });
 }
 
 void LiveAgentSampler::pass_resumed() {
@@ -383,9 +395,9 @@ void LiveAgentSampler::end_part(std::string_view trigger, uint64_t begin_ns, uin
       inner_->end_part(trigger, begin_ns, end_ns);
       return;
     }
+    waits_.held = true;
     drain();
     count_waits(true);
-    waits_.held = true;
     sink_->collector().end_part(trigger, begin_ns, end_ns);
   });
 }

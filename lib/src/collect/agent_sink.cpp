@@ -38,9 +38,9 @@ AgentSink::AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &option
       may_look_(std::move(may_look)), chain_(pid, options.unwinder.get(), collector_.space()),
       unwinds_(options.unwinder != nullptr) {
   if (options.waits) {
-    waits_.emplace(Waits{WaitPolls(pid, [held = options.held](uint64_t from_ns, uint64_t to_ns) {
-      return held ? held->between(from_ns, to_ns) : 0;
-    })});
+    waits_.emplace(Waits{{}, WaitPolls(pid, [this](uint64_t at_ns) {
+                           return waits_->held ? waits_->held->until(at_ns) : 0;
+                         })});
     tick_ = static_cast<int64_t>(period_ns);
   }
   collector_.set_passed_stops(options.passed_stops);
@@ -163,6 +163,8 @@ void AgentSink::count_waits(bool held) {
   std::vector<pid_t> tids = thread_ids(pid_);
   std::erase(tids, waits_->ticker);
   waits_->polls.poll(tids, held, unwind, [this](const WaitPolls::Spent &spent) {
+    if (!may_look_()) // the program is another one
+      return;
     RegionFilter *const region = collector_.region_filter();
     if (region && !region->holds(spent.tid, spent.at_ns))
       return;

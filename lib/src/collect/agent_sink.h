@@ -41,6 +41,10 @@ public:
     if (waits_)
       waits_->polls.restart();
   }
+  void set_held(const std::shared_ptr<const HeldTimes> &held) {
+    if (waits_)
+      waits_->held = held;
+  }
   void clear();
 
   uint64_t ticks() const { return ticks_; }
@@ -72,6 +76,7 @@ private:
   uint64_t bad_ = 0;
   int64_t tick_ = 1; // the weight of a tick
   struct Waits {
+    std::shared_ptr<const HeldTimes> held; // null without a debugger
     WaitPolls polls;
     pid_t ticker = 0; // the agent's own thread
     uint64_t wait_ns = 0, queued_ns = 0;

@@ -43,6 +43,11 @@ uint64_t HeldTimes::before(uint64_t at_ns) const {
   return sum + (open_ns_ && *open_ns_ < at_ns ? at_ns - *open_ns_ : 0);
 }
 
+uint64_t HeldTimes::until(uint64_t at_ns) const {
+  const std::lock_guard lock(mutex_);
+  return before(at_ns);
+}
+
 uint64_t HeldTimes::between(uint64_t from_ns, uint64_t to_ns) const {
   if (from_ns >= to_ns)
     return 0;

@@ -20,6 +20,8 @@ public:
   void close(uint64_t at_ns, uint64_t length_ns = 0);
   void drop_open(); // forgets a hold that is not closed
 
+  // Returns for how long the process was held until a time, since this object exists.
+  uint64_t until(uint64_t at_ns) const;
   // Returns for how long the process was held between two times.
   uint64_t between(uint64_t from_ns, uint64_t to_ns) const;
 

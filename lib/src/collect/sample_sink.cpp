@@ -65,6 +65,8 @@ void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {
       break;
     if (waits_)
       waits_->settle(); // the stacks in the code that this replaces
+    if (const auto at = chains_.find(mmap.pid); at != chains_.end())
+      at->second.give_up_held();
     collector_.map(mmap.pid, {mmap.address, mmap.address + mmap.length, mmap.file_offset,
                               mmap.device, mmap.inode, std::string(mmap.path)});
     break;
@@ -161,11 +163,11 @@ void SampleSink::began(const PerfTask &task) {
     if (!children_)
       return;
     settle(children_->exits.has_ended(task.tid) ? UINT64_MAX : task.time);
+    forget_chain(task.pid); // of an older process with this pid
     if (!collector_.begin_process(task.pid, task.parent_pid)) {
       ++counters_.processes_left;
       return;
     }
-    forget_chain(task.pid);
   } else if (children_ && children_->exits.has_ended(task.tid)) {
     settle(UINT64_MAX);
   }
@@ -177,7 +179,7 @@ void SampleSink::began(const PerfTask &task) {
 
 void SampleSink::ended(const PerfTask &task) {
   if (const auto at = chains_.find(task.pid); at != chains_.end())
-    at->second.give_up_held(task.tid);
+    at->second.forget_thread(task.tid);
   if (collector_.region_filter())
     collector_.region_filter()->close(task.tid, task.time);
   if (waits_)
@@ -252,8 +254,8 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
     chain_->clear();
   else
     end = collect_pcs(sample);
-  if (Registers registers;
-      end == StackEnd::dump_too_short && !is_switch && read_registers(layout_, sample, registers)) {
+  if (Registers registers; end == StackEnd::dump_too_short && !is_switch && !sample.stack.empty() &&
+                           read_registers(layout_, sample, registers)) {
     hold(sample, registers, event);
     return;
   }
@@ -374,12 +376,16 @@ StackEnd SampleSink::unwind(const PerfSample &sample) {
   StackEnd end = StackEnd::no_rule;
   if (read_registers(layout_, sample, registers)) {
     end = chain_->unwind(registers, sample.stack, sample.stack_asked, sample.tid);
-    // A new thread begins behind the call by which another one made it, on an empty stack.
+    // C libraries have no unwind data at the call by which one thread makes another. The new one
+    // begins behind it, on an empty stack; in the other one, the function has pushed nothing.
     if (end == StackEnd::no_rule && chain_->pcs().size() == 2 &&
-        (!sample.in_kernel || has_returned_zero(layout_, sample)) &&
         CreatingCalls(sample.pid).are_before(registers.pc())) {
-      chain_->begins_at_leaf();
-      end = StackEnd::complete;
+      if (!sample.in_kernel || has_returned_zero(layout_, sample)) {
+        chain_->begins_at_leaf();
+        end = StackEnd::complete;
+      } else {
+        end = chain_->step_out_of_leaf(registers, sample.stack, sample.stack_asked, sample.tid);
+      }
     }
     splice(sample, *chain_);
   } else {

@@ -31,8 +31,8 @@ public:
   // Returns the stack of a thread that was seen.
   using Unwind = std::function<std::vector<uint64_t>(pid_t tid, const WaitLook::Seen &seen)>;
 
-  // Returns for how long a debugger held the process between two times. It may learn of that late.
-  using Held = std::function<uint64_t(uint64_t from_ns, uint64_t to_ns)>;
+  // Returns for how long a debugger held the process until a time. It may learn of that late.
+  using Held = std::function<uint64_t(uint64_t at_ns)>;
 
   WaitPolls(pid_t pid, Held held, RunDelay::Read read = RunDelay::from_proc())
       : look_(pid), held_(std::move(held)), read_(std::move(read)) {}
@@ -59,7 +59,7 @@ private:
   RunDelay::Read read_;
   std::unordered_map<pid_t, Thread> threads_;
   uint64_t round_ = 0;
-  uint64_t begun_ns_ = 0, held_ns_ = 0; // the first call of newly_held(), and the sum since
+  uint64_t held_ns_ = 0; // at the last call of newly_held()
 };
 
 } // namespace tally

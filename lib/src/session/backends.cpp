@@ -72,7 +72,6 @@ std::string_view name_of(Backend backend) {
 SamplerOptions Backends::sampler_options() const {
   SamplerOptions out;
   out.passed_stops = passed_stops_;
-  out.held = sampling_.time().held();
   out.frequency_hz = options_.frequency_hz;
   out.events = options_.events;
   out.children = options_.children;
@@ -101,7 +100,7 @@ std::string Backends::sampling_words() const {
                         options_.backend == Backend::interrupt ? "wall" : "CPU");
   const std::string_view waits = options_.backend == Backend::interrupt || !options_.wall ? ""
                                  : options_.backend == Backend::agent
-                                     ? ", waits (looked at each 10 ms)"
+                                     ? ", waits (looked at every 10 ms)"
                                  : user_code_only_ ? ", each wait (with a stack from 1 ms on)"
                                                    : ", each wait";
   const std::string limit = options_.limit_ns == 0 ? ""

@@ -140,7 +140,7 @@ constexpr CommandSpec commands[] = {
      "With --clock wall, perf also measures each wait of each thread, with its stack,\n"
      "and the time for which the thread was queued: it could run, and had no\n"
      "processor. The values are cpu, wait, queued and the number of waits. Where perf\n"
-     "is refused, the waits of the agent's program are looked at each 10 ms: the times\n"
+     "is refused, the waits of the agent's program are looked at every 10 ms: the times\n"
      "are the kernel's, and what is not seen waiting has no stack. interrupt counts\n"
      "threads that run and that sleep.\n"
      "With --event, perf samples an event in place of the clock: each page-faults,\n"

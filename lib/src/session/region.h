@@ -152,7 +152,7 @@ public:
   const PassTimes &cpu_of_passes() const { return cpu_; } // of those whose thread's is known
   const StopCost &stops() const { return stops_; }
   // `one` is the error of the times of one pass, `median` that of their median and of their mean,
-  // which one pass in a thousand exceeds by chance.
+  // which is exceeded by chance in one case in a thousand.
   struct Errors {
     Spent one, median;
   };

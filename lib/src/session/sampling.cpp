@@ -242,7 +242,8 @@ void Sampling::forget() {
       return;
     process.sampler->clear();
     process.began_ns = 0;
-    process.sampler->resumed({time_.changed_at_ns(), 0, time_.held()});
+    if (process.is_running)
+      process.sampler->resumed({time_.changed_at_ns(), 0, time_.held()});
   };
   clear(first_);
   std::ranges::for_each(others_, clear);

@@ -34,7 +34,7 @@ std::string clock_words(const SamplerStatus &now, const AgentFacts &facts,
         options.remote ? InterruptClock::most_remote_hz : InterruptClock::most_native_hz);
   if (options.wall && options.backend == Backend::agent)
     return "wall (CPU time is sampled; the time of waits is the kernel's account, with the stacks "
-           "that are seen each 10 ms)";
+           "that are seen every 10 ms)";
   if (options.wall)
     return now.waits_unsampled
                ? "wall (CPU time is sampled in user code, and each wait is measured, with a stack "

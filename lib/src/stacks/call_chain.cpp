@@ -1,6 +1,7 @@
 #include "stacks/call_chain.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "model/kernel_code.h"
@@ -46,12 +47,29 @@ StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte
   return end;
 }
 
+StackEnd CallChain::step_out_of_leaf(Registers registers, std::span<const std::byte> stack,
+                                     size_t asked, pid_t tid) {
+  uint64_t returns = 0;
+  if (stack.size() < sizeof returns)
+    return StackEnd::no_rule;
+  std::memcpy(&returns, stack.data(), sizeof returns);
+  if (space_.find_mapping(returns - 1) == AddressSpace::nowhere)
+    return StackEnd::no_rule;
+  pcs_.pop_back(); // the mark
+  const RegisterNumbers number = register_numbers(registers.processor);
+  registers.value[number.pc] = returns - 1;
+  registers.value[number.sp] += sizeof returns;
+  return unwind(registers, stack.subspan(sizeof returns), asked - sizeof returns, tid);
+}
+
 StackEnd CallChain::walk(const Registers &registers, std::span<const std::byte> stack,
                          StackMemory &memory) {
   unwind_input_.registers = registers;
   unwind_input_.stack = stack;
-  unwind_input_.other = memory.bytes();
-  unwind_input_.other_at = memory.low();
+  if (memory.bytes().size() <= most_times * stack.size()) {
+    unwind_input_.other = memory.bytes();
+    unwind_input_.other_at = memory.low();
+  }
   const StackEnd end = unwinder_->unwind(unwind_input_, pcs_);
   unwind_input_.stack = unwind_input_.other = {};
   if (!is_truncated(end))
@@ -61,10 +79,11 @@ StackEnd CallChain::walk(const Registers &registers, std::span<const std::byte> 
 
 void CallChain::hold(const Registers &registers, std::span<const std::byte> stack, pid_t tid,
                      Then then) {
-  if (held_bytes_ + stack.size() > most_held_bytes)
+  Held held{registers, {stack.begin(), stack.end()}, pcs_, std::move(then)};
+  if (held_bytes_ + held.bytes() > most_held_bytes)
     give_up_held();
-  held_bytes_ += stack.size();
-  held_[tid].push_back({registers, {stack.begin(), stack.end()}, pcs_, std::move(then)});
+  held_bytes_ += held.bytes();
+  held_[tid].push_back(std::move(held));
 }
 
 void CallChain::give_up_held() {
@@ -81,7 +100,7 @@ std::vector<CallChain::Held> CallChain::take_held(pid_t tid) {
   std::vector<Held> held = std::move(at->second);
   held_.erase(at);
   for (const Held &each : held)
-    held_bytes_ -= each.stack.size();
+    held_bytes_ -= each.bytes();
   return held;
 }
 
@@ -100,6 +119,13 @@ void CallChain::join_held(pid_t tid) {
   std::vector<Held> held = take_held(tid);
   if (held.empty())
     return;
+  const auto is_large_enough = [&](const Held &each) {
+    return memory_of(tid).bytes().size() <= most_times * each.stack.size();
+  };
+  if (std::ranges::none_of(held, is_large_enough)) {
+    finish(std::move(held));
+    return;
+  }
   const std::vector<uint64_t> current = std::move(pcs_);
   StackMemory memory = memory_of(tid);
   for (auto each = held.rbegin(); each != held.rend(); ++each) {

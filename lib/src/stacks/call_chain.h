@@ -34,7 +34,16 @@ public:
   // is gone.
   void begin_exec() {
     in_exec_ = true;
+    forget_memory();
+  }
+  // The stacks are those of another program from now on.
+  void forget_memory() {
+    give_up_held();
     memory_.clear();
+  }
+  void forget_thread(pid_t tid) {
+    give_up_held(tid);
+    memory_.erase(tid);
   }
   // Returns whether exec is still at work in a sample with this user pc.
   bool is_in_exec(uint64_t user_pc, bool in_kernel);
@@ -47,7 +56,6 @@ public:
   bool caller(uint64_t return_address);
   // Unwinds the stack and fills the chain, which must be empty. `asked` is the number of bytes that
   // were requested of the stack. If the stack dump has fewer bytes, the memory after its end could
-  // not be read.
   // not be read. Callers behind the end of the dump are those that an earlier sample of the thread
   // `tid` found, if it agrees with the dump.
   StackEnd unwind(const Registers &registers, std::span<const std::byte> stack, size_t asked,
@@ -68,6 +76,11 @@ public:
   // Appends the mark for `why` unless the chain is complete, so that a truncated chain is
   // recognizable.
   void ended(StackEnd why);
+  // Extends a chain that unwind() has truncated after its leaf: the leaf is a function without a
+  // frame of its own, whose return address is the first word of the stack. The arguments are those
+  // of unwind().
+  StackEnd step_out_of_leaf(Registers registers, std::span<const std::byte> stack, size_t asked,
+                            pid_t tid);
   // Removes the mark of a chain that unwind() has truncated after its leaf, because the leaf has no
   // caller.
   void begins_at_leaf() { pcs_.pop_back(); }
@@ -85,9 +98,13 @@ private:
     std::vector<uint64_t> pcs;
     Then then;
     StackEnd end = StackEnd::dump_too_short;
+    size_t bytes() const { return sizeof *this + stack.size() + pcs.size() * sizeof(uint64_t); }
   };
   // The memory of so many threads is kept, and so many bytes of dumps are held.
   static constexpr size_t most_threads = 256, most_held_bytes = size_t{16} << 20;
+  // The memory of a stack may be so many times as large as a dump that it continues. This bounds
+  // the work for each byte of a file.
+  static constexpr size_t most_times = 32;
 
   CodeMapping code_mapping(uint32_t range);
   StackMemory &memory_of(pid_t tid);

@@ -249,6 +249,9 @@ void Symbolization::add_fallback_line(LocationId id) {
     }
     object = mapping.path;
     const std::string_view module = base_name(builder_.string(object));
+    // Code that was made at run time, and named by no compiler: its functions are not known.
+    if (name.empty() && !module.empty() && is_anonymous_memory(builder_.string(object)))
+      name = "[unnamed code]";
     if (name.empty())
       name = module.empty() ? fmt::format("{:#x}", at.address)
                             : fmt::format("{}+{:#x}", module, offset);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -188,8 +189,12 @@ private:
     const size_t list = signature.find('(');
     if (signature.empty() || list == 0)
       return fmt::format("{}{}", name, signature);
-    if (!name.empty() &&
-        (signature.starts_with(name) || signature.find(fmt::format("{}(", name)) != signature.npos))
+    const size_t at = name.empty() ? signature.npos : signature.find(name);
+    const auto is_in_word = [&](size_t i) {
+      return i < signature.size() &&
+             (std::isalnum(static_cast<unsigned char>(signature[i])) != 0 || signature[i] == '_');
+    };
+    if (at != signature.npos && !is_in_word(at - 1) && !is_in_word(at + name.size()))
       return std::string(signature);
     return list == signature.npos ? fmt::format("{}({})", name, signature)
                                   : fmt::format("{}{}", name, signature.substr(list));
@@ -212,7 +217,6 @@ private:
   // Reads "50% (1/2)". How often a branch was taken is unknown, so that 1 stands for any number.
   Result<void> read_branches(std::string_view share, const pugi::xml_node &node) {
     const size_t open = share.find('('), slash = share.find('/'), close = share.rfind(')');
-    std::optional<uint32_t> part, whole;
     // The DTD's default, which some writers copy, is 100%: without a number of branches there is
     // none.
     if (share.ends_with('%') && number_in<double>(share.substr(0, share.size() - 1))) {
@@ -220,6 +224,7 @@ private:
         find({"a share of branches without their number is left out", "shares of branches"}, node);
       return {};
     }
+    std::optional<uint32_t> part, whole;
     if (open < slash && slash < close && close != share.npos) {
       part = number_in<uint32_t>(share.substr(open + 1, slash - open - 1));
       whole = number_in<uint32_t>(share.substr(slash + 1, close - slash - 1));

@@ -145,6 +145,7 @@ bool Recording::handle_comm(const PerfLayout &layout, const PerfRecord &record) 
   if (!decode(layout, record, comm))
     return false;
   if (comm.is_exec) {
+    process(comm.pid).chain.forget_memory();
     process(comm.pid).space.reset();
     process(comm.pid).jit = {};
   }
@@ -175,8 +176,11 @@ bool Recording::handle_exit(const PerfLayout &layout, const PerfRecord &record) 
   if (!decode(layout, record, task))
     return false;
   const auto at = processes_.find(task.pid);
+  if (at != processes_.end())
+    at->second->chain.forget_thread(task.tid);
   if (task.pid != task.tid || at == processes_.end())
     return true;
+  at->second->chain.forget_memory();
   ended_.emplace_back(task.pid, at->second->number);
   if (ended_.size() > most_ended) {
     const auto [pid, process_number] = ended_.front();
@@ -250,7 +254,7 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
   // LoongArch has RISC-V's mask of registers, but stacks that are not supported.
   if (!features_.machine.starts_with("loongarch") && read_registers(layout, sample, registers)) {
     const StackEnd end = of.chain.unwind(registers, sample.stack, sample.stack_asked, sample.tid);
-    if (end == StackEnd::dump_too_short)
+    if (end == StackEnd::dump_too_short && !sample.stack.empty())
       hold(of, registers, sample);
     add_end(end);
     return;
