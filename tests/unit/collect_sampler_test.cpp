@@ -278,6 +278,7 @@ TEST(CollectUnwind, PassesRegistersAndStackToTheUnwinder) {
 void spin_deep(double seconds) {
   char room[20 << 10];
   std::memset(room, 1, sizeof room); // pages that do not exist are not copied
+  ::mlock(room, sizeof room);        // nor are those that the kernel has taken away
   asm volatile("" : : "r"(room) : "memory");
   spin_for(seconds);
   asm volatile("" : : "r"(room) : "memory");
@@ -340,11 +341,11 @@ TEST(CollectUnwind, StackDumpsGrowAtAStopIfStacksAreTruncated) {
     EXPECT_EQ(later.truncated_stacks, fixed != 0 ? later.samples : stopped.truncated_stacks)
         << unwinder->copied << " bytes";
     EXPECT_GT(later.cpu_ns, stopped.cpu_ns);
-    EXPECT_EQ(later.lost, 0u);
     EXPECT_EQ(later.problem, "");
-    // No sample is counted twice or lost: there are as many samples as the processor time has
-    // periods.
-    EXPECT_NEAR(static_cast<double>(later.samples), static_cast<double>(later.cpu_ns) / 1e6,
+    // No sample is counted twice, or lost without a word: there are as many as the processor time
+    // has periods, with those for which the kernel had no room while the reader had no processor.
+    EXPECT_NEAR(static_cast<double>(later.samples + later.lost),
+                static_cast<double>(later.cpu_ns) / 1e6,
                 0.05 * static_cast<double>(later.samples) + 10);
     stop("second", 1, 2);
     const auto profile = sampler->snapshot("now", 2, 3);
