@@ -116,12 +116,12 @@ class WordsTest(GdbCase):
             r"^profile diff: expected FILE\|previous",
         )
 
-    def test_wall_clock_of_the_agent_is_unsupported(self) -> None:
+    def test_events_of_the_agent_are_unsupported(self) -> None:
         play = play_gdb(
-            ["profile start --backend agent --clock wall", "profile start", "profile status"],
+            ["profile start --backend agent --event faults", "profile start", "profile status"],
             program("spin7030"),
         )
-        self.assert_refused(play, "^--backend agent: counts CPU time")
+        self.assert_refused(play, "^--backend agent: samples the clock only")
         self.assertRegex(play.status()["state"], "^armed")
 
     def test_start_twice(self) -> None:
