@@ -6,7 +6,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from scenario import GdbCase, play_gdb
+from scenario import GdbCase, Play, play_gdb
 from support.programs import program
 from support.skips import need_kernel_samples, run_unittests
 
@@ -15,6 +15,20 @@ class WaitsTest(GdbCase):
     def setUp(self) -> None:
         super().setUp()
         need_kernel_samples()
+
+    def assert_times(self, play: Play, delta: float) -> None:
+        """Compares the waits of `waits 50`, whose threads were stopped once, with its running time."""
+        running = float(play.status()["running"].split()[0])
+        threads = {
+            row["name"]: row["self"]
+            for row in json.loads(play.text("profile report --by thread --limit 0 --json"))[
+                "threads"
+            ]
+        }
+        # wait_sleep sleeps 50 times 15 ms, one of which the stop of a second has ended.
+        self.assertAlmostEqual(threads["wait_sleep"][1] / 1e9, 0.75, delta=delta)
+        for name, (_, wait, queued, *_) in threads.items():
+            self.assertLess((wait + queued) / 1e9, running + 0.05, name)
 
     def test_the_debuggers_time_does_not_count(self) -> None:
         play = play_gdb(
@@ -41,17 +55,7 @@ class WaitsTest(GdbCase):
         status = play.status()
         self.assertEqual(status["clock"], "wall (CPU time is sampled, and each wait is measured)")
         self.assertGreaterEqual(status.count("waits"), 12 * 49)
-        running = float(status["running"].split()[0])
-        threads = {
-            row["name"]: row["self"]
-            for row in json.loads(play.text("profile report --by thread --limit 0 --json"))[
-                "threads"
-            ]
-        }
-        # wait_sleep sleeps 50 times 15 ms, one of which the stop of a second has ended.
-        self.assertAlmostEqual(threads["wait_sleep"][1] / 1e9, 0.75, delta=0.08)
-        for name, (_, wait, queued, _) in threads.items():
-            self.assertLess((wait + queued) / 1e9, running + 0.05, name)
+        self.assert_times(play, delta=0.08)
 
     def test_the_agent(self) -> None:
         play = play_gdb(
@@ -75,17 +79,7 @@ class WaitsTest(GdbCase):
         status = play.status()
         self.assertRegex(status["clock"], r"^wall \(CPU time is sampled; the time of waits is")
         self.assertNotIn("waits", status.values)
-        running = float(status["running"].split()[0])
-        threads = {
-            row["name"]: row["self"]
-            for row in json.loads(play.text("profile report --by thread --limit 0 --json"))[
-                "threads"
-            ]
-        }
-        # wait_sleep sleeps 50 times 15 ms, one of which the stop of a second has ended.
-        self.assertAlmostEqual(threads["wait_sleep"][1] / 1e9, 0.75, delta=0.15)
-        for name, (_, wait, queued) in threads.items():
-            self.assertLess((wait + queued) / 1e9, running + 0.05, name)
+        self.assert_times(play, delta=0.15)
 
     def test_values_of_the_tables(self) -> None:
         play = play_gdb(

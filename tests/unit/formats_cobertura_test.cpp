@@ -158,7 +158,7 @@ TEST(CoberturaRead, RefusesWhatMakesNoSense) {
   EXPECT_EQ(diagnostics.findings().size(), 2u);
 }
 
-// Of cargo-tarpaulin, and of writers that copy the DTD's default.
+// cargo-tarpaulin writes such counts, and other writers copy the DTD's default.
 TEST(CoberturaRead, KeepsTheFileWhereOneNumberIsUnknown) {
   Diagnostics diagnostics;
   const auto read = parsed(file_of(R"xml(<class filename="a"><lines>

@@ -47,7 +47,8 @@ public:
       return wrong("is not Cobertura's XML: the element coverage with packages is missing",
                    offset_of(root));
     find_folder(root.child("sources"));
-    // If there is no package, old versions of Istanbul leave out that element.
+    // Old versions of Istanbul write classes without the element `package` if there is one
+    // directory.
     const auto each_class = [&](auto &&visit) -> Result<void> {
       for (const pugi::xml_node package : root.child("packages")) {
         if (std::string_view(package.name()) == "class")
