@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collect/region_filter.h"
 #include "collect_child.h"
 
 namespace tally::collect_live_test {
@@ -57,6 +58,20 @@ TEST(CollectLive, AttributesTimeToTheFunctionsThatSpentIt) {
     // Allows six standard deviations of a sampled share, and one percent for interruptions.
     EXPECT_NEAR(static_cast<double>(counts.first) / n, 0.7, 6 * std::sqrt(0.21 / n) + 0.01);
   }
+}
+
+// The reader may take samples before the function that starts the sampler returns.
+TEST(CollectLive, CountsInsideTheRegionFromTheFirstSampleOn) {
+  SamplerOptions options;
+  options.region_filter = std::make_shared<RegionFilter>();
+  const auto run = sample_to_end(options, [] {
+    while (process_cpu_seconds() < 0.1)
+      spin_first(1'000);
+  });
+  if (!run)
+    return;
+  EXPECT_EQ(run->status.samples, 0u);
+  EXPECT_GT(run->status.outside, 0u);
 }
 
 // Returns the ticks of the function that represents the kernel, and those of other leaves.

@@ -125,7 +125,7 @@ private:
   uint64_t cpu_ns() const;
   AgentFacts facts_now();
 
-  const SamplerOptions options_;
+  SamplerOptions options_;
   AgentLaunch launch_;
 
   // The mutex protects everything below, except what only the reader thread uses.
@@ -134,7 +134,6 @@ private:
   std::optional<AgentSink> sink_;
   std::unique_ptr<Sampler> inner_; // reads the kernel's clocks, once they were taken over
   Earlier earlier_;
-  std::shared_ptr<RegionFilter> region_filter_;
   struct {
     uint64_t next_ns = 0; // when to call count_waits()
     bool held = true;     // the process stands at a stop, or has not begun to run
@@ -238,7 +237,6 @@ void LiveAgentSampler::take_clocks() {
   ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   if (first && adopted) {
     inner_ = std::move(*adopted);
-    inner_->set_region_filter(region_filter_);
     pass_resumed();
   }
 }
@@ -307,7 +305,6 @@ void LiveAgentSampler::expect(pid_t pid) {
     process_ = FollowedProcess(pid);
     waits_ = {};
     sink_.emplace(pid, period_ns(), options_, [this] { return may_look(); });
-    sink_->collector().set_region_filter(region_filter_);
     pass_resumed();
     __atomic_store_n(&memory_.header().expected_pid, pid, __ATOMIC_RELEASE);
   });
@@ -515,11 +512,11 @@ void LiveAgentSampler::set_region_filter(std::shared_ptr<RegionFilter> region_fi
     follow();
     drain();
   });
-  region_filter_ = std::move(region_filter);
+  options_.region_filter = std::move(region_filter);
   if (sink_)
-    sink_->collector().set_region_filter(region_filter_);
+    sink_->collector().set_region_filter(options_.region_filter);
   if (inner_)
-    inner_->set_region_filter(region_filter_);
+    inner_->set_region_filter(options_.region_filter);
 }
 
 AgentFacts LiveAgentSampler::facts() {

@@ -44,6 +44,7 @@ AgentSink::AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &option
     tick_ = static_cast<int64_t>(period_ns);
   }
   collector_.set_passed_stops(options.passed_stops);
+  collector_.set_region_filter(options.region_filter);
 }
 
 void AgentSink::look() {

@@ -32,6 +32,7 @@ public:
         collector_(pid, {1'000'000'000 / options.frequency_hz}) {
     clock_.clear();
     clock_.set(pid, signal, options.frequency_hz);
+    collector_.set_region_filter(options.region_filter);
     if (pid_ != 0)
       collector_.set_command(command_line(pid_));
     read_map();

@@ -45,6 +45,7 @@ SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &opti
   if (options.children)
     children_.emplace(Children{ExitCounts(period_ns)});
   collector_.set_passed_stops(options.passed_stops);
+  collector_.set_region_filter(options.region_filter);
 }
 
 void SampleSink::handle(const PerfRecord &record, const EventIds &ids) {

@@ -72,6 +72,8 @@ std::string_view name_of(Backend backend) {
 SamplerOptions Backends::sampler_options() const {
   SamplerOptions out;
   out.passed_stops = passed_stops_;
+  if (options_.region)
+    out.region_filter = options_.region->region_filter();
   out.frequency_hz = options_.frequency_hz;
   out.events = options_.events;
   out.children = options_.children;
@@ -163,6 +165,12 @@ Result<Reply> Backends::refused(Error why) {
   pass_over(why.message);
   to_try_.erase(to_try_.begin());
   return try_next();
+}
+
+void Backends::set_region(std::shared_ptr<Region> region) {
+  options_.region = std::move(region);
+  if (preloaded_)
+    preloaded_->set_region_filter(options_.region ? options_.region->region_filter() : nullptr);
 }
 
 void Backends::pass_over(std::string_view why) {

@@ -46,7 +46,7 @@ public:
   void disarm() { armed_ = false; }
 
   const StartOptions &options() const { return options_; }
-  void set_region(std::shared_ptr<Region> region) { options_.region = std::move(region); }
+  void set_region(std::shared_ptr<Region> region);
   StopAddresses &passed_stops() { return *passed_stops_; }
 
   std::string sampling_words() const; // "perf (auto: …), 1000 Hz of CPU time, stacks by …"

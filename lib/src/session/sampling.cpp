@@ -46,11 +46,8 @@ void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &optio
   profiles_.drop_named();
   first_ = {target_.pid, target_.command, std::move(started)};
   options_ = options;
-  if (options_.region) {
-    if (!same)
-      options_.region->clear();
-    first_.sampler->set_region_filter(options_.region->region_filter());
-  }
+  if (options_.region && !same)
+    options_.region->clear();
   ended_agent_ = {};
   time_.set_stopped();
   set_limit();
