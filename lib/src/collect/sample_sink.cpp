@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include <sys/uio.h>
+
 #include <linux/perf_event.h>
 
 #include "collect/creating_calls.h"
@@ -372,21 +374,32 @@ StackEnd SampleSink::collect_pcs(const PerfSample &sample) {
   return StackEnd::complete; // or not known
 }
 
+// The kernel ends a stack dump at a page that is not in memory, such as one of a large array that
+// the program has not used yet. A read from outside fetches the pages, so that later dumps go on
+// behind them.
+static void fetch_pages(pid_t pid, uint64_t address, size_t size) {
+  constexpr size_t page_bytes = 4096; // there are no smaller ones
+  std::vector<iovec> pages;
+  for (size_t at = 0; at < size; at += page_bytes)
+    pages.push_back({reinterpret_cast<void *>(address + at), 1});
+  std::vector<std::byte> bytes(pages.size());
+  const iovec here{bytes.data(), bytes.size()};
+  // A failure changes nothing: the dumps stay short.
+  static_cast<void>(::process_vm_readv(pid, &here, 1, pages.data(), pages.size(), 0));
+}
+
 StackEnd SampleSink::unwind(const PerfSample &sample) {
   Registers registers;
   StackEnd end = StackEnd::no_rule;
   if (read_registers(layout_, sample, registers)) {
     end = chain_->unwind(registers, sample.stack, sample.stack_asked, sample.tid);
     // C libraries have no unwind data at the call by which one thread makes another. The new one
-    // begins behind it, on an empty stack; in the other one, the function has pushed nothing.
+    // begins behind it, on an empty stack.
     if (end == StackEnd::no_rule && chain_->pcs().size() == 2 &&
+        (!sample.in_kernel || has_returned_zero(layout_, sample)) &&
         CreatingCalls(sample.pid).are_before(registers.pc())) {
-      if (!sample.in_kernel || has_returned_zero(layout_, sample)) {
-        chain_->begins_at_leaf();
-        end = StackEnd::complete;
-      } else {
-        end = chain_->step_out_of_leaf(registers, sample.stack, sample.stack_asked, sample.tid);
-      }
+      chain_->begins_at_leaf();
+      end = StackEnd::complete;
     }
     splice(sample, *chain_);
   } else {
@@ -399,6 +412,9 @@ StackEnd SampleSink::unwind(const PerfSample &sample) {
   }
   // While a process or an image of it ends, it has no memory any more, and nothing can be mended.
   const bool is_gone = end == StackEnd::unreadable && sample.in_kernel && sample.stack.empty();
+  if (end == StackEnd::unreadable && !is_gone)
+    fetch_pages(sample.pid, registers.sp() + sample.stack.size(),
+                sample.stack_asked - sample.stack.size());
   return is_gone ? StackEnd::complete : end;
 }
 

@@ -47,21 +47,6 @@ StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte
   return end;
 }
 
-StackEnd CallChain::step_out_of_leaf(Registers registers, std::span<const std::byte> stack,
-                                     size_t asked, pid_t tid) {
-  uint64_t returns = 0;
-  if (stack.size() < sizeof returns)
-    return StackEnd::no_rule;
-  std::memcpy(&returns, stack.data(), sizeof returns);
-  if (space_.find_mapping(returns - 1) == AddressSpace::nowhere)
-    return StackEnd::no_rule;
-  pcs_.pop_back(); // the mark
-  const RegisterNumbers number = register_numbers(registers.processor);
-  registers.value[number.pc] = returns - 1;
-  registers.value[number.sp] += sizeof returns;
-  return unwind(registers, stack.subspan(sizeof returns), asked - sizeof returns, tid);
-}
-
 StackEnd CallChain::walk(const Registers &registers, std::span<const std::byte> stack,
                          StackMemory &memory) {
   unwind_input_.registers = registers;

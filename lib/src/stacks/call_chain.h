@@ -76,11 +76,6 @@ public:
   // Appends the mark for `why` unless the chain is complete, so that a truncated chain is
   // recognizable.
   void ended(StackEnd why);
-  // Extends a chain that unwind() has truncated after its leaf: the leaf is a function without a
-  // frame of its own, whose return address is the first word of the stack. The arguments are those
-  // of unwind().
-  StackEnd step_out_of_leaf(Registers registers, std::span<const std::byte> stack, size_t asked,
-                            pid_t tid);
   // Removes the mark of a chain that unwind() has truncated after its leaf, because the leaf has no
   // caller.
   void begins_at_leaf() { pcs_.pop_back(); }

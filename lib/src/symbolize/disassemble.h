@@ -1,4 +1,4 @@
-// Converts machine code to text. Only disassemble.cpp uses Capstone.
+// Converts machine code to text.
 #pragma once
 
 #include <cstdint>

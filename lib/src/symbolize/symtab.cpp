@@ -229,16 +229,15 @@ std::vector<SymbolRow> read_functions(const ElfFile &main, const ElfFile *debug,
   return rows;
 }
 
-std::vector<CodeRanges::Range> function_ranges(const ElfFile &main, const ElfFile *debug) {
-  std::vector<CodeRanges::Range> out;
+std::vector<uint64_t> function_starts(const ElfFile &main, const ElfFile *debug) {
+  std::vector<uint64_t> out;
   const auto read = [&out](const ElfFile &file, unsigned type) {
     Elf_Scn *const section = section_of_type(file, type);
     Elf_Data *const data = section ? elf_getdata(section, nullptr) : nullptr;
     GElf_Sym symbol;
     for (int i = 1; data && i < INT32_MAX && gelf_getsym(data, i, &symbol); ++i)
-      if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
-          symbol.st_size <= UINT64_MAX - symbol.st_value)
-        out.push_back({symbol.st_value, symbol.st_value + symbol.st_size});
+      if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF)
+        out.push_back(symbol.st_value);
   };
   if (debug)
     read(*debug, SHT_SYMTAB);
@@ -246,10 +245,7 @@ std::vector<CodeRanges::Range> function_ranges(const ElfFile &main, const ElfFil
     read(main, SHT_SYMTAB);
   if (out.empty())
     read(main, SHT_DYNSYM);
-  sort_stably(out, {}, &CodeRanges::Range::low);
-  for (size_t i = 0; i + 1 < out.size(); ++i)
-    if (out[i].high == out[i].low) // a function of an assembler source may have no size
-      out[i].high = out[i + 1].low;
+  std::ranges::sort(out);
   return out;
 }
 

@@ -21,10 +21,9 @@ std::vector<SymbolRow> read_symbols(const ElfFile &main, const ElfFile *debug, S
 // FORMAT.md of formats/gmon describes which symbols these are.
 std::vector<SymbolRow> read_functions(const ElfFile &main, const ElfFile *debug, StringPool &pool);
 
-// Returns what the functions cover, by their starts, from .symtab of one of the files, otherwise
-// from .dynsym of `main`; those without a size reach to the next one. Reads no names, which takes a
-// tenth of the time.
-std::vector<CodeRanges::Range> function_ranges(const ElfFile &main, const ElfFile *debug);
+// Returns where functions begin, ascending, from .symtab of one of the files, otherwise from .dynsym
+// of `main`. Reads no names, which takes a tenth of the time.
+std::vector<uint64_t> function_starts(const ElfFile &main, const ElfFile *debug);
 
 // Returns the addresses of the code symbols with that name, ascending, from all tables of both
 // files. A version ("write@@GLIBC_2.2.5") is not part of the name.

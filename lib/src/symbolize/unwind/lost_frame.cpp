@@ -84,23 +84,10 @@ bool may_move_stack_pointer(std::string_view code) {
 
 enum class Call : uint8_t { none, maybe, to_the_start };
 
-// Says whether the instruction before a return address may have called the function.
-Call call_before(const LostFrame &lost, uint64_t returns) {
-  constexpr size_t direct = 5, longest = 7;
-  const std::string code = lost.code_at(returns - longest, longest);
-  if (code.size() == longest && byte_at(code, code.size() - direct) == 0xe8) {
-    const uint64_t target = returns + static_cast<uint64_t>(offset_at(code, code.size() - 4));
-    if (target == lost.start)
-      return Call::to_the_start;
-    // An entry of the procedure linkage table jumps by a word in memory.
-    const std::string at_target = lost.code_at(target, endbr64.size() + 3);
-    std::string_view stub = at_target;
-    take(stub, endbr64);
-    take(stub, "\xf2"sv);
-    if (stub.starts_with("\xff\x25"sv))
-      return Call::maybe;
-  }
-  // `call *` has the opcode ff /2 and an operand of one to six bytes.
+constexpr size_t direct_call = 5; // bytes
+
+// `call *` has the opcode ff /2 and an operand of one to six bytes.
+bool ends_with_indirect_call(std::string_view code) {
   for (size_t size = 2; size <= code.size(); ++size) {
     const size_t at = code.size() - size;
     const uint8_t operand = byte_at(code, at + 1);
@@ -112,9 +99,27 @@ Call call_before(const LostFrame &lost, uint64_t returns) {
         mode == 2 || (mode == 0 && (base == 5 || (has_sib && (byte_at(code, at + 2) & 7) == 5)));
     const size_t offset = has_wide_offset ? 4 : mode == 1 ? 1 : 0;
     if (size == 2 + (has_sib ? 1u : 0u) + offset)
+      return true;
+  }
+  return false;
+}
+
+// Says whether the instruction before a return address may have called the function.
+Call call_before(const LostFrame &lost, uint64_t returns) {
+  const std::string code = lost.code_at(returns - longest_call, longest_call);
+  if (code.size() == longest_call && byte_at(code, code.size() - direct_call) == 0xe8) {
+    const uint64_t target = returns + static_cast<uint64_t>(offset_at(code, code.size() - 4));
+    if (target == lost.start)
+      return Call::to_the_start;
+    // An entry of the procedure linkage table jumps by a word in memory.
+    const std::string at_target = lost.code_at(target, endbr64.size() + 3);
+    std::string_view stub = at_target;
+    take(stub, endbr64);
+    take(stub, "\xf2"sv);
+    if (stub.starts_with("\xff\x25"sv))
       return Call::maybe;
   }
-  return Call::none;
+  return ends_with_indirect_call(code) ? Call::maybe : Call::none;
 }
 
 class Search {
@@ -151,23 +156,6 @@ private:
                        static_cast<uint64_t>(int64_t{8} * lost_.row->returns);
 };
 
-// Looks from a word on for the first return address of a call to the start; without one, for the
-// first that may be the function's.
-template <class CallAt>
-std::optional<FoundReturn> first_return(const LostFrame &lost, uint64_t from, CallAt call_at) {
-  std::optional<FoundReturn> guess;
-  for (uint64_t slot = from; slot < lost.end && lost.word_at(slot); slot += sizeof(uint64_t)) {
-    if (lost.words_left && (*lost.words_left == 0 || --*lost.words_left == 0))
-      break;
-    const Call call = call_at(slot);
-    if (call == Call::to_the_start)
-      return FoundReturn{slot, true};
-    if (call == Call::maybe && !guess)
-      guess = FoundReturn{slot, false};
-  }
-  return guess;
-}
-
 } // namespace
 
 std::optional<FoundFrame> find_lost_frame(const LostFrame &lost) {
@@ -179,15 +167,20 @@ std::optional<FoundFrame> find_lost_frame(const LostFrame &lost) {
                         !may_move_stack_pointer(std::string_view(lost.code).substr(prologue.end));
   if (is_fixed && search.at(first) != Call::none)
     return FoundFrame{search.frame_pointer_of(first), false};
-  const auto found =
-      first_return(lost, first, [&search](uint64_t slot) { return search.at(slot); });
-  return found ? std::optional(FoundFrame{search.frame_pointer_of(found->slot), true})
-               : std::nullopt;
+  std::optional<FoundFrame> guess;
+  for (uint64_t slot = first; lost.word_at(slot); slot += sizeof(uint64_t)) {
+    const Call call = search.at(slot);
+    if (call != Call::none && (call == Call::to_the_start || !guess))
+      guess = FoundFrame{search.frame_pointer_of(slot), true};
+    if (call == Call::to_the_start)
+      break;
+  }
+  return guess;
 }
 
-std::optional<FoundReturn> find_return(const LostFrame &lost) {
-  return first_return(lost, lost.sp,
-                      [&lost](uint64_t slot) { return call_before(lost, *lost.word_at(slot)); });
+bool ends_with_call(std::string_view code) {
+  return (code.size() >= direct_call && byte_at(code, code.size() - direct_call) == 0xe8) ||
+         ends_with_indirect_call(code);
 }
 
 } // namespace tally::symbolize

@@ -1,13 +1,14 @@
-// Finds the frame of a function whose frame pointer is unknown, or that has no unwind data. The
-// stack of a thread that is seen from outside, by /proc, has only two known registers: the stack
-// pointer and the pc. Code without frame pointers needs no more, but a function that addresses its
-// frame by the frame pointer does, as all functions do that are compiled without optimization.
+// Finds the frame of a function whose frame pointer is unknown. The stack of a thread that is seen
+// from outside, by /proc, has only two known registers: the stack pointer and the pc. Code without
+// frame pointers needs no more, but a function that addresses its frame by the frame pointer does,
+// as all functions do that are compiled without optimization.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "symbolize/unwind/rows.h"
 
@@ -16,8 +17,6 @@ namespace tally::symbolize {
 struct LostFrame {
   uint64_t sp = 0;                // the function's stack pointer at its call
   uint64_t start = 0;             // the function's first address, 0 if it is unknown
-  uint64_t end = UINT64_MAX;      // find_return() looks at words below this address
-  uint32_t *words_left = nullptr; // how many words find_return() may look at, for all frames
   std::string code;               // the function's code up to the call, at most most_code_bytes
   const UnwindRow *row = nullptr; // at the call; the CFA is an offset from the frame pointer
 
@@ -43,15 +42,9 @@ struct FoundFrame {
 // earlier calls. Returns nothing if there is none.
 std::optional<FoundFrame> find_lost_frame(const LostFrame &lost);
 
-struct FoundReturn {
-  uint64_t slot = 0;      // where the return address is
-  bool is_direct = false; // it follows a direct call of the function's start
-};
-
-// Looks for the return address of a function without unwind data in the words from the stack
-// pointer on: in the first one that follows a direct call of the function's start, or else in the
-// first that follows an indirect call or one through the procedure linkage table. All but a direct
-// call's address at the stack pointer is a guess. `code` and `row` are not used.
-std::optional<FoundReturn> find_return(const LostFrame &lost);
+// Returns whether the instruction before an address may be a call, given the `longest_call` bytes
+// before it.
+inline constexpr size_t longest_call = 7;
+bool ends_with_call(std::string_view code);
 
 } // namespace tally::symbolize

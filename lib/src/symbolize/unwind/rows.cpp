@@ -106,7 +106,9 @@ bool operator==(const GeneralRow &a, const GeneralRow &b) {
 }
 
 UnwindRows::UnwindRows(Processor processor, ElfFile main, std::optional<ElfFile> debug)
-    : machine_(machine_of(processor)), main_(std::move(main)), debug_(std::move(debug)) {
+    : machine_(machine_of(processor)), main_(std::move(main)), debug_(std::move(debug)),
+      ways_out_({[this](uint64_t address, size_t size) { return code(address, size); },
+                 [this](uint64_t address) { return begins_function(address); }}) {
   GElf_Ehdr header;
   if (gelf_getehdr(main_.elf(), &header))
     code_.entry = header.e_entry;
@@ -129,14 +131,10 @@ bool UnwindRows::is_in_main(uint64_t address) {
   return start && std::ranges::find(*code_.mains, *start) != code_.mains->end();
 }
 
-std::optional<uint64_t> UnwindRows::named_start_of(uint64_t address) {
-  if (!code_.functions)
-    code_.functions = function_ranges(main_, debug_ ? &*debug_ : nullptr);
-  const auto next =
-      std::ranges::upper_bound(*code_.functions, address, {}, &CodeRanges::Range::low);
-  if (next == code_.functions->begin() || address >= std::prev(next)->high)
-    return std::nullopt;
-  return std::prev(next)->low;
+bool UnwindRows::begins_function(uint64_t address) {
+  if (!code_.named)
+    code_.named = function_starts(main_, debug_ ? &*debug_ : nullptr);
+  return std::ranges::binary_search(*code_.named, address) || start_of(address) == address;
 }
 
 // libelf would keep each piece for ever, and search them all.

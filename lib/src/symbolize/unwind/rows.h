@@ -17,6 +17,7 @@
 #include "symbolize/unwind/call_frames.h"
 #include "symbolize/unwind/machine.h"
 #include "symbolize/unwind/starts.h"
+#include "symbolize/unwind/way_out.h"
 
 namespace tally::symbolize {
 
@@ -64,8 +65,10 @@ public:
   const GeneralRow &general(const UnwindRow &row) const { return general_[row.general]; }
   // Returns the start of the last function in .eh_frame that begins at or before an address.
   std::optional<uint64_t> start_of(uint64_t address);
-  // Returns the start of the function that the symbol table names there.
-  std::optional<uint64_t> named_start_of(uint64_t address);
+  // Returns how code without a row goes on to its return.
+  WayOut &ways_out() { return ways_out_; }
+  // Returns whether a function of the unwind data or of the symbol table begins at an address.
+  bool begins_function(uint64_t address);
   // Returns the bytes of code from an address on; fewer at the end of the code.
   std::string code(uint64_t address, size_t size) const;
   Processor processor() const { return machine_.processor; }
@@ -92,10 +95,12 @@ private:
   struct {
     std::optional<UnwindStarts> starts;         // read when they are first needed
     std::optional<std::vector<uint64_t>> mains; // likewise: the addresses of `main`
-    std::optional<std::vector<CodeRanges::Range>> functions;
+    std::optional<std::vector<uint64_t>> named; // likewise: where functions with a symbol begin
     std::vector<Segment> segments;
     uint64_t entry = 0;
   } code_;
+
+  WayOut ways_out_;
 
   // Rows are kept by pc, and not by the interval that elfutils returns with a row, which begins too
   // early after DW_CFA_restore_state (0.188).

@@ -80,7 +80,6 @@ public:
   bool lacks_stack_pointer(const UnwindRow &row) const {
     return row.needs(machine_.number.sp) && !known(machine_.number.sp);
   }
-  uint32_t *words_left() { return &words_left_; }
   bool knows_stack_pointer() const { return known(machine_.number.sp); }
   void set_frame_pointer(uint64_t value) {
     value_[machine_.number.fp] = value;
@@ -99,14 +98,6 @@ public:
   StackEnd step(const UnwindRow &row, const UnwindRows &rows) {
     return row.general == UnwindRow::not_general ? step_simply(row)
                                                  : step_generally(rows.general(row), row.signal);
-  }
-
-  // Returns where the return address of code with frame pointers is, or nothing if the stack does
-  // not confirm that it has them.
-  template <class IsCode> std::optional<uint64_t> slot_by_frame_pointer(IsCode is_code) const {
-    const auto record = frame_record();
-    const auto returns = record ? word_at(*record + 8) : std::nullopt;
-    return returns && is_code(stripped(*returns) - 1) ? std::optional(*record + 8) : std::nullopt;
   }
 
   // Steps to the caller without a row, on the assumption that the code has frame pointers. Returns
@@ -131,12 +122,66 @@ public:
     return true;
   }
 
-  // Steps to the caller by the word that holds the return address. What the function has saved
-  // stays unknown.
-  void step_by_return_address(const FoundReturn &at) {
-    value_[machine_.number.pc] = word_at(at.slot).value_or(0);
-    value_[machine_.number.sp] = at.slot + sizeof(uint64_t);
-    known_ = bit(machine_.number.sp) | bit(machine_.number.pc);
+  // Steps to the caller by what the function has yet to do, from a link-time address on. Returns
+  // `no_rule` if that does not lead to a return address.
+  template <class IsReturn> StackEnd step_by_code(WayOut &ways, uint64_t link, IsReturn is_return) {
+    const uint64_t low = sp();
+    auto value = value_;
+    uint64_t has = known_;
+    const auto set = [&](uint8_t to, std::optional<uint64_t> known) {
+      has = known ? has | bit(to) : has & ~bit(to);
+      value[to] = known.value_or(0);
+    };
+    const auto sum = [&](uint8_t from, int64_t offset) {
+      return (has & bit(from)) != 0 ? std::optional(value[from] + static_cast<uint64_t>(offset))
+                                    : std::nullopt;
+    };
+    // What lies below the stack pointer is yet to be written.
+    const auto word = [&](std::optional<uint64_t> at) {
+      return at && *at >= low ? word_at(*at) : std::nullopt;
+    };
+    const uint8_t pc_number = machine_.number.pc, sp_number = machine_.number.sp,
+                  fp_number = machine_.number.fp;
+    const auto pop = [&](uint8_t to) {
+      const auto popped = word(sum(sp_number, 0));
+      set(sp_number, sum(sp_number, 8));
+      set(to, popped);
+    };
+    const bool returns = ways.follow(link, [&](const CodeStep &step) {
+      switch (step.kind) {
+      case CodeStep::Kind::set:
+        set(step.to, sum(step.from, step.offset));
+        break;
+      case CodeStep::Kind::load:
+        set(step.to, word(sum(step.from, step.offset)));
+        break;
+      case CodeStep::Kind::push:
+        set(sp_number, sum(sp_number, -8));
+        break;
+      case CodeStep::Kind::pop:
+        pop(step.to);
+        break;
+      case CodeStep::Kind::leave:
+        set(sp_number, sum(fp_number, 0));
+        pop(fp_number);
+        break;
+      default:
+        has &= ~uint64_t{step.forgets};
+        break;
+      }
+      return true;
+    });
+    const auto at = sum(sp_number, 0), address = word(at);
+    if (returns && at && !address)
+      return missing(*at);
+    if (!returns || !address || !is_return(*address))
+      return StackEnd::no_rule;
+    value[pc_number] = *address;
+    value[sp_number] = *at + 8;
+    value_ = value;
+    known_ = has | bit(pc_number);
+    last_returns_ = {last_returns_[1], last_returns_[2], *at};
+    return StackEnd::complete;
   }
 
   // Steps from the code that ends a signal's handler to where the signal arrived. The kernel's own
@@ -405,7 +450,6 @@ private:
   bool slot_missing_ = false; // a register was saved outside of the stack dump
   // The number of operations in expressions: a valid chain needs some hundreds of operations, but a
   // damaged file could request any number while a caller of the sampler waits.
-  uint32_t words_left_ = 32'768; // for the frames without unwind data, whose words are searched
   uint32_t budget_ = 100'000;
   std::span<const std::byte> stack_;
   uint64_t other_at_;
@@ -491,10 +535,11 @@ private:
         interrupted = found.row->signal != 0;
       } else if (found.start) {
         return ended(StackEnd::complete);
-      } else if (!step_without_row(found, pc, walk, input, guessed)) {
+      } else if (const StackEnd end = step_without_row(found, pc, walk, input);
+                 end != StackEnd::complete) {
         // A C library without unwind data, such as musl, calls `main` from its start-up code.
         const bool calls_main = callee.rows && callee.rows->is_in_main(callee.link);
-        return ended(calls_main ? StackEnd::complete : StackEnd::no_rule);
+        return ended(calls_main ? StackEnd::complete : end);
       }
       callee = found;
       if (processor == Processor::aarch64 && !is_code(walk.pc()))
@@ -539,7 +584,27 @@ private:
                : Place{};
   }
 
-  LostFrame lost_frame(const Walk &walk, const UnwindInput &input) {
+  // Steps to the caller of code without unwind data. Returns `complete`, or why that is impossible.
+  StackEnd step_without_row(const Found &found, uint64_t pc, Walk &walk, const UnwindInput &input) {
+    const auto is_code = [&](uint64_t at) { return input.mapping_of_pc(at).has_value(); };
+    const auto is_return = [&](uint64_t address) {
+      const Place at = place_of(input, address - 1);
+      return at.rows && ends_with_call(at.rows->code(at.link + 1 - longest_call, longest_call));
+    };
+    if (found.rows && found.rows->processor() == Processor::x86_64 && walk.knows_stack_pointer()) {
+      const uint64_t next = found.link + (walk.pc() - pc); // a caller's pc is within its call
+      const bool never_returns = walk.pc() != pc && found.rows->begins_function(next);
+      const StackEnd end = never_returns
+                               ? StackEnd::no_rule
+                               : walk.step_by_code(found.rows->ways_out(), next, is_return);
+      if (end != StackEnd::no_rule)
+        return end;
+    }
+    return walk.step_by_frame_pointer(is_code) ? StackEnd::complete : StackEnd::no_rule;
+  }
+
+  std::optional<FoundFrame> find_frame(const Found &found, uint64_t pc, const Walk &walk,
+                                       const UnwindInput &input) {
     LostFrame lost;
     lost.sp = walk.sp();
     lost.word_at = [&walk](uint64_t address) { return walk.word_at(address); };
@@ -547,37 +612,6 @@ private:
       const Place at = place_of(input, address);
       return at.rows ? at.rows->code(at.link, size) : std::string();
     };
-    return lost;
-  }
-
-  // Steps to the caller of code without unwind data. Returns false if the stack shows no caller.
-  // The frame pointer may be that of the caller, if the function has none: a return address of a
-  // call of its start that is nearer is the function's.
-  bool step_without_row(const Found &found, uint64_t pc, Walk &walk, const UnwindInput &input,
-                        bool &guessed) {
-    const auto is_code = [&](uint64_t at) { return input.mapping_of_pc(at).has_value(); };
-    std::optional<uint64_t> start;
-    if (found.rows && !found.row && found.rows->processor() == Processor::x86_64 &&
-        walk.knows_stack_pointer())
-      start = found.rows->named_start_of(found.link);
-    if (start) {
-      const auto by_pointer = walk.slot_by_frame_pointer(is_code);
-      LostFrame lost = lost_frame(walk, input);
-      lost.start = pc - (found.link - *start);
-      lost.end = by_pointer.value_or(lost.end);
-      lost.words_left = walk.words_left();
-      if (const auto at = find_return(lost); at && (at->is_direct || !by_pointer)) {
-        guessed |= !at->is_direct || at->slot != walk.sp();
-        walk.step_by_return_address(*at);
-        return true;
-      }
-    }
-    return walk.step_by_frame_pointer(is_code);
-  }
-
-  std::optional<FoundFrame> find_frame(const Found &found, uint64_t pc, const Walk &walk,
-                                       const UnwindInput &input) {
-    LostFrame lost = lost_frame(walk, input);
     lost.row = &*found.row;
     if (const auto start = found.rows->start_of(found.link)) {
       lost.start = pc - (found.link - *start);

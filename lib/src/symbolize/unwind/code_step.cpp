@@ -1,0 +1,242 @@
+#include "symbolize/unwind/code_step.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "symbolize/capstone.h"
+
+namespace tally::symbolize {
+
+#ifdef TALLY_WITH_DISASSEMBLY
+
+struct CodeSteps::Decoder {
+  Capstone capstone{CapstoneLibrary::get(), CS_ARCH_X86, CS_MODE_64};
+};
+
+CodeSteps::CodeSteps() {
+  if (!CapstoneLibrary::get().problem.empty())
+    return;
+  decoder_ = std::make_unique<Decoder>();
+  if (!decoder_->capstone)
+    decoder_.reset();
+}
+
+namespace {
+
+// Each row has the names of one register; the row's number is that of DWARF.
+constexpr uint16_t register_names[16][5] = {
+    {X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},
+    {X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
+    {X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
+    {X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH},
+    {X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
+    {X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
+    {X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL},
+    {X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL},
+    {X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
+    {X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
+    {X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B},
+    {X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B},
+    {X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B},
+    {X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B},
+    {X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B},
+    {X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B},
+};
+
+// The registers in the order of their numbers in instructions.
+constexpr uint8_t encoded[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+// Returns the register that has a name of Capstone, or that it is a part of.
+std::optional<uint8_t> register_named(unsigned name) {
+  for (size_t i = 0; name != X86_REG_INVALID && i < std::size(register_names); ++i)
+    if (std::ranges::find(register_names[i], name) != std::end(register_names[i]))
+      return static_cast<uint8_t>(i);
+  return std::nullopt;
+}
+
+std::optional<uint8_t> whole_register(const cs_x86_op &operand) {
+  const auto number = operand.type == X86_OP_REG ? register_named(operand.reg) : std::nullopt;
+  return number && register_names[*number][0] == operand.reg ? number : std::nullopt;
+}
+
+bool set_offset(CodeStep &step, int64_t offset) {
+  step.offset = static_cast<int32_t>(offset);
+  return step.offset == offset;
+}
+
+// Reads an address of the form base + offset.
+bool set_address(CodeStep &step, const cs_x86_op &operand) {
+  if (operand.type != X86_OP_MEM || operand.mem.index != X86_REG_INVALID ||
+      operand.mem.segment != X86_REG_INVALID)
+    return false;
+  const auto base = register_named(operand.mem.base);
+  if (!base || register_names[*base][0] != operand.mem.base)
+    return false;
+  step.from = *base;
+  return set_offset(step, operand.mem.disp);
+}
+
+// Reads an instruction that gives a register a known value.
+bool set_value(CodeStep &step, unsigned instruction, const cs_x86 &x86) {
+  const auto to = x86.op_count == 2 ? whole_register(x86.operands[0]) : std::nullopt;
+  if (!to)
+    return false;
+  const cs_x86_op &source = x86.operands[1];
+  step.to = *to;
+  step.kind = CodeStep::Kind::set;
+  switch (instruction) {
+  case X86_INS_ADD:
+  case X86_INS_SUB:
+    step.from = *to;
+    return source.type == X86_OP_IMM && source.imm > INT32_MIN &&
+           set_offset(step, instruction == X86_INS_ADD ? source.imm : -source.imm);
+  case X86_INS_LEA:
+    return set_address(step, source);
+  case X86_INS_MOV: {
+    if (const auto from = whole_register(source)) {
+      step.from = *from;
+      return true;
+    }
+    step.kind = CodeStep::Kind::load;
+    return set_address(step, source);
+  }
+  default:
+    return false;
+  }
+}
+
+bool has_rip_relative_word(const cs_x86 &x86) {
+  return x86.op_count == 1 && x86.operands[0].type == X86_OP_MEM &&
+         x86.operands[0].mem.base == X86_REG_RIP && x86.operands[0].mem.index == X86_REG_INVALID;
+}
+
+std::optional<uint64_t> target_of(const cs_x86 &x86) {
+  return x86.op_count == 1 && x86.operands[0].type == X86_OP_IMM
+             ? std::optional(static_cast<uint64_t>(x86.operands[0].imm))
+             : std::nullopt;
+}
+
+// Reads how control goes on. Returns false if it goes on with the next instruction.
+bool set_flow(CodeStep &step, const Capstone &capstone, unsigned instruction, const cs_x86 &x86) {
+  switch (instruction) {
+  case X86_INS_RET:
+    step.kind = CodeStep::Kind::returns;
+    return true;
+  case X86_INS_HLT:
+  case X86_INS_UD2:
+  case X86_INS_INT3:
+    return true;
+  case X86_INS_JMP:
+    if (const auto target = target_of(x86)) {
+      step.kind = CodeStep::Kind::jumps;
+      step.target = *target;
+    } else if (has_rip_relative_word(x86)) {
+      step.kind =
+          CodeStep::Kind::returns; // the function ends with a call through the linkage table
+    }
+    return true;
+  default:
+    if (!capstone.is_in(CS_GRP_JUMP))
+      return false;
+    if (const auto target = target_of(x86)) {
+      step.kind = CodeStep::Kind::branches;
+      step.target = *target;
+    }
+    return true;
+  }
+}
+
+} // namespace
+
+// Reads an instruction of AVX-512, many of which Capstone 4 does not know. Sections 2.3 and 2.7 of
+// volume 2 of Intel's manual describe the prefixes; the opcode and the operands follow. Only a few
+// write to a register that is neither a vector nor a mask.
+static CodeStep step_of_avx512(std::string_view code) {
+  const auto byte = [code](size_t at) {
+    return at < code.size() ? static_cast<uint8_t>(code[at]) : uint8_t{0};
+  };
+  CodeStep step;
+  const size_t prefix = byte(0) == 0x62 ? 4 : byte(0) == 0xc4 ? 3 : byte(0) == 0xc5 ? 2 : 0;
+  if (prefix == 0)
+    return step;
+  const uint8_t map = prefix == 2 ? 1 : byte(1) & 7;
+  const uint8_t opcode = byte(prefix), operands = byte(prefix + 1);
+  const uint8_t mode = operands >> 6, base = operands & 7;
+  const bool has_sib = mode != 3 && base == 4;
+  const bool has_wide_offset =
+      mode == 2 || (mode == 0 && (base == 5 || (has_sib && (byte(prefix + 2) & 7) == 5)));
+  const bool has_constant =
+      map == 3 || (map == 1 && ((opcode >= 0x70 && opcode <= 0x73) || opcode == 0xc2 ||
+                                opcode == 0xc4 || opcode == 0xc5 || opcode == 0xc6));
+  const size_t size = prefix + 2 + (has_sib ? 1 : 0) +
+                      (has_wide_offset ? 4
+                       : mode == 1     ? 1
+                                       : 0) +
+                      (has_constant ? 1 : 0);
+  if (size > code.size())
+    return step;
+  step.kind = CodeStep::Kind::other;
+  step.size = static_cast<uint8_t>(size);
+  constexpr std::string_view writing = "\x2c\x2d\x78\x79\x7e\x93\xc5"; // conversions and moves
+  const bool writes_register =
+      map == 3 ? opcode >= 0x14 && opcode <= 0x17
+               : map != 2 && writing.find(static_cast<char>(opcode)) != writing.npos;
+  if (writes_register) {
+    const unsigned first = (operands >> 3 & 7u) | ((byte(1) & 0x80) == 0 ? 8u : 0u);
+    const unsigned second = base | (prefix != 2 && (byte(1) & 0x20) == 0 ? 8u : 0u);
+    for (const unsigned number : {first, second}) // as instructions number them
+      step.forgets |= static_cast<uint16_t>(1u << encoded[number]);
+  }
+  return step;
+}
+
+CodeStep CodeSteps::at(std::string_view code, uint64_t address) {
+  CodeStep step;
+  const auto *bytes = reinterpret_cast<const uint8_t *>(code.data());
+  size_t size = code.size();
+  uint64_t next = address;
+  const cs_insn *const read = decoder_ ? decoder_->capstone.next(bytes, size, next) : nullptr;
+  if (!read || !read->detail)
+    return decoder_ ? step_of_avx512(code) : step;
+  const Capstone &capstone = decoder_->capstone;
+  const cs_x86 &x86 = read->detail->x86;
+  step.size = static_cast<uint8_t>(next - address);
+  if (set_flow(step, capstone, read->id, x86))
+    return step;
+  constexpr uint8_t half_words = 0x66; // the prefix
+  const auto popped = x86.op_count == 1 ? whole_register(x86.operands[0]) : std::nullopt;
+  if (capstone.is_in(CS_GRP_CALL)) {
+    // Behind a call, code uses only what the function that it calls preserves.
+    step.kind = CodeStep::Kind::other;
+  } else if ((read->id == X86_INS_PUSH || read->id == X86_INS_PUSHFQ) &&
+             x86.prefix[2] != half_words) {
+    step.kind = CodeStep::Kind::push;
+  } else if (read->id == X86_INS_POP && popped) {
+    step.kind = CodeStep::Kind::pop;
+    step.to = *popped;
+  } else if (read->id == X86_INS_LEAVE) {
+    step.kind = CodeStep::Kind::leave;
+  } else if (!set_value(step, read->id, x86)) {
+    step.kind = CodeStep::Kind::other;
+    const auto forget = [&step](unsigned name) {
+      if (const auto number = register_named(name))
+        step.forgets |= static_cast<uint16_t>(1u << *number);
+    };
+    if (!capstone.for_each_written(forget))
+      step.kind = CodeStep::Kind::stops;
+  }
+  return step;
+}
+
+#else
+
+struct CodeSteps::Decoder {};
+CodeSteps::CodeSteps() = default;
+CodeStep CodeSteps::at(std::string_view, uint64_t) { return {}; }
+
+#endif
+
+CodeSteps::~CodeSteps() = default;
+
+} // namespace tally::symbolize

@@ -1,0 +1,67 @@
+// Finds how a function goes on to its return, from any of its instructions. That shows where the
+// caller is if there is no unwind data, as for hand-written code: what the function has yet to pop
+// lies between the stack pointer and the return address, whichever way it takes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/id_table.h"
+#include "symbolize/unwind/code_step.h"
+
+namespace tally::symbolize {
+
+class WayOut {
+public:
+  struct Source {
+    // Returns the bytes of code from an address on; fewer at the end of the code.
+    std::function<std::string(uint64_t address, size_t size)> code;
+    // Returns whether a function is known to begin at an address.
+    std::function<bool(uint64_t address)> begins_function;
+  };
+  explicit WayOut(Source source) : source_(std::move(source)) {}
+
+  // Calls `each` with each step from an address to the return, which is the last one, while it
+  // returns true. Leaves out steps without effect. Returns false if there is no way, or if `each`
+  // has returned false.
+  template <class Each> bool follow(uint64_t address, Each each) {
+    for (uint32_t at = from(address); at != nowhere; at = nodes_[at].next) {
+      if (!each(nodes_[at].step))
+        return false;
+      if (nodes_[at].step.kind == CodeStep::Kind::returns)
+        return true;
+    }
+    return false;
+  }
+
+private:
+  static constexpr uint32_t nowhere = UINT32_MAX;
+  struct Node {
+    CodeStep step;
+    uint64_t address = 0;
+    uint32_t next = nowhere;    // the next step on the way, unless this one returns
+    uint32_t cost = UINT32_MAX; // of the way; the greatest one means that there is none
+    bool is_read = false;
+    bool leads_out() const { return cost != UINT32_MAX; }
+  };
+  struct Edge {
+    uint32_t to = 0, from = 0, cost = 0;
+  };
+
+  uint32_t from(uint64_t address);
+  uint32_t node(uint64_t address);
+  void read(uint32_t first);
+  void add_edges(uint32_t from, std::vector<Edge> &edges, std::vector<uint32_t> &unread);
+  void find_ways(std::vector<Edge> edges, const std::vector<uint32_t> &read);
+
+  Source source_;
+  CodeSteps steps_;
+  IdTable by_address_;
+  std::vector<Node> nodes_;
+};
+
+} // namespace tally::symbolize
