@@ -76,7 +76,7 @@ struct SamplerOptions {
   // The user's breakpoints that the debugger passes without a stop for the user. Ticks that the
   // kernel spends on them are left out. Null means that there are none.
   std::shared_ptr<const StopAddresses> passed_stops;
-  // Decides which samples count; null counts all. The process may run while its sampler starts.
+  // Decides from the first sample on which samples count; null counts all.
   std::shared_ptr<RegionFilter> region_filter;
   // The size of the stack dumps for StackMode::dwarf, a multiple of 8 below 64 KiB. If it is 0, the
   // frequency determines the size, and the dumps are enlarged at the end of a part in which many

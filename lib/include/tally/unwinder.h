@@ -78,7 +78,7 @@ enum class StackEnd : uint8_t {
   complete,       // it reached the frame without a caller
   dump_too_short, // the stack is deeper than the stack dump, which has the requested size
   unreadable,     // the stack dump is smaller than requested, because the memory could not be read
-  no_rule,        // there is no unwind data for a pc, and no valid frame pointer
+  no_rule,        // without unwind data for a pc, neither its code nor a frame pointer shows more
   damaged, // the chain loops, a caller lies below its callee, or a return address is not code
   guessed, // it reached the frame without a caller, but a caller may be wrong
   joined,  // it reached the frame without a caller, by what another sample found
@@ -91,8 +91,8 @@ constexpr bool is_truncated(StackEnd end) {
 class TALLY_API Unwinder {
 public:
   virtual ~Unwinder() = default;
-  // Registers the file of a mapping. It reads nothing yet and never fails: code without unwind data
-  // is unwound by frame pointers.
+  // Registers the file of a mapping. It reads nothing yet and never fails: code of a file that
+  // cannot be read is unwound by frame pointers.
   virtual ModuleId module(const ModuleKey &key) = 0;
   // Appends the pcs of a stack, leaf first. A caller's pc is its return address - 1, except in a
   // frame that a signal interrupted. This function and module() are called on the sampler's reader
@@ -101,7 +101,8 @@ public:
 };
 
 // Returns an unwinder that uses call frame information (.eh_frame, .debug_frame) of the processors
-// above. The directories and sources are those of SymbolizerOptions.
+// above and, where there is none, the code of x86-64 itself if Capstone is there. The directories
+// and sources are those of SymbolizerOptions.
 TALLY_API std::unique_ptr<Unwinder>
 make_unwinder(std::vector<std::string> debug_directories = {"/usr/lib/debug"},
               ModuleSources sources = {});

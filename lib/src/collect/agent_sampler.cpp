@@ -125,7 +125,7 @@ private:
   uint64_t cpu_ns() const;
   AgentFacts facts_now();
 
-  SamplerOptions options_;
+  SamplerOptions options_; // the region filter changes, under the mutex
   AgentLaunch launch_;
 
   // The mutex protects everything below, except what only the reader thread uses.

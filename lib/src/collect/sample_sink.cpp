@@ -3,8 +3,6 @@
 #include <array>
 #include <utility>
 
-#include <sys/uio.h>
-
 #include <linux/perf_event.h>
 
 #include "collect/creating_calls.h"
@@ -150,7 +148,7 @@ void SampleSink::name(const PerfComm &comm, uint64_t at_ns) {
       chain_of(comm.pid).begin_exec();
     if (waits_ && !children_)
       waits_->exec(comm.tid, at_ns);
-    exec_seen_ |= comm.pid == pid_;
+    process_.has_executed |= comm.pid == pid_;
     if (children_) {
       // The thread that calls exec takes over the number of the first one, which has just ended.
       settle(UINT64_MAX);
@@ -266,7 +264,7 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
   // The kernel is a frame of its own, except in waits, whose leaf shows the system call.
   if (sample.in_kernel)
     chain_->enter_kernel(sample.ip);
-  if (is_switch && traced_ && sample.pid == pid_ && !is_in_system_call(layout_, sample))
+  if (is_switch && process_.is_traced && sample.pid == pid_ && !is_in_system_call(layout_, sample))
     switches_.insert_or_assign(
         sample.tid,
         Switch{{chain_->pcs().begin(), chain_->pcs().end()}, sample.in_kernel, event, sample.time});
@@ -374,20 +372,6 @@ StackEnd SampleSink::collect_pcs(const PerfSample &sample) {
   return StackEnd::complete; // or not known
 }
 
-// The kernel ends a stack dump at a page that is not in memory, such as one of a large array that
-// the program has not used yet. A read from outside fetches the pages, so that later dumps go on
-// behind them.
-static void fetch_pages(pid_t pid, uint64_t address, size_t size) {
-  constexpr size_t page_bytes = 4096; // there are no smaller ones
-  std::vector<iovec> pages;
-  for (size_t at = 0; at < size; at += page_bytes)
-    pages.push_back({reinterpret_cast<void *>(address + at), 1});
-  std::vector<std::byte> bytes(pages.size());
-  const iovec here{bytes.data(), bytes.size()};
-  // A failure changes nothing: the dumps stay short.
-  static_cast<void>(::process_vm_readv(pid, &here, 1, pages.data(), pages.size(), 0));
-}
-
 StackEnd SampleSink::unwind(const PerfSample &sample) {
   Registers registers;
   StackEnd end = StackEnd::no_rule;
@@ -413,8 +397,8 @@ StackEnd SampleSink::unwind(const PerfSample &sample) {
   // While a process or an image of it ends, it has no memory any more, and nothing can be mended.
   const bool is_gone = end == StackEnd::unreadable && sample.in_kernel && sample.stack.empty();
   if (end == StackEnd::unreadable && !is_gone)
-    fetch_pages(sample.pid, registers.sp() + sample.stack.size(),
-                sample.stack_asked - sample.stack.size());
+    pages_.fetch(sample.pid, registers.sp() + sample.stack.size(),
+                 sample.stack_asked - sample.stack.size());
   return is_gone ? StackEnd::complete : end;
 }
 

@@ -16,6 +16,7 @@
 #include <tally/stack_profile.h>
 
 #include "collect/exit_counts.h"
+#include "collect/page_fetch.h"
 #include "collect/perf_events.h"
 #include "collect/stack_collector.h"
 #include "collect/wait_sink.h"
@@ -50,7 +51,7 @@ public:
   // Sets whether a debugger traces the process. A switch that a stop of the debugger causes is then
   // not the program's own, and is counted as outside.
   void set_traced(bool traced) {
-    traced_ = traced;
+    process_.is_traced = traced;
     if (waits_)
       waits_->set_traced(traced);
   }
@@ -67,7 +68,7 @@ public:
   // Counts the samples that wait for a later one of their threads.
   void give_up_held();
   // Returns true once after an exec record: the command line has changed.
-  bool take_exec() { return std::exchange(exec_seen_, false); }
+  bool take_exec() { return std::exchange(process_.has_executed, false); }
 
   // A debugger stops the process. The processes that it has forked run on, but what they do until
   // resumed() does not count.
@@ -124,8 +125,11 @@ private:
   std::unordered_map<pid_t, CallChain> chains_; // by process
   CallChain *chain_ = nullptr;                  // of the process of the current sample
   Counters counters_;
-  bool exec_seen_ = false;
-  bool traced_ = false;
+  PageFetch pages_;
+  struct {
+    bool has_executed = false; // another program, and take_exec() has not been asked yet
+    bool is_traced = false;
+  } process_;
   std::optional<WaitSink> waits_;
   std::unordered_map<pid_t, Switch> switches_; // by thread
   // Set if the processes that the process forks are followed.

@@ -21,8 +21,8 @@ std::vector<SymbolRow> read_symbols(const ElfFile &main, const ElfFile *debug, S
 // FORMAT.md of formats/gmon describes which symbols these are.
 std::vector<SymbolRow> read_functions(const ElfFile &main, const ElfFile *debug, StringPool &pool);
 
-// Returns where functions begin, ascending, from .symtab of one of the files, otherwise from .dynsym
-// of `main`. Reads no names, which takes a tenth of the time.
+// Returns where functions begin, ascending, from .symtab of one of the files, otherwise from
+// .dynsym of `main`. Reads no names, which takes a tenth of the time.
 std::vector<uint64_t> function_starts(const ElfFile &main, const ElfFile *debug);
 
 // Returns the addresses of the code symbols with that name, ascending, from all tables of both

@@ -11,16 +11,8 @@ namespace tally::symbolize {
 #ifdef TALLY_WITH_DISASSEMBLY
 
 struct CodeSteps::Decoder {
-  Capstone capstone{CapstoneLibrary::get(), CS_ARCH_X86, CS_MODE_64};
+  std::unique_ptr<Capstone> capstone; // null if it cannot be used
 };
-
-CodeSteps::CodeSteps() {
-  if (!CapstoneLibrary::get().problem.empty())
-    return;
-  decoder_ = std::make_unique<Decoder>();
-  if (!decoder_->capstone)
-    decoder_.reset();
-}
 
 namespace {
 
@@ -106,15 +98,15 @@ bool set_value(CodeStep &step, unsigned instruction, const cs_x86 &x86) {
   }
 }
 
-bool has_rip_relative_word(const cs_x86 &x86) {
+bool is_rip_relative_word(const cs_x86 &x86) {
   return x86.op_count == 1 && x86.operands[0].type == X86_OP_MEM &&
          x86.operands[0].mem.base == X86_REG_RIP && x86.operands[0].mem.index == X86_REG_INVALID;
 }
 
-std::optional<uint64_t> target_of(const cs_x86 &x86) {
+uint64_t target_of(const cs_x86 &x86) {
   return x86.op_count == 1 && x86.operands[0].type == X86_OP_IMM
-             ? std::optional(static_cast<uint64_t>(x86.operands[0].imm))
-             : std::nullopt;
+             ? static_cast<uint64_t>(x86.operands[0].imm)
+             : 0;
 }
 
 // Reads how control goes on. Returns false if it goes on with the next instruction.
@@ -122,37 +114,95 @@ bool set_flow(CodeStep &step, const Capstone &capstone, unsigned instruction, co
   switch (instruction) {
   case X86_INS_RET:
     step.kind = CodeStep::Kind::returns;
-    return true;
+    return x86.op_count == 0 || set_offset(step, x86.operands[0].imm);
+  case X86_INS_RETF:
+  case X86_INS_RETFQ:
+  case X86_INS_SYSRET:
   case X86_INS_HLT:
+  case X86_INS_UD0:
   case X86_INS_UD2:
+  case X86_INS_UD2B:
   case X86_INS_INT3:
     return true;
   case X86_INS_JMP:
-    if (const auto target = target_of(x86)) {
+    step.target = target_of(x86);
+    if (step.target != 0)
       step.kind = CodeStep::Kind::jumps;
-      step.target = *target;
-    } else if (has_rip_relative_word(x86)) {
-      step.kind =
-          CodeStep::Kind::returns; // the function ends with a call through the linkage table
-    }
+    else
+      step.kind = CodeStep::Kind::returns; // it ends with a call by pointer, which returns to the
+                                           // caller, or jumps by a table of its own
+    step.is_likely = is_rip_relative_word(x86); // a call through the linkage table
+    return true;
+  case X86_INS_LOOP:
+  case X86_INS_LOOPE:
+  case X86_INS_LOOPNE:
+    step.target = target_of(x86);
+    step.kind = CodeStep::Kind::branches;
+    step.forgets = 1u << 2; // rcx
     return true;
   default:
-    if (!capstone.is_in(CS_GRP_JUMP))
-      return false;
-    if (const auto target = target_of(x86)) {
-      step.kind = CodeStep::Kind::branches;
-      step.target = *target;
-    }
+    break;
+  }
+  if (capstone.is_in(CS_GRP_CALL)) {
+    step.kind = CodeStep::Kind::calls;
+    step.target = target_of(x86);
+    step.forgets = lost_by_calls;
     return true;
   }
+  if (!capstone.is_in(CS_GRP_JUMP))
+    return capstone.is_in(CS_GRP_IRET);
+  step.target = target_of(x86);
+  if (step.target != 0)
+    step.kind = CodeStep::Kind::branches;
+  return true;
 }
 
-} // namespace
+// Reads an instruction that moves the stack pointer by one word. Returns false for others.
+bool set_stack(CodeStep &step, unsigned instruction, const cs_x86 &x86) {
+  constexpr uint8_t sp = 7;
+  const auto add = [&](int32_t bytes) {
+    step.kind = CodeStep::Kind::set;
+    step.to = step.from = sp;
+    step.offset = bytes;
+  };
+  const auto operand = x86.op_count == 1 ? whole_register(x86.operands[0]) : std::nullopt;
+  switch (instruction) {
+  case X86_INS_PUSH:
+  case X86_INS_PUSHFQ:
+    step.kind = CodeStep::Kind::push;
+    step.from = operand.value_or(CodeStep::unknown);
+    break;
+  case X86_INS_POP:
+    if (operand) {
+      step.kind = CodeStep::Kind::pop;
+      step.to = *operand;
+    } else {
+      add(8); // to memory, or to a segment register
+    }
+    break;
+  case X86_INS_POPFQ:
+    add(8);
+    break;
+  case X86_INS_LEAVE:
+    step.kind = CodeStep::Kind::leave;
+    break;
+  case X86_INS_ENTER:
+    step.kind = CodeStep::Kind::stops;
+    break;
+  default:
+    return false;
+  }
+  constexpr uint8_t half_words = 0x66; // the prefix, which no compiler uses here
+  if (x86.prefix[2] == half_words)
+    step.kind = CodeStep::Kind::stops;
+  return true;
+}
 
-// Reads an instruction of AVX-512, many of which Capstone 4 does not know. Sections 2.3 and 2.7 of
-// volume 2 of Intel's manual describe the prefixes; the opcode and the operands follow. Only a few
-// write to a register that is neither a vector nor a mask.
-static CodeStep step_of_avx512(std::string_view code) {
+// Reads an instruction of AVX-512, or one with the same prefixes, if Capstone does not know it:
+// version 4 lacks many. Sections 2.3 and 2.7 of volume 2 of Intel's manual describe the prefixes;
+// the opcode and the operands follow. Only a few write to a register that is neither a vector nor a
+// mask.
+CodeStep step_of_vectors(std::string_view code) {
   const auto byte = [code](size_t at) {
     return at < code.size() ? static_cast<uint8_t>(code[at]) : uint8_t{0};
   };
@@ -160,8 +210,13 @@ static CodeStep step_of_avx512(std::string_view code) {
   const size_t prefix = byte(0) == 0x62 ? 4 : byte(0) == 0xc4 ? 3 : byte(0) == 0xc5 ? 2 : 0;
   if (prefix == 0)
     return step;
-  const uint8_t map = prefix == 2 ? 1 : byte(1) & 7;
+  const uint8_t map = prefix == 2 ? 1 : byte(1) & (prefix == 3 ? 0x1f : 7);
+  const bool is_half_precision = prefix == 4 && (map == 5 || map == 6);
+  if ((map == 0 || map > 3) && !is_half_precision)
+    return step;
   const uint8_t opcode = byte(prefix), operands = byte(prefix + 1);
+  if (prefix != 4 && map == 2 && opcode >= 0xe0) // CMPccXADD and others write to registers
+    return step;
   const uint8_t mode = operands >> 6, base = operands & 7;
   const bool has_sib = mode != 3 && base == 4;
   const bool has_wide_offset =
@@ -178,54 +233,57 @@ static CodeStep step_of_avx512(std::string_view code) {
     return step;
   step.kind = CodeStep::Kind::other;
   step.size = static_cast<uint8_t>(size);
-  constexpr std::string_view writing = "\x2c\x2d\x78\x79\x7e\x93\xc5"; // conversions and moves
-  const bool writes_register =
-      map == 3 ? opcode >= 0x14 && opcode <= 0x17
-               : map != 2 && writing.find(static_cast<char>(opcode)) != writing.npos;
-  if (writes_register) {
-    const unsigned first = (operands >> 3 & 7u) | ((byte(1) & 0x80) == 0 ? 8u : 0u);
-    const unsigned second = base | (prefix != 2 && (byte(1) & 0x20) == 0 ? 8u : 0u);
-    for (const unsigned number : {first, second}) // as instructions number them
-      step.forgets |= static_cast<uint16_t>(1u << encoded[number]);
-  }
+  const uint8_t kind = byte(prefix == 4 ? 2 : prefix - 1) & 3; // stands for 66, F3 or F2
+  const auto forget = [&step](unsigned number) {
+    step.forgets |= static_cast<uint16_t>(1u << encoded[number]);
+  };
+  const bool converts = (map == 1 || map == 5) && kind >= 2 &&
+                        (opcode == 0x2c || opcode == 0x2d || opcode == 0x78 || opcode == 0x79);
+  if (converts || (map == 1 && (opcode == 0x93 || opcode == 0xc5)))
+    forget((operands >> 3 & 7u) | ((byte(1) & 0x80) == 0 ? 8u : 0u));
+  const bool extracts = (map == 3 && opcode >= 0x14 && opcode <= 0x17) ||
+                        ((map == 1 || map == 5) && opcode == 0x7e && kind == 1);
+  if (extracts && mode == 3)
+    forget(base | (prefix != 2 && (byte(1) & 0x20) == 0 ? 8u : 0u));
   return step;
 }
 
+} // namespace
+
+CodeSteps::CodeSteps() = default;
+
 CodeStep CodeSteps::at(std::string_view code, uint64_t address) {
+  if (!decoder_) {
+    decoder_ = std::make_unique<Decoder>();
+    const CapstoneLibrary &library = CapstoneLibrary::get();
+    if (library.problem.empty())
+      decoder_->capstone = std::make_unique<Capstone>(library, CS_ARCH_X86, CS_MODE_64);
+    if (decoder_->capstone && !*decoder_->capstone)
+      decoder_->capstone.reset();
+  }
   CodeStep step;
+  if (!decoder_->capstone)
+    return step;
+  Capstone &capstone = *decoder_->capstone;
   const auto *bytes = reinterpret_cast<const uint8_t *>(code.data());
   size_t size = code.size();
   uint64_t next = address;
-  const cs_insn *const read = decoder_ ? decoder_->capstone.next(bytes, size, next) : nullptr;
+  const cs_insn *const read = capstone.next(bytes, size, next);
   if (!read || !read->detail)
-    return decoder_ ? step_of_avx512(code) : step;
-  const Capstone &capstone = decoder_->capstone;
+    return step_of_vectors(code);
   const cs_x86 &x86 = read->detail->x86;
   step.size = static_cast<uint8_t>(next - address);
-  if (set_flow(step, capstone, read->id, x86))
+  if (set_flow(step, capstone, read->id, x86) || set_stack(step, read->id, x86))
     return step;
-  constexpr uint8_t half_words = 0x66; // the prefix
-  const auto popped = x86.op_count == 1 ? whole_register(x86.operands[0]) : std::nullopt;
-  if (capstone.is_in(CS_GRP_CALL)) {
-    // Behind a call, code uses only what the function that it calls preserves.
-    step.kind = CodeStep::Kind::other;
-  } else if ((read->id == X86_INS_PUSH || read->id == X86_INS_PUSHFQ) &&
-             x86.prefix[2] != half_words) {
-    step.kind = CodeStep::Kind::push;
-  } else if (read->id == X86_INS_POP && popped) {
-    step.kind = CodeStep::Kind::pop;
-    step.to = *popped;
-  } else if (read->id == X86_INS_LEAVE) {
-    step.kind = CodeStep::Kind::leave;
-  } else if (!set_value(step, read->id, x86)) {
-    step.kind = CodeStep::Kind::other;
-    const auto forget = [&step](unsigned name) {
-      if (const auto number = register_named(name))
-        step.forgets |= static_cast<uint16_t>(1u << *number);
-    };
-    if (!capstone.for_each_written(forget))
-      step.kind = CodeStep::Kind::stops;
-  }
+  if (set_value(step, read->id, x86))
+    return step;
+  step.kind = CodeStep::Kind::other;
+  const auto forget = [&step](unsigned name) {
+    if (const auto number = register_named(name))
+      step.forgets |= static_cast<uint16_t>(1u << *number);
+  };
+  if (!capstone.for_each_written(forget))
+    step.kind = CodeStep::Kind::stops;
   return step;
 }
 

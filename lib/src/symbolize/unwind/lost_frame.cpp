@@ -86,6 +86,10 @@ enum class Call : uint8_t { none, maybe, to_the_start };
 
 constexpr size_t direct_call = 5; // bytes
 
+bool ends_with_direct_call(std::string_view code) {
+  return code.size() >= direct_call && byte_at(code, code.size() - direct_call) == 0xe8;
+}
+
 // `call *` has the opcode ff /2 and an operand of one to six bytes.
 bool ends_with_indirect_call(std::string_view code) {
   for (size_t size = 2; size <= code.size(); ++size) {
@@ -107,7 +111,7 @@ bool ends_with_indirect_call(std::string_view code) {
 // Says whether the instruction before a return address may have called the function.
 Call call_before(const LostFrame &lost, uint64_t returns) {
   const std::string code = lost.code_at(returns - longest_call, longest_call);
-  if (code.size() == longest_call && byte_at(code, code.size() - direct_call) == 0xe8) {
+  if (code.size() == longest_call && ends_with_direct_call(code)) {
     const uint64_t target = returns + static_cast<uint64_t>(offset_at(code, code.size() - 4));
     if (target == lost.start)
       return Call::to_the_start;
@@ -179,8 +183,7 @@ std::optional<FoundFrame> find_lost_frame(const LostFrame &lost) {
 }
 
 bool ends_with_call(std::string_view code) {
-  return (code.size() >= direct_call && byte_at(code, code.size() - direct_call) == 0xe8) ||
-         ends_with_indirect_call(code);
+  return ends_with_direct_call(code) || ends_with_indirect_call(code);
 }
 
 } // namespace tally::symbolize

@@ -131,10 +131,14 @@ bool UnwindRows::is_in_main(uint64_t address) {
   return start && std::ranges::find(*code_.mains, *start) != code_.mains->end();
 }
 
-bool UnwindRows::begins_function(uint64_t address) {
+const std::vector<uint64_t> &UnwindRows::named_starts() {
   if (!code_.named)
     code_.named = function_starts(main_, debug_ ? &*debug_ : nullptr);
-  return std::ranges::binary_search(*code_.named, address) || start_of(address) == address;
+  return *code_.named;
+}
+
+bool UnwindRows::begins_function(uint64_t address) {
+  return std::ranges::binary_search(named_starts(), address) || start_of(address) == address;
 }
 
 // libelf would keep each piece for ever, and search them all.
@@ -187,8 +191,10 @@ CallFrames &UnwindRows::eh_frame() {
 CallFrames &UnwindRows::debug_frame() {
   if (!debug_frame_)
     debug_frame_.emplace(CallFrames::of_debug_frame(main_));
-  if (!debug_frame_->has_entries() && debug_)
+  if (!debug_frame_->has_entries() && debug_) {
+    named_starts(); // needs the file that is given away here
     debug_frame_.emplace(CallFrames::of_debug_frame(*std::exchange(debug_, std::nullopt)));
+  }
   return *debug_frame_;
 }
 

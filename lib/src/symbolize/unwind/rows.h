@@ -81,6 +81,7 @@ private:
   static constexpr uint32_t no_row = UINT32_MAX;
 
   uint32_t make_row(uint64_t address);
+  const std::vector<uint64_t> &named_starts();
   uint32_t keep(Dwarf_Frame *frame);
   bool simple_row(Dwarf_Frame *frame, UnwindRow &row);
   uint32_t general_row(Dwarf_Frame *frame);

@@ -126,28 +126,40 @@ public:
   // `no_rule` if that does not lead to a return address.
   template <class IsReturn> StackEnd step_by_code(WayOut &ways, uint64_t link, IsReturn is_return) {
     const uint64_t low = sp();
+    const uint8_t sp = machine_.number.sp, fp = machine_.number.fp;
     auto value = value_;
     uint64_t has = known_;
+    std::optional<uint64_t> absent; // a word outside of the stack dump
+    std::vector<std::pair<uint64_t, std::optional<uint64_t>>> pushed; // by address
     const auto set = [&](uint8_t to, std::optional<uint64_t> known) {
       has = known ? has | bit(to) : has & ~bit(to);
       value[to] = known.value_or(0);
     };
     const auto sum = [&](uint8_t from, int64_t offset) {
-      return (has & bit(from)) != 0 ? std::optional(value[from] + static_cast<uint64_t>(offset))
-                                    : std::nullopt;
+      return from != CodeStep::unknown && (has & bit(from)) != 0
+                 ? std::optional(value[from] + static_cast<uint64_t>(offset))
+                 : std::nullopt;
     };
-    // What lies below the stack pointer is yet to be written.
-    const auto word = [&](std::optional<uint64_t> at) {
-      return at && *at >= low ? word_at(*at) : std::nullopt;
+    const auto word = [&](std::optional<uint64_t> at) -> std::optional<uint64_t> {
+      if (!at)
+        return std::nullopt;
+      const auto last = std::find_if(pushed.rbegin(), pushed.rend(),
+                                     [&](const auto &each) { return each.first == *at; });
+      if (last != pushed.rend())
+        return last->second;
+      const auto there = *at >= low ? word_at(*at) : std::nullopt; // below, nothing is written yet
+      if (!there && *at >= low && !absent)
+        absent = at;
+      return there;
     };
-    const uint8_t pc_number = machine_.number.pc, sp_number = machine_.number.sp,
-                  fp_number = machine_.number.fp;
     const auto pop = [&](uint8_t to) {
-      const auto popped = word(sum(sp_number, 0));
-      set(sp_number, sum(sp_number, 8));
+      const auto popped = word(sum(sp, 0));
+      set(sp, sum(sp, 8));
       set(to, popped);
     };
-    const bool returns = ways.follow(link, [&](const CodeStep &step) {
+    int32_t more = 0; // bytes that the return pops
+    const bool returns = ways.follow(link, budget_, [&](const CodeStep &step) {
+      has &= ~uint64_t{step.forgets};
       switch (step.kind) {
       case CodeStep::Kind::set:
         set(step.to, sum(step.from, step.offset));
@@ -155,31 +167,41 @@ public:
       case CodeStep::Kind::load:
         set(step.to, word(sum(step.from, step.offset)));
         break;
-      case CodeStep::Kind::push:
-        set(sp_number, sum(sp_number, -8));
+      case CodeStep::Kind::push: {
+        const auto stored = sum(step.from, 0);
+        set(sp, sum(sp, -8));
+        if (const auto at = sum(sp, 0))
+          pushed.emplace_back(*at, stored);
         break;
+      }
       case CodeStep::Kind::pop:
         pop(step.to);
         break;
       case CodeStep::Kind::leave:
-        set(sp_number, sum(fp_number, 0));
-        pop(fp_number);
+        set(sp, sum(fp, 0));
+        pop(fp);
+        break;
+      case CodeStep::Kind::returns:
+        more = step.offset;
         break;
       default:
-        has &= ~uint64_t{step.forgets};
         break;
       }
-      return true;
     });
-    const auto at = sum(sp_number, 0), address = word(at);
-    if (returns && at && !address)
-      return missing(*at);
-    if (!returns || !address || !is_return(*address))
+    if (budget_ == 0)
+      return StackEnd::damaged;
+    const auto at = sum(sp, 0), address = word(at);
+    if (returns && !address && absent) {
+      slot_missing_ = true;
+      return missing(*absent);
+    }
+    if (!returns || !address || *at < low || !is_return(*address))
       return StackEnd::no_rule;
-    value[pc_number] = *address;
-    value[sp_number] = *at + 8;
+    slot_missing_ |= absent.has_value();
+    value[machine_.number.pc] = *address;
+    value[sp] = *at + 8 + static_cast<uint64_t>(more);
     value_ = value;
-    known_ = has | bit(pc_number);
+    known_ = has | bit(machine_.number.pc); // hand-written callers may need any register
     last_returns_ = {last_returns_[1], last_returns_[2], *at};
     return StackEnd::complete;
   }
@@ -530,7 +552,12 @@ private:
             guessed |= frame->guessed;
           }
         }
-        if (const StackEnd end = walk.step(*found.row, *found.rows); end != StackEnd::complete)
+        StackEnd end = walk.step(*found.row, *found.rows);
+        // Hand-written code may have wrong rules, such as a register that a call overwrites.
+        if ((end == StackEnd::no_rule || end == StackEnd::damaged) && found.row->signal == 0 &&
+            step_by_code(found, pc, walk, input) == StackEnd::complete)
+          end = StackEnd::complete;
+        if (end != StackEnd::complete)
           return ended(end);
         interrupted = found.row->signal != 0;
       } else if (found.start) {
@@ -587,20 +614,27 @@ private:
   // Steps to the caller of code without unwind data. Returns `complete`, or why that is impossible.
   StackEnd step_without_row(const Found &found, uint64_t pc, Walk &walk, const UnwindInput &input) {
     const auto is_code = [&](uint64_t at) { return input.mapping_of_pc(at).has_value(); };
+    const StackEnd end = step_by_code(found, pc, walk, input);
+    return end != StackEnd::no_rule              ? end
+           : walk.step_by_frame_pointer(is_code) ? StackEnd::complete
+                                                 : StackEnd::no_rule;
+  }
+
+  StackEnd step_by_code(const Found &found, uint64_t pc, Walk &walk, const UnwindInput &input) {
     const auto is_return = [&](uint64_t address) {
       const Place at = place_of(input, address - 1);
-      return at.rows && ends_with_call(at.rows->code(at.link + 1 - longest_call, longest_call));
+      if (!at.rows) // its code cannot be read
+        return input.mapping_of_pc(address - 1).has_value();
+      const UnwindRow *const row = at.rows->at(at.link + 1); // a signal's handler is not called
+      return (row && row->signal != 0) ||
+             ends_with_call(at.rows->code(at.link + 1 - longest_call, longest_call));
     };
-    if (found.rows && found.rows->processor() == Processor::x86_64 && walk.knows_stack_pointer()) {
-      const uint64_t next = found.link + (walk.pc() - pc); // a caller's pc is within its call
-      const bool never_returns = walk.pc() != pc && found.rows->begins_function(next);
-      const StackEnd end = never_returns
-                               ? StackEnd::no_rule
-                               : walk.step_by_code(found.rows->ways_out(), next, is_return);
-      if (end != StackEnd::no_rule)
-        return end;
-    }
-    return walk.step_by_frame_pointer(is_code) ? StackEnd::complete : StackEnd::no_rule;
+    if (!found.rows || found.rows->processor() != Processor::x86_64 || !walk.knows_stack_pointer())
+      return StackEnd::no_rule;
+    const uint64_t next = found.link + (walk.pc() - pc); // a caller's pc is within its call
+    const bool never_returns = walk.pc() != pc && found.rows->begins_function(next);
+    return never_returns ? StackEnd::no_rule
+                         : walk.step_by_code(found.rows->ways_out(), next, is_return);
   }
 
   std::optional<FoundFrame> find_frame(const Found &found, uint64_t pc, const Walk &walk,

@@ -6,8 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "support/id_table.h"
@@ -25,13 +26,13 @@ public:
   };
   explicit WayOut(Source source) : source_(std::move(source)) {}
 
-  // Calls `each` with each step from an address to the return, which is the last one, while it
-  // returns true. Leaves out steps without effect. Returns false if there is no way, or if `each`
-  // has returned false.
-  template <class Each> bool follow(uint64_t address, Each each) {
-    for (uint32_t at = from(address); at != nowhere; at = nodes_[at].next) {
-      if (!each(nodes_[at].step))
-        return false;
+  // Calls `each` with each step from an address to the return, which is the last one, except for
+  // most of those without effect. `budget` limits the steps, and is reduced by them. Returns false
+  // if there is no way, or the budget is spent.
+  template <class Each> bool follow(uint64_t address, uint32_t &budget, Each each) {
+    for (uint32_t at = from(address); at != nowhere && budget != 0; at = nodes_[at].next) {
+      --budget;
+      each(nodes_[at].step);
       if (nodes_[at].step.kind == CodeStep::Kind::returns)
         return true;
     }
@@ -57,9 +58,15 @@ private:
   void read(uint32_t first);
   void add_edges(uint32_t from, std::vector<Edge> &edges, std::vector<uint32_t> &unread);
   void find_ways(std::vector<Edge> edges, const std::vector<uint32_t> &read);
+  bool is_private(uint64_t target);
+  std::string_view code_at(uint64_t address);
 
   Source source_;
   CodeSteps steps_;
+  struct {
+    uint64_t at = 0;
+    std::string code;
+  } piece_; // what was read last
   IdTable by_address_;
   std::vector<Node> nodes_;
 };
