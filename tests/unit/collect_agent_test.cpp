@@ -147,7 +147,7 @@ TEST(CollectAgentMemory, CannotShrinkAndIsRenewedUnderTheSameName) {
   ASSERT_TRUE(memory.renew());
   EXPECT_EQ(memory.variable(), name);
   EXPECT_EQ(View(name).header().claimed_by, 0);
-  EXPECT_EQ(memory.header().claimed_by, 0);
+  EXPECT_EQ(memory.load(&tally_wire_header::claimed_by), 0);
 }
 
 // The program writes random values into the memory.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -33,7 +34,13 @@ public:
       data_[page_.data_head++ % data_.size()] = byte;
   }
   uint64_t unread() const { return page_.data_head - page_.data_tail; }
-  PerfRing ring() { return {&page_, data_}; }
+  PerfRing ring(PerfRing::Writer writer = PerfRing::Writer::kernel) {
+    return {&page_, data_, writer};
+  }
+  // Plays a program that overwrites the kernel's numbers.
+  void set_head(uint64_t head) { page_.data_head = head; }
+  void set_tail(uint64_t tail) { page_.data_tail = tail; }
+  std::vector<std::byte> &data() { return data_; }
 
 private:
   perf_event_mmap_page page_{};
@@ -135,6 +142,48 @@ TEST(PerfMerge, InvalidSizeEndsOnlyTheRoundOfItsRing) {
   EXPECT_EQ(drain(merge, rings), (std::vector<Seen>{{10, 1}, {20, 2}}));
   a.write_sample(30, 3);
   EXPECT_EQ(drain(merge, rings), (std::vector<Seen>{{30, 3}}));
+}
+
+// What a program writes to a ring of its own is not believed: neither more than the ring can hold,
+// nor another place to read from, nor a record that changes while it is read.
+TEST(PerfRing, IsGivenUpIfItSaysMoreThanItHolds) {
+  FakeRing a(4096);
+  a.write_sample(10, 1);
+  PerfRing rings[] = {a.ring(PerfRing::Writer::kernel_and_program)};
+  PerfMerge merge;
+  EXPECT_EQ(drain(merge, rings), (std::vector<Seen>{{10, 1}}));
+  a.set_tail(4000); // this side knows where it is
+  a.set_head(64);
+  EXPECT_FALSE(rings[0].is_overwritten());
+  drain(merge, rings);
+  for (const uint64_t head : {uint64_t{1} << 62, uint64_t{0}, uint64_t{4096 + 64 + 8}}) {
+    FakeRing b(4096);
+    PerfRing other[] = {b.ring(PerfRing::Writer::kernel_and_program)};
+    b.write_sample(10, 1);
+    b.write_sample(20, 2);
+    EXPECT_EQ(drain(merge, other).size(), 2u);
+    b.set_head(head);
+    EXPECT_TRUE(drain(merge, other).empty());
+    EXPECT_TRUE(other[0].is_overwritten()) << head;
+    b.set_head(64);
+    EXPECT_TRUE(drain(merge, other).empty()) << "it stays so";
+  }
+}
+
+TEST(PerfRing, CopiesWhatAProgramMayChange) {
+  FakeRing a(4096);
+  a.write_sample(10, 1, 64);
+  PerfRing ring = a.ring(PerfRing::Writer::kernel_and_program);
+  ring.begin_round();
+  PerfBounce bounce;
+  PerfRecord record;
+  ASSERT_TRUE(ring.peek(bounce, record));
+  std::ranges::fill(a.data(), std::byte{0xff});
+  PerfSample sample;
+  ASSERT_TRUE(decode(layout, record, sample));
+  EXPECT_EQ(sample.time, 10u);
+  EXPECT_EQ(sample.ip, 1u);
+  EXPECT_EQ(record.body.size(), 24u + 64u);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <utility>
@@ -9,11 +10,14 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collect/proc_info.h"
+#include "support/clock.h"
 
 namespace tally {
 
@@ -140,9 +144,10 @@ Result<void> AgentMemory::make_anew() {
   }
   ::madvise(map_, bytes_, MADV_DONTFORK); // the debugger's children do not need it
   tails_.assign(slots_, 0);
+  made_ns_ = now_ns();
   bad_ = 0;
 
-  tally_wire_header &h = header();
+  tally_wire_header &h = *header(); // nobody else has it yet
   h.magic = TALLY_WIRE_MAGIC;
   h.version = TALLY_WIRE_VERSION;
   h.machine = this_machine;
@@ -168,6 +173,7 @@ AgentMemory &AgentMemory::operator=(AgentMemory &&other) noexcept {
   fd_ = std::move(other.fd_);
   map_ = std::exchange(other.map_, nullptr);
   bytes_ = other.bytes_;
+  made_ns_ = other.made_ns_;
   slots_ = other.slots_;
   ring_bytes_ = other.ring_bytes_;
   bad_ = other.bad_;
@@ -182,6 +188,14 @@ void AgentMemory::release() {
   map_ = nullptr;
   slots_ = 0;
   fd_.reset();
+}
+
+uint64_t AgentMemory::ticks_so_far() const {
+  return (now_ns() - made_ns_) / sampling_period_ns(options_.frequency_hz) + 1;
+}
+
+void AgentMemory::wake(uint32_t tally_wire_header::*word) {
+  ::syscall(SYS_futex, futex(word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 std::string AgentMemory::variable() const {

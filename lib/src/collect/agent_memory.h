@@ -51,8 +51,27 @@ public:
 
   // Returns the environment variable that names the memory: "TALLY_AGENT=/proc/PID/fd/N".
   std::string variable() const;
-  tally_wire_header &header() { return *static_cast<tally_wire_header *>(map_); }
-  const tally_wire_header &header() const { return *static_cast<const tally_wire_header *>(map_); }
+
+  // The words of the header. The program can write them at any time, so that each reading may
+  // differ from the one before it.
+  template <class T> T load(T tally_wire_header::*word) const {
+    return __atomic_load_n(&(header()->*word), __ATOMIC_ACQUIRE);
+  }
+  template <class T, size_t N> T load(T (tally_wire_header::*words)[N], size_t index) const {
+    return index < N ? __atomic_load_n(&(header()->*words)[index], __ATOMIC_ACQUIRE) : T{};
+  }
+  template <class T> void store(T tally_wire_header::*word, T value) {
+    __atomic_store_n(&(header()->*word), value, __ATOMIC_RELEASE);
+  }
+  // Stores the value if the word has the expected one. Returns whether it had.
+  template <class T> bool store_if(T tally_wire_header::*word, T expected, T value) {
+    return __atomic_compare_exchange_n(&(header()->*word), &expected, value, false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  }
+  // Returns the word's address for futex(2), which reads it in the kernel.
+  uint32_t *futex(uint32_t tally_wire_header::*word) { return &(header()->*word); }
+  void wake(uint32_t tally_wire_header::*word);
+
   uint64_t bytes() const { return bytes_; }
   uint32_t ring_bytes() const { return ring_bytes_; }
   void release();
@@ -61,25 +80,32 @@ public:
   // Returns the largest number of bytes that were waiting in one ring.
   template <class Handle> size_t drain(Handle &&handle) {
     size_t most = 0;
+    const uint64_t most_ticks = ticks_so_far();
     for (uint32_t slot = 0; slot < slots_; ++slot) {
       std::span<const uint64_t> words = take(slot);
       most = std::max(most, words.size_bytes());
       AgentRecord record;
       while (next_agent_record(words, record, bad_))
-        handle(record);
+        if (record.weight <= most_ticks)
+          handle(record);
+        else
+          ++bad_;
     }
     return most;
   }
   uint64_t bad_records() const { return bad_; }
 
 private:
+  tally_wire_header *header() const { return static_cast<tally_wire_header *>(map_); }
   std::span<const uint64_t> take(uint32_t slot);
+  uint64_t ticks_so_far() const; // the most that a thread can have had since make_anew()
   Result<void> make_anew();
 
   SamplerOptions options_;
   UniqueFd fd_;
   void *map_ = nullptr;
   uint64_t bytes_ = 0;
+  uint64_t made_ns_ = 0; // by CLOCK_MONOTONIC
   uint32_t slots_ = 0;
   uint32_t ring_bytes_ = 0;
   uint64_t bad_ = 0;

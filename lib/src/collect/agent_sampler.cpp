@@ -103,12 +103,8 @@ public:
 
 private:
   uint64_t period_ns() const { return sampling_period_ns(options_.frequency_hz); }
-  uint32_t state() const {
-    return last_ ? last_->state : __atomic_load_n(&memory_.header().state, __ATOMIC_ACQUIRE);
-  }
-  uint32_t end_reason() const {
-    return last_ ? last_->end : __atomic_load_n(&memory_.header().end, __ATOMIC_ACQUIRE);
-  }
+  uint32_t state() const { return last_ ? last_->state : memory_.load(&tally_wire_header::state); }
+  uint32_t end_reason() const { return last_ ? last_->end : memory_.load(&tally_wire_header::end); }
   bool may_look() const { return !process_.gone && end_reason() != TALLY_END_EXEC; }
 
   void read_until_stopped();
@@ -181,7 +177,7 @@ void LiveAgentSampler::wait(int timeout_ms) {
       return;
     const bool silent = process_.pid != 0 && !process_.gone && state() == TALLY_STATE_EMPTY;
     if (silent)
-      word = &memory_.header().state;
+      word = memory_.futex(&tally_wire_header::state);
     else if (!process_.gone)
       pidfd = process_.pidfd.get();
   }
@@ -209,7 +205,9 @@ void LiveAgentSampler::follow() {
     take_clocks();
   const bool works = now == TALLY_STATE_TICKER || now == TALLY_STATE_TIMER;
   if (process_.clock.empty() && (works || now == TALLY_STATE_ENDED))
-    process_.clock = options_.frequency_hz <= memory_.header().timer_up_to_hz ? "timer" : "ticker";
+    process_.clock = options_.frequency_hz <= memory_.load(&tally_wire_header::timer_up_to_hz)
+                         ? "timer"
+                         : "ticker";
   if (works && !process_.handshaken) {
     process_.handshaken = true;
     sink_->collector().set_command(command_line(process_.pid));
@@ -218,23 +216,20 @@ void LiveAgentSampler::follow() {
   if (works && now_ns() - process_.looked_ns > look_every_ns) {
     process_.looked_ns = now_ns();
     sink_->look();
-    uint32_t *seen = &memory_.header().seen;
-    if (__atomic_exchange_n(seen, 1, __ATOMIC_ACQ_REL) == 0)
-      ::syscall(SYS_futex, seen, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    if (memory_.store_if(&tally_wire_header::seen, 0U, 1U))
+      memory_.wake(&tally_wire_header::seen);
   }
 }
 
 // The agent waits for the answer. If the answer is negative, it continues with a clock of its own.
 void LiveAgentSampler::take_clocks() {
-  uint32_t *word = &memory_.header().handover;
-  if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != TALLY_HANDOVER_OPEN)
+  if (memory_.load(&tally_wire_header::handover) != TALLY_HANDOVER_OPEN)
     return;
   auto adopted = adopt_clocks();
-  uint32_t open = TALLY_HANDOVER_OPEN;
   const uint32_t answer = adopted ? TALLY_HANDOVER_TAKEN : TALLY_HANDOVER_FAILED;
   const bool first =
-      __atomic_compare_exchange_n(word, &open, answer, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-  ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+      memory_.store_if(&tally_wire_header::handover, uint32_t{TALLY_HANDOVER_OPEN}, answer);
+  memory_.wake(&tally_wire_header::handover);
   if (first && adopted) {
     inner_ = std::move(*adopted);
     pass_resumed();
@@ -244,25 +239,26 @@ void LiveAgentSampler::take_clocks() {
 Result<std::unique_ptr<Sampler>> LiveAgentSampler::adopt_clocks() {
   if (options_.waits) // the agent's clocks do not record switches
     return fail(ErrorCode::unsupported, "the agent's clocks do not show waits");
-  const tally_wire_header &header = memory_.header();
   PerfEvents::Config config;
   config.pid = process_.pid;
   config.stacks = options_.stacks;
   config.frequency_hz = options_.frequency_hz;
-  const size_t cpus = header.cpus; // adopt() limits it: the program may have overwritten it
-  const size_t count = std::min<size_t>(header.fds, TALLY_WIRE_FDS);
+  const size_t cpus = memory_.load(&tally_wire_header::cpus);
+  const size_t count = std::min<size_t>(memory_.load(&tally_wire_header::fds), TALLY_WIRE_FDS);
   std::vector<PerfEvents::Given> given;
   for (size_t i = 0; i < count; ++i) {
-    const int number = header.fd[i];
+    const int number = memory_.load(&tally_wire_header::fd, i);
     UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process_.pidfd.get(), number, 0)));
     if (fd.get() < 0)
       return fail_errno(errno, "cannot take over the kernel's clocks from the program");
-    given.push_back({std::move(fd), static_cast<size_t>(header.fd_cpu[i])});
+    given.push_back(
+        {std::move(fd), static_cast<size_t>(memory_.load(&tally_wire_header::fd_cpu, i))});
   }
   if (cpus > TALLY_WIRE_CPUS)
     return fail(ErrorCode::invalid_input, "the agent's memory is damaged");
   TALLY_TRY(events,
-            PerfEvents::adopt(config, std::move(given), header.variant, cpus, header.mapped_bytes));
+            PerfEvents::adopt(config, std::move(given), memory_.load(&tally_wire_header::variant),
+                              cpus, memory_.load(&tally_wire_header::mapped_bytes)));
   return start_perf_sampler(process_.pid, options_, std::move(events), thread_ids(process_.pid));
 }
 
@@ -293,8 +289,7 @@ void LiveAgentSampler::expect(pid_t pid) {
   if (last_)
     return;
   problem_.guarded([&] {
-    const bool used =
-        __atomic_load_n(&memory_.header().claimed_by, __ATOMIC_ACQUIRE) != 0 || inner_;
+    const bool used = memory_.load(&tally_wire_header::claimed_by) != 0 || inner_;
     if (used) {
       bank();
       if (const auto renewed = memory_.renew(); !renewed) {
@@ -306,7 +301,7 @@ void LiveAgentSampler::expect(pid_t pid) {
     waits_ = {};
     sink_.emplace(pid, period_ns(), options_, [this] { return may_look(); });
     pass_resumed();
-    __atomic_store_n(&memory_.header().expected_pid, pid, __ATOMIC_RELEASE);
+    memory_.store(&tally_wire_header::expected_pid, int32_t{pid});
   });
   thread_.wake();
 }
@@ -348,20 +343,17 @@ void LiveAgentSampler::bank() {
 uint64_t LiveAgentSampler::lost() const {
   if (last_)
     return last_->lost;
-  const tally_wire_header &header = memory_.header();
-  const uint64_t lost = __atomic_load_n(&header.lost, __ATOMIC_RELAXED);
+  const uint64_t lost = memory_.load(&tally_wire_header::lost);
   // CPU time that is not in a record by the end of sampling counts as lost.
   const bool over = process_.gone || state() == TALLY_STATE_ENDED;
-  return lost + (over ? __atomic_load_n(&header.unplaced_ns, __ATOMIC_RELAXED) / period_ns() : 0);
+  return lost + (over ? memory_.load(&tally_wire_header::unplaced_ns) / period_ns() : 0);
 }
 
 uint64_t LiveAgentSampler::cpu_ns() const {
   if (last_)
     return last_->cpu_ns - std::min(last_->cpu_ns, process_.cleared_cpu_ns);
-  const tally_wire_header &header = memory_.header();
-  const uint64_t all = __atomic_load_n(&header.state, __ATOMIC_ACQUIRE) == TALLY_STATE_TIMER
-                           ? process_.cpu_ns()
-                           : __atomic_load_n(&header.cpu_ns, __ATOMIC_RELAXED);
+  const uint64_t all =
+      state() == TALLY_STATE_TIMER ? process_.cpu_ns() : memory_.load(&tally_wire_header::cpu_ns);
   return all - std::min(all, process_.cleared_cpu_ns);
 }
 
@@ -405,11 +397,10 @@ void LiveAgentSampler::stop() {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
       // The ticker ends at its next tick, timers end at their next signal.
-      __atomic_store_n(&memory_.header().command, TALLY_COMMAND_STOP, __ATOMIC_RELEASE);
-      uint32_t open = TALLY_HANDOVER_OPEN;
-      __atomic_compare_exchange_n(&memory_.header().handover, &open, TALLY_HANDOVER_FAILED, false,
-                                  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-      ::syscall(SYS_futex, &memory_.header().handover, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+      memory_.store(&tally_wire_header::command, uint32_t{TALLY_COMMAND_STOP});
+      memory_.store_if(&tally_wire_header::handover, uint32_t{TALLY_HANDOVER_OPEN},
+                       uint32_t{TALLY_HANDOVER_FAILED});
+      memory_.wake(&tally_wire_header::handover);
     }
     thread_.join();
   }
@@ -544,23 +535,22 @@ AgentFacts LiveAgentSampler::facts_now() {
       facts.reason = words_of_end(TALLY_END_NOT, 0);
     return facts;
   }
-  const tally_wire_header &header = memory_.header();
   const uint32_t now = state();
   if (now == TALLY_STATE_REFUSED) {
     facts.phase = AgentPhase::refused;
-    facts.reason = words_of_refusal(header.refusal, header.error);
+    facts.reason = words_of_refusal(memory_.load(&tally_wire_header::refusal),
+                                    memory_.load(&tally_wire_header::error));
     return facts;
   }
   facts.clock = process_.clock;
-  facts.interruptions = process_.clock == "timer"
-                            ? sink_->ticks() + sink_->outside()
-                            : __atomic_load_n(&header.signals_sent, __ATOMIC_RELAXED);
-  facts.conflict = words_of_notes(header.notes, process_.clock);
+  facts.interruptions = process_.clock == "timer" ? sink_->ticks() + sink_->outside()
+                                                  : memory_.load(&tally_wire_header::signals_sent);
+  facts.conflict = words_of_notes(memory_.load(&tally_wire_header::notes), process_.clock);
   if (now == TALLY_STATE_ENDED) {
     facts.phase = AgentPhase::ended;
-    const uint32_t end = __atomic_load_n(&header.end, __ATOMIC_RELAXED);
+    const uint32_t end = memory_.load(&tally_wire_header::end);
     facts.exited = end == TALLY_END_NOT;
-    facts.reason = words_of_end(end, header.signal);
+    facts.reason = words_of_end(end, memory_.load(&tally_wire_header::signal));
   } else if (process_.gone) {
     facts.phase = AgentPhase::ended;
     facts.exited = !process_.clock.empty();

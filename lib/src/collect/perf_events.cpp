@@ -170,6 +170,7 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
   events.set_variant(variant);
   events.reads_lost_ = false;
   events.set_layout();
+  events.closed_.counts.resize(events.event_count(), 0);
   events.feeds_.resize(cpus);
   events.threads_ = given.size();
   for (Given &one : given) {
@@ -186,7 +187,7 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
     return fail(ErrorCode::invalid_input, "the rings that were handed over have an invalid size");
   events.ring_bytes_ = ring_bytes;
   for (size_t i = 0; i < events.feeds_.size(); ++i)
-    if (!events.map_ring(i, events.feeds_[i].fds[0]))
+    if (!events.map_ring(i, events.feeds_[i].fds[0], PerfRing::Writer::kernel_and_program))
       return fail(events.ring_refusal(errno));
   if (events.rings_.empty())
     return fail(ErrorCode::invalid_input, "no clocks were handed over");
@@ -226,6 +227,7 @@ Result<void> PerfEvents::open_with_rings(std::span<const pid_t> tids, size_t rin
   cpus_ = online_cpus();
   ring_bytes_ = ring_bytes;
   set_layout();
+  closed_.counts.resize(event_count(), 0);
   feeds_.resize(cpus_.size() * rings_per_processor());
   rings_.resize(feeds_.size());
   threads_ = tids.size();
@@ -401,7 +403,7 @@ size_t PerfEvents::ring_of(uint32_t event, size_t cpu_index) const {
                                                                 : cpu_index;
 }
 
-bool PerfEvents::map_ring(size_t ring, int fd) {
+bool PerfEvents::map_ring(size_t ring, int fd, PerfRing::Writer writer) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const bool is_of_exits = has_exit_counts() && ring >= cpus_.size();
   const size_t data_bytes = is_of_exits ? std::min(exit_ring_bytes, ring_bytes_) : ring_bytes_;
@@ -412,7 +414,7 @@ bool PerfEvents::map_ring(size_t ring, int fd) {
   feeds_[ring].map = map;
   feeds_[ring].map_bytes = bytes;
   rings_[ring] = PerfRing(static_cast<perf_event_mmap_page *>(map),
-                          {static_cast<std::byte *>(map) + page, data_bytes});
+                          {static_cast<std::byte *>(map) + page, data_bytes}, writer);
   return true;
 }
 
@@ -453,10 +455,14 @@ PerfEvents::Count PerfEvents::read(int fd) const {
 std::vector<uint64_t> PerfEvents::counted() const {
   std::vector<uint64_t> sums = closed_.counts;
   sums.resize(event_count(), 0);
+  add_counts(sums);
+  return sums;
+}
+
+void PerfEvents::add_counts(std::vector<uint64_t> &sums) const {
   for (const Opened &each : events_)
     if (each.event != owns_ring)
       sums[each.event] += read(each.fd.get()).value;
-  return sums;
 }
 
 uint64_t PerfEvents::lost() const {
@@ -480,9 +486,12 @@ void PerfEvents::disable() {
     ::ioctl(each.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
 }
 
+// A sampler's destructor calls this: nothing is allocated, because the counts have their size since
+// the events were opened.
 void PerfEvents::close() {
   closed_.lost = lost();
-  closed_.counts = counted();
+  if (!events_.empty())
+    add_counts(closed_.counts);
   release();
 }
 

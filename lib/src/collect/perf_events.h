@@ -92,7 +92,7 @@ public:
   PerfEvents() = default;
   PerfEvents(PerfEvents &&other) noexcept { *this = std::move(other); }
   PerfEvents &operator=(PerfEvents &&other) noexcept;
-  ~PerfEvents() { close(); }
+  ~PerfEvents() { release(); }
 
   std::span<PerfRing> rings() { return rings_; }
   const PerfLayout &layout() const { return layout_; }
@@ -170,9 +170,10 @@ private:
     return cpus_.size() * (threads_ * events + rings_per_processor());
   }
   size_t ring_of(uint32_t event, size_t cpu_index) const;
+  void add_counts(std::vector<uint64_t> &sums) const;
   Result<bool> open_event(pid_t tid, uint32_t event, size_t cpu_index);
   bool move_up(UniqueFd &fd) const; // to first_fd_ or above; false sets errno
-  bool map_ring(size_t ring, int fd);
+  bool map_ring(size_t ring, int fd, PerfRing::Writer writer = PerfRing::Writer::kernel);
   Error ring_refusal(int errno_value) const;
   Error refusal(int errno_value, const SampledEvent *event = nullptr) const;
   void release();

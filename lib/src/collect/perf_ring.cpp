@@ -5,15 +5,18 @@
 namespace tally {
 
 void PerfRing::begin_round() {
-  if (!page_)
+  if (!page_ || overwritten_)
     return;
   // Pairs with the kernel's release of data_head: the records up to it are complete.
   head_ = __atomic_load_n(&page_->data_head, __ATOMIC_ACQUIRE);
-  position_ = page_->data_tail; // only this side writes it
+  if (head_ - position_ > data_.size()) {
+    overwritten_ = true;
+    head_ = position_;
+  }
 }
 
 void PerfRing::end_round() {
-  if (page_ && page_->data_tail != position_)
+  if (page_ && !overwritten_)
     __atomic_store_n(&page_->data_tail, position_, __ATOMIC_RELEASE);
 }
 
@@ -27,16 +30,21 @@ bool PerfRing::peek(PerfBounce &bounce, PerfRecord &record) {
   perf_event_header header{};
   if (bytes.size() >= sizeof header)
     std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.size > bytes.size() && header.size <= pending()) {
-    std::memcpy(bounce.data(), bytes.data(), bytes.size());
-    std::memcpy(bounce.data() + bytes.size(), data_.data(), header.size - bytes.size());
-    bytes = {bounce.data(), header.size};
+  const size_t size = header.size;
+  const bool wraps = size > bytes.size();
+  if (size <= pending() && (wraps || writer_ == Writer::kernel_and_program)) {
+    const size_t first = std::min(size, bytes.size());
+    std::memcpy(bounce.data(), bytes.data(), first);
+    std::memcpy(bounce.data() + first, data_.data(), size - first);
+    if (size >= sizeof header) // the size that was checked, not the one that may be there by now
+      std::memcpy(bounce.data(), &header, sizeof header);
+    bytes = {bounce.data(), size};
   }
   if (!first_perf_record(bytes, record)) {
     position_ = head_;
     return false;
   }
-  next_size_ = header.size;
+  next_size_ = size;
   return true;
 }
 

@@ -30,12 +30,20 @@ private:
 // Reads one ring. It owns nothing: `page` and `data` are mapped elsewhere.
 class PerfRing {
 public:
+  // Who else has the ring mapped. A program that opened it itself may write anything to it, at any
+  // time: each record is copied before it is looked at.
+  enum class Writer : uint8_t { kernel, kernel_and_program };
+
   PerfRing() = default; // always empty
   // data.size() must be a power of two.
-  PerfRing(perf_event_mmap_page *page, std::span<std::byte> data) : page_(page), data_(data) {}
+  PerfRing(perf_event_mmap_page *page, std::span<std::byte> data, Writer writer = Writer::kernel)
+      : page_(page), data_(data), writer_(writer), position_(page->data_tail) {}
 
   // Reads how far the kernel has written. The round reads records up to there.
   void begin_round();
+  // Returns whether somebody has overwritten the kernel's numbers: more is said to be there than
+  // the ring can hold. The ring stays empty from then on.
+  bool is_overwritten() const { return overwritten_; }
   // Returns the space of the records that were read to the kernel.
   void end_round();
 
@@ -51,8 +59,10 @@ public:
 private:
   perf_event_mmap_page *page_ = nullptr;
   std::span<std::byte> data_;
+  Writer writer_ = Writer::kernel;
+  bool overwritten_ = false;
   uint64_t head_ = 0;
-  uint64_t position_ = 0;
+  uint64_t position_ = 0; // at most `head_`, and at most the size of `data_` below it
   size_t next_size_ = 0;
 };
 

@@ -335,6 +335,9 @@ size_t PerfSampler::drain(uint64_t newest_ns, bool often) {
   const size_t most =
       merge_.run(events_.rings(), events_.layout(), newest_ns,
                  [this](const PerfRecord &record) { sink_.handle(record, events_.ids()); });
+  if (std::ranges::any_of(events_.rings(), &PerfRing::is_overwritten))
+    problem_.note("the program has overwritten the memory in which the kernel counts its ticks; "
+                  "what came before is kept");
   if (const uint64_t now = now_ns(); sink_.waits() && (!often || now >= settles_ns_)) {
     sink_.waits()->settle();
     settles_ns_ = now + settle_interval_ns;
@@ -454,7 +457,7 @@ void PerfSampler::stop() {
   events_.close();
   thread_.close();
   process_end_.close();
-  cpu_time_.follow();
+  problem_.guarded([&] { cpu_time_.follow(); });
   cpu_time_.close();
 }
 
