@@ -1,7 +1,9 @@
 #include "changed_lines.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <vector>
@@ -30,8 +32,11 @@ std::string first_line(int fd) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-// Returns the output of a git command. An error contains the first line of its error message.
-Result<std::string> output_of_git(std::vector<std::string> command) {
+// Returns the output of a git command in a directory. An error contains the first line of its error
+// message. A file system monitor is a program that the repository's own configuration names.
+Result<std::string> output_of_git(const std::string &root, std::vector<std::string> words) {
+  std::vector<std::string> command{"git", "-C", root, "-c", "core.fsmonitor=false"};
+  std::ranges::move(words, std::back_inserter(command));
   const UniqueFd said(::memfd_create("git", MFD_CLOEXEC));
   int ends[2];
   if (said.get() < 0 || ::pipe2(ends, O_CLOEXEC) != 0)
@@ -189,13 +194,13 @@ Result<void> keep_changed(Coverage &coverage, const std::string &root,
                 fmt::format("expected a revision, found '{}'", revision), "--diff");
   // Check this first: outside a repository, `git diff` compares two files, and reports these as
   // missing.
-  if (auto top = output_of_git({"git", "-C", root, "rev-parse", "--show-toplevel"}); !top)
+  if (auto top = output_of_git(root, {"rev-parse", "--show-toplevel"}); !top)
     return fail(top.error().code, fmt::format("{}: {}", root, top.error().message), "--diff");
   TALLY_TRY(diff,
-            output_of_git({"git", "-C", root, "-c", "core.quotePath=false", "-c",
-                           "diff.noprefix=false", "diff", "--relative", "--unified=0",
-                           "--inter-hunk-context=0", "--text", "--no-color", "--no-ext-diff",
-                           "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", revision, "--"}));
+            output_of_git(root, {"-c", "core.quotePath=false", "-c", "diff.noprefix=false", "diff",
+                                 "--relative", "--unified=0", "--inter-hunk-context=0", "--text",
+                                 "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/",
+                                 "--dst-prefix=b/", revision, "--"}));
   const ChangedLines changed = changed_lines(diff, root);
   keep(coverage.files, changed);
   for (TestCoverage &test : coverage.tests)

@@ -110,8 +110,9 @@ def interpreter(script: str) -> T.List[str]:
 
 def _ask(python: T.List[str], meson: str) -> T.Dict[str, T.Any]:
     """Starts the Python and returns what probe.py prints; empty if that fails."""
+    # With -c, the first entry of the path is the current directory, which may be anybody's.
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import sys; sys.path[:] = [sys.argv[1], *filter(None, sys.path)]\n"
         "from tally_meson import probe; probe.report()"
     )
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}

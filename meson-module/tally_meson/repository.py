@@ -19,7 +19,8 @@ def git(folder: str, *words: str) -> bytes:
     """Returns what a git command prints. Raises Refusal if it fails."""
     try:
         done = subprocess.run(
-            ["git", "-C", folder, "-c", "core.quotePath=off", *words],
+            # A file system monitor is a program that the repository's own configuration names.
+            ["git", "-C", folder, "-c", "core.quotePath=off", "-c", "core.fsmonitor=false", *words],
             check=False,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

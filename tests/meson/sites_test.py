@@ -105,6 +105,17 @@ class Sites(MixIn):
             self.assertRegex(done.stdout, "(?m)" + pattern)
         self.assertNotRegex(done.stdout, "(?m)^problem")
 
+    def test_nothing_is_loaded_from_the_current_directory(self) -> None:
+        for name in ("json", "os", "site", "zipfile", "tally_meson", "mesonbuild"):
+            planted = self.project / f"{name}.py"
+            planted.write_text(
+                f"open({str(self.home / 'loaded')!r}, 'w').write({name!r})\n", encoding="utf-8"
+            )
+            self.addCleanup(planted.unlink)
+        for command in ("doctor", "enable", "doctor", "disable"):
+            self.run_in("tally-meson", command)
+        self.assertFalse((self.home / "loaded").exists())
+
     def test_another_meson(self) -> None:
         """enable and doctor handle the Meson that is first on PATH; others are listed."""
         other = self.home / "other"
