@@ -393,6 +393,45 @@ class CoverageTest(unittest.TestCase):
             self.run_in("--report", "lcov:no/such/a.info", status=1).stderr,
         )
 
+    def test_pages_replace_only_pages(self) -> None:
+        """Files that are not of a report are neither replaced nor removed, nor are links followed."""
+        pages = self.folder / "pages"
+        for _ in range(2):
+            self.run_in("--report", f"html:{pages}")
+            (pages / "index.html").unlink()  # as if the report had not been completed
+        self.run_in("--report", f"html:{pages}")
+        made = sorted((pages / "source").iterdir())
+        old = pages / "source" / "old.html"
+        old.write_bytes(made[0].read_bytes())  # has the mark, but the index does not list it
+        own = pages / "source" / "manual.html"
+        index = (pages / "index.html").read_text(encoding="utf-8")
+        (pages / "index.html").write_text(index + "source/manual.html", encoding="utf-8")
+        own.write_text("mine", encoding="utf-8")
+        self.run_in("--report", f"html:{pages}")
+        self.assertEqual(own.read_text(encoding="utf-8"), "mine")
+        self.assertTrue(old.exists())
+        (pages / "index.html").write_text(index + "source/old.html", encoding="utf-8")
+        self.run_in("--report", f"html:{pages}")
+        self.assertFalse(old.exists())
+        # Directories of the user.
+        for name in ("index.html", "source/a.html", "style.css"):
+            theirs = self.folder / name.replace("/", "-") / name
+            theirs.parent.mkdir(parents=True)
+            theirs.write_text("mine", encoding="utf-8")
+            folder = self.folder / name.replace("/", "-")
+            self.assertIn(
+                "is not part of a report of Tally",
+                self.run_in("--report", f"html:{folder}", status=2).stderr,
+            )
+            self.assertEqual(theirs.read_text(encoding="utf-8"), "mine")
+        linked = self.folder / "linked"
+        linked.mkdir()
+        (linked / "source").symlink_to(pages / "source")
+        self.assertIn(
+            "source: is a symbolic link", self.run_in("--report", f"html:{linked}", status=2).stderr
+        )
+        self.assertEqual(os.listdir(linked), ["source"])
+
     def test_a_report_is_read_back(self) -> None:
         self.run_in("--report", "lcov:a.info")
         self.assertEqual(self.table("a.info"), self.table())

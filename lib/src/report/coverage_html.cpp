@@ -80,7 +80,10 @@ std::vector<PageFile> page_files(const Coverage &coverage, std::string_view root
 void put_head(TextSink &to, std::string_view title, std::string_view up, std::string_view kind) {
   to.put("<!DOCTYPE html>\n<html lang=en class=");
   to.put(kind);
-  to.put(">\n<head>\n<meta charset=utf-8>\n"
+  to.put(">\n<head>\n<meta charset=utf-8>\n");
+  to.put("<meta name=");
+  to.put(html_report_mark);
+  to.put(">\n"
          "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
          "<meta name=color-scheme content=\"light dark\">\n<title>");
   put_text(to, title);
@@ -131,7 +134,7 @@ Result<void> write_html(
     const std::function<Result<void>(const std::string &path, std::string_view bytes)> &put) {
   // The lengths of bars are classes of the style sheet, because Jenkins shows pages with a content
   // security policy that forbids inline styles.
-  std::string style(html::style_css);
+  std::string style = fmt::format("/* {} */\n{}", html_report_mark, html::style_css);
   for (int percent = 0; percent <= 100; ++percent)
     style += fmt::format(".w{}{{--w:{}}}\n", percent, percent);
   TALLY_CHECK(put("style.css", style));

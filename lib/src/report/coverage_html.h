@@ -27,6 +27,9 @@ struct HtmlOptions {
   std::function<Result<SourceText>(const std::string &path)> source = read_source;
 };
 
+// Each page, and the style sheet, has this in its first 512 bytes.
+inline constexpr std::string_view html_report_mark = "generator content=Tally";
+
 // Passes each file of the report to `put`, with its path in the report's directory: "style.css",
 // "report.js", "source/….html" for each source, and at last "index.html", so that a report that
 // could not be completed has no index of pages that it lacks. The names of these pages consist

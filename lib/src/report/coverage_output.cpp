@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -60,14 +61,55 @@ bool holds_coverage(const Format &format) {
   return format.write_coverage || (format.write_costs && format.holds_lines);
 }
 
-// Removes the pages that an earlier report left for sources that no longer exist. All files of this
-// directory with the names of pages were made by write_html().
-void remove_old_pages(const std::filesystem::path &folder, const std::set<std::string> &kept) {
+constexpr const char *index_name = "index.html";
+constexpr const char *pages_name = "source";
+constexpr const char *style_name = "style.css";
+
+// Returns the text of a file, or nothing if it is not a regular file with the mark of a report.
+std::optional<std::string> text_of_page(const std::filesystem::path &path) {
+  std::error_code fault;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, fault)))
+    return std::nullopt;
+  auto source = ByteSource::open(path.string());
+  auto text = source ? (*source)->rest() : Result<std::string>(fail(source.error()));
+  const bool has_mark =
+      text && std::string_view(*text).substr(0, 512).find(html_report_mark) != std::string::npos;
+  return has_mark ? std::optional(std::move(*text)) : std::nullopt;
+}
+
+// Returns the index of the report that is in a directory, or nothing if there is none. Refuses a
+// directory in which files of the user would be replaced.
+Result<std::string> earlier_index(const std::filesystem::path &folder) {
+  namespace fs = std::filesystem;
+  std::error_code fault;
+  if (const fs::path link = folder / pages_name; fs::is_symlink(fs::symlink_status(link, fault)))
+    return fail(ErrorCode::invalid_argument,
+                "is a symbolic link: name the directory to which it leads, or remove it",
+                link.string());
+  if (auto text = text_of_page(folder / index_name))
+    return std::move(*text);
+  // A report that was not completed has a style sheet, but no index.
+  if (text_of_page(folder / style_name) && !fs::exists(folder / index_name, fault))
+    return std::string();
+  for (const char *const name : {index_name, pages_name, style_name, "report.js"})
+    if (fs::exists(fs::symlink_status(folder / name, fault)))
+      return fail(ErrorCode::invalid_argument,
+                  "is not part of a report of Tally, and would be replaced: name another directory",
+                  (folder / name).string());
+  return std::string();
+}
+
+// Removes the pages that the earlier report left for sources that no longer exist: those that its
+// index lists, and that have its mark.
+void remove_old_pages(const std::filesystem::path &folder, const std::string &index,
+                      const std::set<std::string> &kept) {
   std::error_code fault;
   for (auto at = std::filesystem::directory_iterator(folder, fault);
        !fault && at != std::filesystem::directory_iterator(); at.increment(fault)) {
     const std::string name = at->path().filename().string();
-    if (name.ends_with(".html") && !kept.contains(name))
+    if (name.ends_with(".html") && !kept.contains(name) &&
+        index.find(fmt::format("{}/{}", pages_name, name)) != index.npos &&
+        text_of_page(at->path()))
       std::filesystem::remove(at->path(), fault);
   }
 }
@@ -81,6 +123,7 @@ Result<void> write_folder(const Coverage &coverage, const std::string &folder,
     return fault ? fail_errno(fault.value(), "cannot create the directory", path.string())
                  : Result<void>();
   };
+  TALLY_TRY(index, earlier_index(folder));
   TALLY_CHECK(make(folder));
   HtmlOptions options;
   options.root = how.root;
@@ -99,7 +142,7 @@ Result<void> write_folder(const Coverage &coverage, const std::string &folder,
   };
   if (auto written = write_html(coverage, options, diagnostics, put); !written)
     return written;
-  remove_old_pages(fs::path(folder) / "source", written_pages);
+  remove_old_pages(fs::path(folder) / pages_name, index, written_pages);
   return {};
 }
 
