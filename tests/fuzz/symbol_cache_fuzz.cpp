@@ -26,7 +26,7 @@ FUZZ_TARGET(symbol_cache) {
   seal_cache(file);
   const ScratchFile scratch(reinterpret_cast<const uint8_t *>(file.data()), file.size());
   // What the seed file was made of.
-  const CacheSource source{"0123", "/bin/program", 4096, 17};
+  const CacheSource source{"0123", "/bin/program", {1, 2, 4096, 17}};
   const auto cache = Cache::open(scratch.path(), source);
   if (!cache)
     return 0;

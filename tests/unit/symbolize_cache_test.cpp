@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -232,7 +234,7 @@ TEST_F(SymbolizeCache, AllowsManyProcessesToWrite) {
 TEST_F(SymbolizeCache, ChecksEveryReference) {
   fs::create_directories(folder_);
   const fs::path path = folder_ / "bad.sym";
-  const CacheSource source{"00", "/x", 1, 2};
+  const CacheSource source{"00", "/x", {3, 4, 1, 2}};
   CacheWriter writer;
   CacheWriter::Unit unit;
   unit.key = 7;
@@ -251,9 +253,38 @@ TEST_F(SymbolizeCache, ChecksEveryReference) {
   EXPECT_EQ(cache->text(read->tables.functions[0].file), "");
   EXPECT_EQ(cache->text(3).size(), cache->text(3).size());
   EXPECT_EQ(read->tables.functions[9].line, 0u);
-  EXPECT_EQ(Cache::open(path, {"00", "/x", 1, 3}), nullptr);
-  EXPECT_EQ(Cache::open(path, {"00", "/y", 1, 2}), nullptr);
-  EXPECT_EQ(Cache::open(path, {"01", "/x", 1, 2}), nullptr);
+  for (const CacheSource &other :
+       {CacheSource{"01", "/x", source.file}, CacheSource{"00", "/y", source.file},
+        CacheSource{"00", "/x", {3, 4, 1, 3}}, CacheSource{"00", "/x", {3, 4, 2, 2}},
+        CacheSource{"00", "/x", {3, 5, 1, 2}}, CacheSource{"00", "/x", {4, 4, 1, 2}}})
+    EXPECT_EQ(Cache::open(path, other), nullptr);
+}
+
+// With sudo -E, the home is another user's: a link there would be followed.
+TEST(SymbolizeCacheDirectory, IsNotInTheHomeOfAnother) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "only root can make a directory of another user";
+  const fs::path home = fs::temp_directory_path() / ("tally-home-" + std::to_string(::getpid()));
+  fs::create_directories(home);
+  const char *const variables[] = {"HOME", "XDG_CACHE_HOME", "TALLY_CACHE_DIR"};
+  std::vector<std::optional<std::string>> before;
+  for (const char *const each : variables) {
+    const char *const value = std::getenv(each);
+    before.push_back(value ? std::optional<std::string>(value) : std::nullopt);
+    ::unsetenv(each);
+  }
+  ::setenv("HOME", home.c_str(), 1);
+  EXPECT_EQ(symbolize::cache_directory(), home.string() + "/.cache/tally");
+  ASSERT_EQ(::chown(home.c_str(), 12345, 12345), 0);
+  EXPECT_EQ(symbolize::cache_directory(), "");
+  ::setenv("TALLY_CACHE_DIR", home.c_str(), 1);
+  EXPECT_EQ(symbolize::cache_directory(), home.string()) << "what is asked for";
+  for (size_t i = 0; i < before.size(); ++i)
+    if (before[i])
+      ::setenv(variables[i], before[i]->c_str(), 1);
+    else
+      ::unsetenv(variables[i]);
+  fs::remove_all(home);
 }
 
 } // namespace

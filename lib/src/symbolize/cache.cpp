@@ -2,6 +2,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -12,7 +16,7 @@ namespace {
 constexpr char magic[8] = {'t', 'a', 'l', 'l', 'y', 's', 'y', 'm'};
 // A changed rule for what the tables hold requires a new version, too: the object files stay the
 // same.
-constexpr uint32_t format_version = 3;
+constexpr uint32_t format_version = 4;
 constexpr uint32_t byte_order_mark = 0x01020304;
 constexpr uint64_t page_size = 4096;
 
@@ -26,6 +30,7 @@ struct Header {
   uint64_t body_size;
   uint64_t source_size;
   int64_t source_mtime_ns;
+  uint64_t source_device, source_inode;
   uint64_t texts, texts_size;
   uint64_t directory, unit_count;
   uint64_t unit_ranges, unit_range_count;
@@ -35,7 +40,7 @@ struct Header {
   uint32_t all_units;
   uint32_t has_symbols;
 };
-static_assert(sizeof(Header) == 128);
+static_assert(sizeof(Header) == 144);
 
 // A checksum with four lanes of multiply and xor-shift. It detects accidental damage, and its cost
 // is negligible. Files contain it, so a change requires a new format_version.
@@ -74,15 +79,28 @@ uint64_t page_count(uint64_t body_size) {
 
 } // namespace
 
+// Returns whether a directory, or the one in which it would be made, belongs to this user or to the
+// system.
+static bool is_own(const std::string &path) {
+  for (std::filesystem::path at = path;; at = at.parent_path()) {
+    struct stat found;
+    if (::stat(at.c_str(), &found) == 0)
+      return found.st_uid == 0 || found.st_uid == ::geteuid();
+    if (at == at.parent_path())
+      return false;
+  }
+}
+
 std::string cache_directory() {
   if (const char *own = std::getenv("TALLY_CACHE_DIR"))
     return own;
+  std::string path;
   // The XDG Base Directory Specification requires that a relative path is ignored.
   if (const char *base = std::getenv("XDG_CACHE_HOME"); base && base[0] == '/')
-    return std::string(base) + "/tally";
-  if (const char *home = std::getenv("HOME"); home && home[0] == '/')
-    return std::string(home) + "/.cache/tally";
-  return {};
+    path = std::string(base) + "/tally";
+  else if (const char *home = std::getenv("HOME"); home && home[0] == '/')
+    path = std::string(home) + "/.cache/tally";
+  return is_own(path) ? path : std::string();
 }
 
 std::string cache_path(const std::string &directory, std::string_view build_id) {
@@ -120,8 +138,10 @@ bool Cache::read(const CacheSource &source) {
     return false;
   texts_ = body_ + header.texts;
   texts_size_ = header.texts_size;
+  const FileIdentity file{header.source_device, header.source_inode, header.source_size,
+                          header.source_mtime_ns};
   if (text(header.build_id) != source.build_id || text(header.source_path) != source.path ||
-      header.source_size != source.size || header.source_mtime_ns != source.mtime_ns)
+      file != source.file)
     return false;
 
   all_units_ = header.all_units != 0;
@@ -259,8 +279,10 @@ std::string CacheWriter::finish(const CacheSource &source) {
   std::memcpy(header.magic, magic, sizeof magic);
   header.byte_order = byte_order_mark;
   header.version = format_version;
-  header.source_size = source.size;
-  header.source_mtime_ns = source.mtime_ns;
+  header.source_size = source.file.size;
+  header.source_mtime_ns = source.file.mtime_ns;
+  header.source_device = source.file.device;
+  header.source_inode = source.file.inode;
   header.build_id = text(source.build_id);
   header.source_path = text(source.path);
   header.all_units = all_units_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/mapped_file.h"
+#include "symbolize/elf_file.h"
 #include "symbolize/tables.h"
 
 namespace tally::symbolize {
@@ -16,14 +17,13 @@ namespace tally::symbolize {
 // The file that the tables were built from. A cache built from any other file is not used.
 struct CacheSource {
   std::string build_id;
-  std::string path; // of the file with the debug information, or of the module itself
-  uint64_t size = 0;
-  int64_t mtime_ns = 0;
+  std::string path;    // of the file with the debug information, or of the module itself
+  FileIdentity file{}; // another mount namespace may have another file of the same ID and path
   friend bool operator==(const CacheSource &, const CacheSource &) = default;
 };
 
 // Returns $TALLY_CACHE_DIR, otherwise $XDG_CACHE_HOME/tally, otherwise ~/.cache/tally; empty if
-// there is none.
+// there is none, or if one of the latter two belongs to another user, as under sudo.
 std::string cache_directory();
 std::string cache_path(const std::string &directory, std::string_view build_id);
 

@@ -33,7 +33,7 @@ ModuleTable::ModuleTable(ModuleFiles files, const SymbolizerOptions &options, St
 CacheSource ModuleTable::source() const {
   const bool separate = !files_.debug.empty();
   const FileIdentity &identity = separate ? files_.debug_identity : files_.main_identity;
-  return {files_.build_id, separate ? files_.debug : files_.name, identity.size, identity.mtime_ns};
+  return {files_.build_id, separate ? files_.debug : files_.name, identity};
 }
 
 void ModuleTable::open_cache() {
