@@ -20,6 +20,7 @@
 
 #include "session/command_help.h"
 #include "support/exception_text.h"
+#include "support/text.h"
 #include "table.h"
 
 namespace tally::cli {
@@ -28,7 +29,14 @@ namespace {
 struct sigaction file_too_large_before;
 } // namespace
 
-void say(const std::string &line) { std::fputs((line + '\n').c_str(), stderr); }
+void say(const std::string &text) {
+  std::string out;
+  for (size_t begin = 0, end = 0; end != text.npos; begin = end + 1) {
+    end = text.find('\n', begin);
+    out += printable(text.substr(begin, end - begin)) + '\n';
+  }
+  std::fputs(out.c_str(), stderr);
+}
 
 int complain(const Error &error) {
   say("tally: " + error.text());

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "support/text.h"
+
 namespace tally::cli {
 
 Progress::Progress(std::string what)
@@ -26,7 +28,7 @@ bool Progress::is_due() {
 
 void Progress::draw(const std::string &text) {
   shown_ = true;
-  fmt::print(stderr, "\r\x1b[Ktally: {}: {}", what_, text);
+  fmt::print(stderr, "\r\x1b[Ktally: {}: {}", printable(what_), printable(text));
 }
 
 void Progress::bytes(uint64_t position, uint64_t size) {

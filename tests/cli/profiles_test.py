@@ -619,5 +619,70 @@ class Validate(ProfilesCase):
                 )
 
 
+# Terminals obey these, as bytes of UTF-8 or as bytes of a file that is not.
+OBEYED = ("\x1b]0;t\x07", "\x1b[5n", "\x9b5n", "\x9d0;t\x9c", "\u202e", "\u2066", "\x7f", "\x08")
+
+
+class HostileTextTest(ProfilesCase):
+    def text_of(self, *words: str) -> str:
+        done = subprocess.run(
+            [command_line(), *words],
+            cwd=self.path("."),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=120,
+            check=False,
+        )
+        return done.stdout.decode()  # fails if it is not UTF-8
+
+    def test_no_name_controls_the_terminal(self) -> None:
+        for i, what in enumerate(OBEYED):
+            self.put(
+                f"{i}.callgrind",
+                f"# callgrind format\nversion: 1\ncreator: c{what}\ncmd: ./p{what}\n"
+                f"event: Ir : long{what}\nevents: Ir e{what}\nob=/o{what}\nfl=/s/{what}.c\n"
+                f"fn=main{what}\n3 10 5\ncfi=/s/w{what}.c\ncfn=work{what}\ncalls=2 5\n4 80 3\n"
+                f"fl=/s/w{what}.c\nfn=work{what}\n5 80 3\n",
+            )
+            self.put(f"{i}.folded", f"t{what};main{what};work{what} 7\n")
+            self.put(
+                f"{i}.json",
+                json.dumps(
+                    [
+                        {"ph": ph, "name": f"n{what}", "ts": ts, "pid": 1, "tid": f"t{what}"}
+                        for ph, ts in (("B", 1), ("E", 9))
+                    ]
+                ),
+            )
+            self.put(f"bad{what}.callgrind", "events: Ir\nfn=f\n1 x\n")
+            for name in (f"{i}.callgrind", f"{i}.folded", f"{i}.json", f"bad{what}.callgrind"):
+                for words in (
+                    *(
+                        ["report", name, "--by", by]
+                        for by in ("function", "line", "object", "thread")
+                    ),
+                    ["report", name, "--limit", "1", "--by", "module"],
+                    ["tree", name],
+                    ["tree", name, f"work{what}"],
+                    ["annotate", f"work{what}", name],
+                    ["annotate", f"/s/w{what}.c", name],
+                    ["histogram", name],
+                    ["timeline", name],
+                    ["diff", "a.callgrind", name],
+                    ["validate", name],
+                    ["convert", name, "-o", "out.gmon"],
+                    ["convert", name, "-o", f"no/such{what}.folded"],
+                    ["report", name, "--focus", f"none{what}"],
+                    ["report", name, f"--no-such{what}"],
+                ):
+                    text = self.text_of(*words)
+                    found = [
+                        c for c in text if c in "".join(OBEYED) and not c.isascii() or c < "\n"
+                    ]
+                    found += [c for c in text if "\n" < c < " " or c == "\x7f"]
+                    self.assertEqual(found, [], (words, text))
+
+
 if __name__ == "__main__":
     run_unittests()

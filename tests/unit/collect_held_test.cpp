@@ -143,7 +143,9 @@ TEST(HeldWatch, LetsARunBeginWhenTheProcessGoesOn) {
     for (const uint64_t end = on + 10'000'000'000; !has_ended() && now_ns() < end;)
       ::usleep(500);
     EXPECT_TRUE(has_ended());
-    constexpr uint64_t exact_ns = 100'000; // to which clocks of processors are compared
+    // What is promised of times. On a quiet machine 0.1 ms suffice; where a hypervisor takes the
+    // processor away, the kernel's account of the first thread to run was 1.8 ms off.
+    constexpr uint64_t exact_ns = 2'000'000;
     EXPECT_GE(watch.times()->between(resumed, on) + exact_ns, on - resumed);
   }
   traced.wait();

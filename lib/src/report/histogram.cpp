@@ -245,8 +245,8 @@ std::string not_shown(const HistogramTable &table) {
 } // namespace
 
 std::string to_text(const HistogramTable &table, const TextOptions &options) {
-  std::string out =
-      fmt::format("{} in total{}\n", counted(table.total, table.event), not_shown(table));
+  std::string out = fmt::format("{} in total{}\n", printable(counted(table.total, table.event)),
+                                not_shown(table));
   out += fmt::format("{:#x}-{:#x}{}{}, {:.4g} bytes a bin\n", table.low, table.high,
                      table.object.empty() ? "" : " of ", base_name(table.object), table.bytes);
   double most = 0;

@@ -277,7 +277,7 @@ std::string totals_of(std::span<const std::string> events, std::span<const uint6
     out += out.empty() ? "" : ", ";
     out += total_text(totals[e], events[e], units.empty() ? std::string_view() : units[e]);
   }
-  return out;
+  return printable(std::move(out));
 }
 
 // Returns whether a thread spent nearly all of its time in one wait. Server programs have dozens of

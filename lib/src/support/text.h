@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,13 +10,13 @@
 
 namespace tally {
 
-// Replaces control characters with '?', so that text from a file can neither end a row nor control
-// the terminal.
-inline std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
-  return text;
-}
+// Replaces control characters, those that change the direction of writing, and bytes that are not
+// UTF-8 with '?', so that text from a file can neither end a row nor control the terminal.
+std::string printable(std::string text);
+
+// Returns the length in bytes of the UTF-8 character at the beginning of `text`, or 0 if the bytes
+// there are not valid UTF-8. `text` must not be empty.
+size_t utf8_length(std::string_view text);
 
 // Returns whether `c` is an ASCII letter, digit or '_', independent of the locale.
 constexpr bool is_word_character(char c) {

@@ -19,8 +19,4 @@ std::string short_count(int64_t count);
 // Returns the result of short_count(), with a tooltip that shows the exact number if it differs.
 std::string count_html(int64_t count);
 
-// Returns the length in bytes of the UTF-8 character at the beginning of `text`, or 0 if the bytes
-// there are not valid UTF-8. `text` must not be empty.
-size_t utf8_length(std::string_view text);
-
 } // namespace tally::html

@@ -1,0 +1,36 @@
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "support/text.h"
+
+namespace tally::support_text_test {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(Printable, KeepsTextThatTerminalsShow) {
+  for (const std::string &text :
+       {""s, "operator<=>(A const&, B) [clone .cold]"s, "größe → 𝄞 名前"s, "\xC2\xA0"s})
+    EXPECT_EQ(printable(text), text);
+}
+
+TEST(Printable, ReplacesWhatTerminalsObey) {
+  EXPECT_EQ(printable("a\x1b]0;t\x07\x1b[5n\tb\nc\x7f\0"s), "a?]0;t??[5n?b?c??");
+  EXPECT_EQ(printable("\xC2\x9D"
+                      "0;t\xC2\x9C\xC2\x9B"
+                      "5n"),
+            "?0;t??5n")
+      << "C1 controls";
+  EXPECT_EQ(printable("a\x9B"
+                      "5n\xFF\xC0\x80\xED\xA0\x80\xF5"),
+            "a?5n???????")
+      << "bytes that are not UTF-8";
+  EXPECT_EQ(printable("a\xE2\x80\xAE"
+                      "b\xE2\x81\xA6\xD8\x9C\xE2\x80\xA8"),
+            "a?b???")
+      << "directions, and ends of lines";
+}
+
+} // namespace
+} // namespace tally::support_text_test
