@@ -24,7 +24,7 @@ TEST(Printable, ReplacesWhatTerminalsObey) {
       << "C1 controls";
   EXPECT_EQ(printable("a\x9B"
                       "5n\xFF\xC0\x80\xED\xA0\x80\xF5"),
-            "a?5n???????")
+            "a\\x9b5n\\xff\\xc0\\x80\\xed\\xa0\\x80\\xf5")
       << "bytes that are not UTF-8";
   EXPECT_EQ(printable("a\xE2\x80\xAE"
                       "b\xE2\x81\xA6\xD8\x9C\xE2\x80\xA8"),

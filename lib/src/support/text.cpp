@@ -56,10 +56,16 @@ std::string printable(std::string text) {
   std::string out = text.substr(0, at);
   for (std::string_view rest = std::string_view(text).substr(at); !rest.empty();) {
     const size_t length = utf8_length(rest);
-    const std::string_view character = rest.substr(0, std::max<size_t>(length, 1));
-    const bool is_shown = length == 1 ? is_plain(rest[0]) : length > 1 && !is_obeyed(character);
-    out += is_shown ? character : "?";
-    rest.remove_prefix(character.size());
+    if (length == 0) { // as GDB's Python shows it
+      constexpr std::string_view digits = "0123456789abcdef";
+      const auto byte = static_cast<unsigned char>(rest[0]);
+      out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+      rest.remove_prefix(1);
+      continue;
+    }
+    const std::string_view character = rest.substr(0, length);
+    out += (length == 1 ? is_plain(rest[0]) : !is_obeyed(character)) ? character : "?";
+    rest.remove_prefix(length);
   }
   return out;
 }

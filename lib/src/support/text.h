@@ -10,8 +10,9 @@
 
 namespace tally {
 
-// Replaces control characters, those that change the direction of writing, and bytes that are not
-// UTF-8 with '?', so that text from a file can neither end a row nor control the terminal.
+// Replaces control characters and those that change the direction of writing with '?', and bytes
+// that are not UTF-8 with their numbers (\xe9), so that text from a file can neither end a row nor
+// control the terminal.
 std::string printable(std::string text);
 
 // Returns the length in bytes of the UTF-8 character at the beginning of `text`, or 0 if the bytes
