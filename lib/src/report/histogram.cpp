@@ -11,6 +11,7 @@
 #include "report/names.h"
 #include "report/pc_range.h"
 #include "report/render.h"
+#include "report/value_text.h"
 #include "support/path.h"
 #include "support/sort.h"
 #include "support/text.h"
