@@ -69,6 +69,9 @@ TEST_F(WaysOut, EndsWhereAFunctionWithUnwindDataBegins) {
   EXPECT_EQ(way_from("\xe8\x00\x00\x00\x00"s), std::vector<Kind>{}) << "a call that never returns";
   EXPECT_EQ(way_from("\x5b\xe9\x00\x00\x00\x00"s), (std::vector{Kind::pop, Kind::returns}))
       << "that function returns to the caller";
+  EXPECT_EQ(way_from("\x74\x05\xe9\x02\x00\x00\x00\x5b\xc3"s),
+            (std::vector{Kind::branches, Kind::returns}))
+      << "which is as likely as a return: it is nearer than that of a branch";
   EXPECT_EQ(way_from("\x5b\xff\xe0"s), (std::vector{Kind::pop, Kind::returns}))
       << "a jump by a register, which may be such a call";
   // jmp *%rax, or je to: ret

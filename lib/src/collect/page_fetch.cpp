@@ -42,7 +42,7 @@ void PageFetch::fetch(pid_t pid, uint64_t address, size_t size) {
   if (begun < next_ns_)
     return;
   if (const uint64_t end = end_of_own_memory(pid, address); end != 0) {
-    constexpr uint64_t page_bytes = 4096; // there are no smaller ones
+    constexpr uint64_t page_bytes = 4096; // the smallest size of a page
     std::vector<iovec> pages;
     for (uint64_t at = address; at < address + std::min<uint64_t>(size, end - address);
          at += page_bytes)
@@ -51,7 +51,7 @@ void PageFetch::fetch(pid_t pid, uint64_t address, size_t size) {
     const iovec here{bytes.data(), bytes.size()};
     has_read = ::process_vm_readv(pid, &here, 1, pages.data(), pages.size(), 0) > 0;
   }
-  // What cannot be read once mostly cannot be read the next time.
+  // A range that cannot be read now can hardly be read soon.
   const uint64_t ended = now_ns(), parts_of_processor = has_read ? 5 : 100;
   next_ns_ = ended + parts_of_processor * (ended - begun);
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "symbolize/capstone.h"
+#include "symbolize/unwind/operand_size.h"
 
 namespace tally::symbolize {
 
@@ -126,12 +127,14 @@ bool set_flow(CodeStep &step, const Capstone &capstone, unsigned instruction, co
     return true;
   case X86_INS_JMP:
     step.target = target_of(x86);
-    if (step.target != 0)
+    if (step.target != 0) {
       step.kind = CodeStep::Kind::jumps;
-    else
-      step.kind = CodeStep::Kind::returns; // it ends with a call by pointer, which returns to the
-                                           // caller, or jumps by a table of its own
-    step.is_likely = is_rip_relative_word(x86); // a call through the linkage table
+      return true;
+    }
+    // The function ends with a call by pointer, which returns to its caller, or it jumps by a table
+    // of its own. A word beside the code is one of the linkage table.
+    step.kind = CodeStep::Kind::returns;
+    step.is_likely = is_rip_relative_word(x86);
     return true;
   case X86_INS_LOOP:
   case X86_INS_LOOPE:
@@ -217,18 +220,12 @@ CodeStep step_of_vectors(std::string_view code) {
   const uint8_t opcode = byte(prefix), operands = byte(prefix + 1);
   if (prefix != 4 && map == 2 && opcode >= 0xe0) // CMPccXADD and others write to registers
     return step;
-  const uint8_t mode = operands >> 6, base = operands & 7;
-  const bool has_sib = mode != 3 && base == 4;
-  const bool has_wide_offset =
-      mode == 2 || (mode == 0 && (base == 5 || (has_sib && (byte(prefix + 2) & 7) == 5)));
   const bool has_constant =
       map == 3 || (map == 1 && ((opcode >= 0x70 && opcode <= 0x73) || opcode == 0xc2 ||
                                 opcode == 0xc4 || opcode == 0xc5 || opcode == 0xc6));
-  const size_t size = prefix + 2 + (has_sib ? 1 : 0) +
-                      (has_wide_offset ? 4
-                       : mode == 1     ? 1
-                                       : 0) +
-                      (has_constant ? 1 : 0);
+  if (prefix + 1 >= code.size())
+    return step;
+  const size_t size = prefix + 1 + operand_size(code.substr(prefix + 1)) + (has_constant ? 1 : 0);
   if (size > code.size())
     return step;
   step.kind = CodeStep::Kind::other;
@@ -243,8 +240,8 @@ CodeStep step_of_vectors(std::string_view code) {
     forget((operands >> 3 & 7u) | ((byte(1) & 0x80) == 0 ? 8u : 0u));
   const bool extracts = (map == 3 && opcode >= 0x14 && opcode <= 0x17) ||
                         ((map == 1 || map == 5) && opcode == 0x7e && kind == 1);
-  if (extracts && mode == 3)
-    forget(base | (prefix != 2 && (byte(1) & 0x20) == 0 ? 8u : 0u));
+  if (extracts && operands >= 0xc0) // not to memory
+    forget((operands & 7u) | (prefix != 2 && (byte(1) & 0x20) == 0 ? 8u : 0u));
   return step;
 }
 

@@ -1,5 +1,5 @@
-// What an instruction of x86-64 does to the registers and to the flow of control, as far as that
-// shows where a function's caller is.
+// Describes how an instruction of x86-64 changes the registers and the flow of control, which shows
+// where a function's caller is.
 #pragma once
 
 #include <cstddef>
@@ -36,15 +36,15 @@ struct CodeStep {
   bool has_no_effect() const { return kind == Kind::other && forgets == 0; }
 };
 
-// What a called function need not preserve: rax, rdx, rcx, rsi, rdi and r8 to r11.
+// The registers that a called function may change: rax, rdx, rcx, rsi, rdi and r8 to r11.
 inline constexpr uint16_t lost_by_calls = 0x0f37;
 
 class CodeSteps {
 public:
   CodeSteps();
   ~CodeSteps();
-  // Decodes the first instruction of `code`, which begins at an address. The kind is `stops` if it
-  // cannot be decoded, or if there is no decoder. The first use loads the decoder.
+  // Decodes the first instruction of `code`, which begins at an address. Returns a step of the kind
+  // `stops` if that fails. The first call loads Capstone.
   CodeStep at(std::string_view code, uint64_t address);
 
   static constexpr size_t longest = 15; // of an instruction of x86-64, in bytes

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "symbolize/unwind/operand_size.h"
+
 namespace tally::symbolize {
 
 namespace {
@@ -97,12 +99,7 @@ bool ends_with_indirect_call(std::string_view code) {
     const uint8_t operand = byte_at(code, at + 1);
     if (byte_at(code, at) != 0xff || (operand & 0x38) != 0x10)
       continue;
-    const uint8_t mode = operand >> 6, base = operand & 7;
-    const bool has_sib = mode != 3 && base == 4;
-    const bool has_wide_offset =
-        mode == 2 || (mode == 0 && (base == 5 || (has_sib && (byte_at(code, at + 2) & 7) == 5)));
-    const size_t offset = has_wide_offset ? 4 : mode == 1 ? 1 : 0;
-    if (size == 2 + (has_sib ? 1u : 0u) + offset)
+    if (size == 1 + operand_size(code.substr(at + 1)))
       return true;
   }
   return false;

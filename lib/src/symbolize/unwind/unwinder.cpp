@@ -470,8 +470,9 @@ private:
   uint64_t known_;
   uint64_t low_;              // the address of the stack dump's first byte
   bool slot_missing_ = false; // a register was saved outside of the stack dump
-  // The number of operations in expressions: a valid chain needs some hundreds of operations, but a
-  // damaged file could request any number while a caller of the sampler waits.
+  // The number of operations in expressions and of steps through code: a valid chain needs some
+  // hundreds or thousands, but a damaged file could request any number while a caller of the
+  // sampler waits.
   uint32_t budget_ = 100'000;
   std::span<const std::byte> stack_;
   uint64_t other_at_;

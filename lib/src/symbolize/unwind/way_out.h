@@ -1,6 +1,6 @@
-// Finds how a function goes on to its return, from any of its instructions. That shows where the
-// caller is if there is no unwind data, as for hand-written code: what the function has yet to pop
-// lies between the stack pointer and the return address, whichever way it takes.
+// Finds how a function goes on to its return, from any of its instructions. Code without unwind
+// data, such as hand-written code, shows its caller in this way. The words that the function pops
+// on its way lie between the stack pointer and the return address.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ public:
 
   // Calls `each` with each step from an address to the return, which is the last one, except for
   // most of those without effect. `budget` limits the steps, and is reduced by them. Returns false
-  // if there is no way, or the budget is spent.
+  // if no way leads to a return, or if the budget is spent.
   template <class Each> bool follow(uint64_t address, uint32_t &budget, Each each) {
     for (uint32_t at = from(address); at != nowhere && budget != 0; at = nodes_[at].next) {
       --budget;
