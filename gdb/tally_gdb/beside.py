@@ -1,6 +1,6 @@
 """Follows the inferiors that the session samples beside the first sampled one."""
 
-from typing import Callable, Dict, Iterable, Optional
+from typing import Callable, Dict, Iterable, Optional, Tuple
 
 import gdb
 
@@ -47,10 +47,11 @@ class Beside:
                 if pid and pid == self._known.get(each.num):
                     self._report(kind, each, pid, **facts)
 
-    def gone(self, number: int) -> int:
-        """Forgets the process of the inferior `number`. Returns its pid if it was reported."""
-        self._running.pop(number, None)
-        return self._known.pop(number, 0)
+    def gone(self, number: int) -> Tuple[int, bool]:
+        """Forgets the process of the inferior `number`. Returns its pid, 0 if it was not reported,
+        and whether it ran."""
+        was_running = self._running.pop(number, 0) != 0
+        return self._known.pop(number, 0), was_running
 
     def now_first(self, pid: int) -> Optional[bool]:
         """Forgets a process that the session now regards as the first. Returns whether it runs, or

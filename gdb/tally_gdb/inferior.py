@@ -429,9 +429,9 @@ class Watcher:
         self._actions.temporary.process_gone(event.inferior.num)
         if self._goes_on(event):
             return
-        beside = self._beside.gone(event.inferior.num)
+        beside, was_running = self._beside.gone(event.inferior.num)
         if beside:
-            kind, facts = _ending(event, beside)
+            kind, facts = _ending(event, beside, was_running)
             self._push_beside(kind, event.inferior, beside, **facts)
             return
         sampled = self._session.sampled_pid

@@ -81,9 +81,11 @@ class InferiorsTest(GdbCase):
         self.assertEqual(both.count("samples"), sum(second.values()), play)
         assert_ticks(self, second["stops"], 200, play)
         assert_ticks(self, last["spin7030"], 900, play)
-        of_other = rf"process {other}: breakpoint 2, stops\.c:\d+"
-        self.assert_parts(play.parts(0), CHECKPOINT, of_other)
-        self.assert_parts(play.parts(1), CHECKPOINT, of_other, "exited, status 0")
+        of_other = [rf"process {other}: breakpoint 2, stops\.c:\d+"]
+        self.assert_parts(play.parts(0), CHECKPOINT, *of_other)
+        if end:
+            of_other.append(f"process {other}: killed")
+        self.assert_parts(play.parts(1), CHECKPOINT, *of_other, "exited, status 0")
         self.assertRegex(ended["state"], "^armed")
         names = [row.name for row in play.report("--limit 0").rows]
         self.assertLessEqual({"work", "seventy", "thirty"}, set(names), play)

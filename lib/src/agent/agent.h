@@ -44,7 +44,7 @@ enum { MAX_THREADS = TALLY_WIRE_SLOTS, SCRATCH_BYTES = 4096 };
 enum signal_in_flight {
   SIGNAL_NONE = 0,
   SIGNAL_SENT,
-  SIGNAL_STALE, /* the thread ran while the signal was pending: its address is useless */
+  SIGNAL_STALE, /* the thread ran while it blocked the signal: its address is useless */
 };
 
 struct thread {

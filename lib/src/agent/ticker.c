@@ -29,8 +29,7 @@ enum { STACK_BYTES = 64 << 10 };
 static unsigned char stack[STACK_BYTES] __attribute__((aligned(64)));
 
 static const uint64_t scan_every_ns = 100000000; /* finds threads that did not register */
-static const uint64_t look_every_ns = 10000000;  /* checks whether a signal is still pending */
-static const uint64_t stale_after_ns = 10000000; /* CPU time with the signal pending */
+static const uint64_t look_every_ns = 10000000;  /* of CPU time: where a signal in flight is */
 
 static const uint64_t overdue_periods = 4;
 static bool single_cpu; /* the ticker and the program share one processor */
@@ -114,12 +113,7 @@ static uint64_t mask_of(const char *text, const char *key) {
   }
 }
 
-static bool is_pending(int tid) {
-  char text[4096];
-  if (read_task_file(tid, "status", text, sizeof text) == 0)
-    return true;
-  return (mask_of(text, "SigPnd:") >> (agent.signal - 1) & 1) != 0;
-}
+static bool has_signal(uint64_t mask, int number) { return (mask >> (number - 1) & 1) != 0; }
 
 static int64_t due_ns(const struct thread *thread, uint64_t cpu) {
   return (int64_t)(cpu - thread->sampled_cpu) + thread->carry_ns;
@@ -159,19 +153,22 @@ static void interrupt(struct thread *thread, uint64_t cpu) {
   __atomic_store_n(&agent.shared->signals_sent, ++agent.sent, __ATOMIC_RELAXED);
 }
 
-/* Handles a signal that has not arrived: the thread blocks it, or waits for a processor. */
+/* Handles a signal that has not arrived: the thread blocks it, is in a long system call, or does
+ * not run. What it runs until the signal arrives is added to its next sample, unless it blocks the
+ * signal. */
 static void wait_for_handler(struct thread *thread, uint64_t cpu) {
-  if (cpu - thread->sampled_cpu > stale_after_ns) {
-    uint32_t sent = SIGNAL_SENT;
-    if (__atomic_compare_exchange_n(&thread->in_flight, &sent, SIGNAL_STALE, false,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-      count_lost(thread->weight);
-      agent_note(TALLY_NOTE_BLOCKED);
-    }
-  }
   if (cpu - thread->look_cpu < look_every_ns)
     return;
   thread->look_cpu = cpu;
+  char text[4096];
+  const bool known = read_task_file(thread->tid, "status", text, sizeof text) != 0;
+  uint32_t sent = SIGNAL_SENT;
+  if (known && has_signal(mask_of(text, "SigBlk:"), agent.signal) &&
+      __atomic_compare_exchange_n(&thread->in_flight, &sent, SIGNAL_STALE, false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE)) {
+    count_lost(thread->weight);
+    agent_note(TALLY_NOTE_BLOCKED);
+  }
   if (__atomic_load_n(&thread->in_flight, __ATOMIC_ACQUIRE) == SIGNAL_STALE) {
     const uint64_t ticks = (cpu - thread->sampled_cpu) / agent.period_ns;
     count_lost(ticks);
@@ -179,7 +176,7 @@ static void wait_for_handler(struct thread *thread, uint64_t cpu) {
     accounted_ns += (int64_t)(ticks * agent.period_ns);
   }
   /* A debugger may have consumed the signal: it would then never arrive. */
-  if (!is_pending(thread->tid) &&
+  if (known && !has_signal(mask_of(text, "SigPnd:"), agent.signal) &&
       __atomic_exchange_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_ACQ_REL) == SIGNAL_SENT)
     count_lost(thread->weight);
 }
@@ -257,7 +254,7 @@ static bool scan_threads(void) {
   }
   char text[4096];
   if (read_task_file(agent.pid, "status", text, sizeof text) != 0 &&
-      (mask_of(text, "SigCgt:") >> (SIGPROF - 1) & 1) != 0)
+      has_signal(mask_of(text, "SigCgt:"), SIGPROF))
     agent_note(TALLY_NOTE_SIGPROF);
   return true;
 }

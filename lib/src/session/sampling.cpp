@@ -30,6 +30,12 @@ void add_counts(SamplerStatus &to, const SamplerStatus &more) {
     to.counted[i] += more.counted[i];
 }
 
+// Returns the name of a part of a process beside the first. That of the first process only is not
+// named in the table of parts.
+std::string part_end(int32_t pid, std::string_view trigger) {
+  return fmt::format("process {}: {}", pid, trigger);
+}
+
 } // namespace
 
 void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &options) {
@@ -196,21 +202,19 @@ void Sampling::note_resume_of(int32_t pid) {
       resume(process);
 }
 
-// The table of parts shows each part's end, and that of the first process only is not named there.
 void Sampling::end_part_of(int32_t pid, std::string_view trigger) {
   for (SampledProcess &process : others_)
     if (process.pid == pid)
-      end_part(process, fmt::format("process {}: {}", pid, trigger));
+      end_part(process, part_end(pid, trigger));
 }
 
 Result<void> Sampling::finish_other(int32_t pid, std::string_view trigger) {
   const auto at = other(pid);
   if (at == others_.end())
     return {};
-  end_part_of(pid, trigger);
   SampledProcess process = std::move(others_[static_cast<size_t>(at - others_.begin())]);
   others_.erase(at);
-  return finish(process, trigger);
+  return finish(process, part_end(pid, trigger));
 }
 
 Result<Reply> Sampling::end_other(int32_t pid, std::string_view trigger, bool announce) {
