@@ -129,14 +129,25 @@ def symbol_cache() -> bytes:
     return header + bytes(8 * -(-len(body) // 4096)) + body
 
 
-def agent_records() -> dict[str, bytes]:
+def agent_memory() -> dict[str, bytes]:
     def record(kind: int, *words: int, weight: int = 1) -> bytes:
         head = struct.pack("<IIiIQ", 24 + 8 * len(words), kind, 7, weight, 1000)
-        return head + struct.pack(f"<{len(words)}Q", *words)
+        data = head + struct.pack(f"<{len(words)}Q", *words)
+        return struct.pack("<BBH", 0, 3, len(data) // 8) + data
 
+    drain = b"\3"
     chains = record(1, 0x1010, 0x1021) + record(1, 0x5010, weight=3)
     copy = record(2, *[0] * 7, 0x7000, *[0] * 8, 0x1010, 0x1021, 0, 0)
-    return {"chains": b"\1" + chains, "leaves": b"\0" + chains, "copy": b"\2" + copy}
+    head = struct.pack("<BBQ", 2, 1, 1 << 62)
+    header = b"".join(struct.pack("<BHQ", 1, word, 2**64 - 1) for word in range(16))
+    return {
+        "chains": b"\1" + chains + drain,
+        "leaves": b"\0" + chains + drain,
+        "copy": b"\2" + copy + drain,
+        "head": b"\1" + chains + drain + head + drain + chains + drain,
+        "weight": b"\1" + record(1, 0x1010, weight=2**31 - 1) + drain + chains + drain,
+        "header": b"\2" + header + copy + drain,
+    }
 
 
 def perf_rings() -> dict[str, bytes]:
@@ -226,7 +237,7 @@ def main() -> None:
         "elf": elf_files(),
         "core": {"one_thread": core_file()},
         "symbol_cache": {"one_unit": symbol_cache()},
-        "agent_records": agent_records(),
+        "agent_memory": agent_memory(),
         "perf_ring": perf_rings(),
         "jit": jit_files(),
         "demangle": NAMES,

@@ -1,7 +1,9 @@
 """Tests the backend `agent`, preloaded at `run` if perf is refused, or loaded into a process."""
 import os
+import re
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -277,6 +279,32 @@ class PreloadTest(AgentCase):
             gdb.send("quit")
             self.assertEqual(gdb.wait(), 0, gdb.transcript)
             self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
+
+
+class HostileTest(AgentCase):
+    def test_a_program_that_lies(self) -> None:
+        """It can spoil its own counts. GDB answers, and so does Ctrl-C."""
+        problems = 0
+        for seed in range(4):
+            with self.subTest(seed), GdbTerminal(program("hostile"), ["3", str(seed)]) as gdb:
+                gdb.command("profile start --backend agent")
+                gdb.send("run")
+                gdb.expect("plays\n")
+                time.sleep(0.7)
+                gdb.interrupt()
+                self.assertRegex(gdb.expect_prompt(), "SIGINT, Interrupt")
+                gdb.command("profile status")
+                gdb.command("profile report --limit 3")
+                self.assertIn("exited normally", gdb.command("continue"))
+                report = gdb.command("profile report --by thread --limit 3")
+                problem = re.search("^problem (.*)$", gdb.command("profile status"), re.M)
+                if problem:
+                    self.assertIn(problem[1], report)
+                    problems += 1
+                gdb.send("quit")
+                self.assertEqual(gdb.wait(), 0, gdb.transcript)
+                self.assertNotRegex(gdb.transcript, "Traceback|Python Exc|internal-error|Aborted")
+        self.assertGreater(problems, 0)
 
 
 class LoadTest(AgentCase):

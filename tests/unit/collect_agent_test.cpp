@@ -1,6 +1,8 @@
 // Tests the reader with memory whose contents no agent wrote, and the agent with memory that our
 // reader did not make.
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <random>
@@ -9,12 +11,12 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../support/agent_view.h"
+#include "../support/hostile_agent.h"
 #include "../support/sanitized.h"
 #include "collect/agent.h"
 #include "collect/agent_memory.h"
@@ -23,37 +25,6 @@
 
 namespace tally::collect_agent_test {
 namespace {
-
-// Maps a memory a second time, as the sampled program does.
-class View {
-public:
-  explicit View(const std::string &variable) {
-    const int fd = ::open(variable.substr(variable.find('=') + 1).c_str(), O_RDWR | O_CLOEXEC);
-    struct stat info {};
-    ::fstat(fd, &info);
-    bytes_ = static_cast<size_t>(info.st_size);
-    map_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    ::close(fd);
-  }
-  View(const View &) = delete;
-  View &operator=(const View &) = delete;
-  ~View() { ::munmap(map_, bytes_); }
-  tally_wire_header &header() { return *static_cast<tally_wire_header *>(map_); }
-  tally_wire_slot &slot(uint32_t i) {
-    return reinterpret_cast<tally_wire_slot *>(static_cast<char *>(map_) +
-                                               tally_wire_slots_at())[i];
-  }
-  std::span<uint64_t> ring(uint32_t i) {
-    const auto at = tally_wire_rings_at(header().slots) + uint64_t{i} * header().ring_bytes;
-    return {reinterpret_cast<uint64_t *>(static_cast<char *>(map_) + at),
-            header().ring_bytes / sizeof(uint64_t)};
-  }
-  size_t bytes() const { return bytes_; }
-
-private:
-  void *map_ = nullptr;
-  size_t bytes_ = 0;
-};
 
 AgentMemory memory_or_fail(const SamplerOptions &options = {}) {
   auto memory = AgentMemory::make(options);
@@ -76,16 +47,15 @@ TEST(CollectAgentRecords, AreReadInOrder) {
                                     0x3000};
   std::span<const uint64_t> words = bytes;
   AgentRecord record;
-  uint64_t bad = 0;
-  ASSERT_TRUE(next_agent_record(words, record, bad));
+  ASSERT_TRUE(next_agent_record(words, record));
   EXPECT_EQ(record.weight, 2u);
   EXPECT_EQ(record.tid, 7);
   EXPECT_EQ(record.at_ns, 111u);
   EXPECT_EQ(record.words.size(), 1u);
-  ASSERT_TRUE(next_agent_record(words, record, bad));
+  ASSERT_TRUE(next_agent_record(words, record));
   EXPECT_EQ(record.words.back(), 0x3000u);
-  EXPECT_FALSE(next_agent_record(words, record, bad));
-  EXPECT_EQ(bad, 0u);
+  EXPECT_TRUE(words.empty());
+  EXPECT_FALSE(next_agent_record(words, record));
 }
 
 TEST(CollectAgentRecords, AreRefusedIfDamaged) {
@@ -102,40 +72,67 @@ TEST(CollectAgentRecords, AreRefusedIfDamaged) {
        }) {
     std::span<const uint64_t> words = bytes;
     AgentRecord record;
-    uint64_t bad = 0;
-    EXPECT_FALSE(next_agent_record(words, record, bad));
-    EXPECT_EQ(bad, 1u);
-    EXPECT_TRUE(words.empty());
+    EXPECT_FALSE(next_agent_record(words, record));
+  }
+  // More words than the largest dump of a stack.
+  std::vector<uint64_t> bytes(2048);
+  bytes[0] = head_word(TALLY_RECORD_COPY, 2048 * 8);
+  bytes[1] = tail_word(1, 1);
+  std::span<const uint64_t> words = bytes;
+  AgentRecord record;
+  EXPECT_FALSE(next_agent_record(words, record));
+}
+
+// Appends the words to the ring.
+void append(AgentView &view, uint32_t slot, const std::vector<uint64_t> &words) {
+  const std::span<uint64_t> ring = view.ring(slot);
+  for (const uint64_t word : words) {
+    ring[view.slot(slot).head / sizeof word % ring.size()] = word;
+    view.slot(slot).head += sizeof word;
   }
 }
 
-TEST(CollectAgentMemory, DoesNotTrustItsNumbers) {
-  AgentMemory memory = memory_or_fail();
-  View view(memory.variable());
-  std::mt19937_64 random(1);
-  uint64_t records = 0, words = 0;
-  for (int round = 0; round < 300; ++round) {
-    const auto slot = static_cast<uint32_t>(random() % view.header().slots);
-    const std::span<uint64_t> ring = view.ring(slot);
-    for (size_t i = 0; i < 64; ++i) {
-      // Mostly random words, and now and then a possible record.
-      const size_t at = random() % ring.size();
-      ring[at] = random() % 3
-                     ? random()
-                     : head_word(TALLY_RECORD_CHAIN, static_cast<uint32_t>(random() % 4096 & ~7U));
-    }
-    view.slot(slot).head = random() % 3 ? random() % (4 * memory.ring_bytes()) & ~7U : random();
-    view.slot(slot).tail = random();
-    view.header().slots = static_cast<uint32_t>(random()); // the reader does not read it again
-    memory.drain([&](const AgentRecord &record) {
-      ++records;
-      words += record.words.size();
-    });
+std::vector<uint64_t> chain(uint32_t weight, uint64_t pc) {
+  return {head_word(TALLY_RECORD_CHAIN, 32), tail_word(weight, 7), 1, pc};
+}
+
+TEST(CollectAgentMemory, IsReadUpToTheFirstLie) {
+  using Lie = void (*)(AgentView &);
+  for (const Lie lie : std::initializer_list<Lie>{
+           [](AgentView &view) { view.slot(2).head = uint64_t{1} << 62; },
+           [](AgentView &view) { view.slot(2).head = 12; },
+           [](AgentView &view) {
+             append(view, 2, {0, 0, 0, 0});
+           },
+           [](AgentView &view) { append(view, 2, chain(INT32_MAX, 3)); },
+           [](AgentView &view) {
+             for (size_t i = 0; i < view.ring(2).size() / 4; ++i)
+               append(view, 2, chain(1, 3));
+           },
+           [](AgentView &view) { append(view, 2, chain(1, 4)); }, // see the handler
+       }) {
+    AgentMemory memory = memory_or_fail();
+    AgentView view(memory.variable());
+    append(view, 1, chain(2, 1));
+    view.header().slots = 0; // the reader does not read it again
+    uint64_t ticks = 0, firsts = 0;
+    const auto handle = [&](const AgentRecord &record) {
+      ticks += record.weight;
+      firsts += record.words[0] == 1;
+      return record.words[0] != 4;
+    };
+    memory.drain(handle);
+    EXPECT_EQ(ticks, 2u);
+    EXPECT_FALSE(memory.is_overwritten());
     view.header().slots = TALLY_WIRE_SLOTS;
-    // A round yields no more than a ring holds, whatever the memory says.
-    EXPECT_LE(words * sizeof(uint64_t), static_cast<uint64_t>(round + 1) * memory.ring_bytes());
+    lie(view);
+    memory.drain(handle);
+    EXPECT_TRUE(memory.is_overwritten());
+    EXPECT_LE(ticks, memory.most_ticks());
+    append(view, 1, chain(1, 1));
+    memory.drain(handle);
+    EXPECT_EQ(firsts, 1u);
   }
-  EXPECT_GT(memory.bad_records(), 0u);
 }
 
 TEST(CollectAgentMemory, CannotShrinkAndIsRenewedUnderTheSameName) {
@@ -143,65 +140,59 @@ TEST(CollectAgentMemory, CannotShrinkAndIsRenewedUnderTheSameName) {
   const std::string name = memory.variable();
   const std::string path = name.substr(name.find('=') + 1);
   EXPECT_NE(::truncate(path.c_str(), 4096), 0);
-  View(name).header().claimed_by = 4711;
+  AgentView(name).header().claimed_by = 4711;
   ASSERT_TRUE(memory.renew());
   EXPECT_EQ(memory.variable(), name);
-  EXPECT_EQ(View(name).header().claimed_by, 0);
+  EXPECT_EQ(AgentView(name).header().claimed_by, 0);
   EXPECT_EQ(memory.load(&tally_wire_header::claimed_by), 0);
 }
 
-// The program writes random values into the memory.
+// Samples a program that lies, with each seed for half a second, or with many for as long as
+// TALLY_HOSTILE_SECONDS says.
 TEST(CollectAgentSampler, SurvivesAHostileProgram) {
-  auto made = make_agent_sampler({}, "/proc/self/exe");
-  ASSERT_TRUE(made) << made.error().text();
-  AgentSampler &sampler = **made;
-  const std::string variable = sampler.launch().variable;
-  Child child([&] {
-    View view(variable);
-    std::mt19937_64 random(2);
-    for (int i = 0; i < 20000; ++i) {
-      tally_wire_header &header = view.header();
-      const auto slot = static_cast<uint32_t>(random() % TALLY_WIRE_SLOTS);
-      header.slots = TALLY_WIRE_SLOTS;
-      header.ring_bytes = 256 << 10;
-      const std::span<uint64_t> ring = view.ring(slot);
-      for (size_t word = 0; word + 4 < 4096; word += 4) {
-        ring[word] = head_word(TALLY_RECORD_CHAIN, 32);
-        ring[word + 1] =
-            tail_word(static_cast<uint32_t>(random()), static_cast<uint32_t>(random() & 0x7fff));
-        ring[word + 2] = random();
-        ring[word + 3] = random() % 8 ? random() : ~uint64_t{0};
+  const char *const wanted = std::getenv("TALLY_HOSTILE_SECONDS");
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::seconds(wanted ? std::atoi(wanted) : 0);
+  for (uint64_t seed = 0; seed < 6 || std::chrono::steady_clock::now() < end; ++seed) {
+    SCOPED_TRACE(seed);
+    SamplerOptions options;
+    options.stacks = seed % 2 ? StackMode::fp : StackMode::none;
+    auto made = make_agent_sampler(options, "/proc/self/exe");
+    ASSERT_TRUE(made) << made.error().text();
+    AgentSampler &sampler = **made;
+    const std::string variable = sampler.launch().variable;
+    Child child([&] {
+      hostile liar;
+      if (hostile_begin(&liar, variable.substr(variable.find('=') + 1).c_str(), seed))
+        hostile_play(&liar, 0.5);
+    });
+    sampler.expect(child.pid());
+    child.go();
+    std::thread ends([&] { child.wait_end(); });
+    uint64_t begin_ns = 0;
+    for (uint64_t i = 0; i < 40; ++i) {
+      sampler.facts();
+      const SamplerStatus status = sampler.status();
+      EXPECT_LT(status.samples, 1'000'000u);
+      EXPECT_LT(status.lost, 1'000'000u);
+      sampler.resumed({});
+      sampler.end_part("stop", begin_ns, begin_ns + 1);
+      begin_ns += 1;
+      if (i % 10 == 0) {
+        const auto profile = sampler.snapshot("stop", begin_ns, begin_ns + 1);
+        ASSERT_TRUE(profile) << profile.error().text();
+        EXPECT_TRUE(validate(*profile));
       }
-      view.slot(slot).head += random() % 8 ? 32 : random();
-      header.state =
-          random() % 16 ? uint32_t{TALLY_STATE_TICKER} : static_cast<uint32_t>(random() % 10);
-      header.fds = static_cast<uint32_t>(random());
-      header.fd[0] = static_cast<int32_t>(random() % 8);
-      header.fd_cpu[0] = static_cast<int32_t>(random());
-      header.cpus = static_cast<uint32_t>(random());
-      header.variant = static_cast<uint32_t>(random());
-      header.mapped_bytes = static_cast<uint32_t>(random());
-      header.handover = TALLY_HANDOVER_OPEN;
-      header.refusal = static_cast<uint32_t>(random());
-      header.error = static_cast<int32_t>(random());
-      header.notes = static_cast<uint32_t>(random());
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-  });
-  sampler.expect(child.pid());
-  child.go();
-  child.wait_end();
-  for (int i = 0; i < 100; ++i) {
-    sampler.facts();
-    sampler.status();
-    sampler.end_part("stop", 0, 1);
-    if (i % 10 == 0) {
-      EXPECT_TRUE(sampler.snapshot("stop", 0, 1));
+    ends.join();
+    sampler.clear();
+    sampler.stop();
+    EXPECT_TRUE(sampler.snapshot("stop", 0, 1));
+    if (sampler.facts().clock != "ring") { // whose end the debugger reports
+      EXPECT_NE(sampler.facts().phase, AgentPhase::working);
     }
   }
-  sampler.clear();
-  sampler.stop();
-  EXPECT_TRUE(sampler.snapshot("stop", 0, 1));
-  EXPECT_NE(sampler.facts().phase, AgentPhase::working);
 }
 
 TEST(CollectAgentSampler, RefusesUnsupportedOptions) {
@@ -272,7 +263,7 @@ TEST(CollectAgentStart, RefusesInvalidAndForeignMemory) {
   AgentMemory memory = memory_or_fail();
   const std::string variable = memory.variable();
   const std::string value = variable.substr(variable.find('=') + 1);
-  View view(variable);
+  AgentView view(variable);
   // First no process is expected, then another one.
   EXPECT_EQ(start_in_child(value, nothing), TALLY_REFUSED_UNEXPECTED);
   view.header().expected_pid = ::getpid();
@@ -306,7 +297,7 @@ TEST(CollectAgentStart, WaitsForADebuggerThatFindsTheProcessLate) {
     GTEST_SKIP() << "TALLY_AGENT_LIBRARY is not set";
   AgentMemory memory = memory_or_fail();
   const std::string variable = memory.variable();
-  View view(variable);
+  AgentView view(variable);
   const auto late = [&](int32_t expected) {
     view.header().expected_pid = 0;
     return start_in_child(variable.substr(variable.find('=') + 1), [&view, expected] {
@@ -350,7 +341,7 @@ void sample_late(SamplerOptions options) {
   ASSERT_TRUE(made) << made.error().text();
   AgentSampler &sampler = **made;
   const std::string variable = sampler.launch().variable;
-  View view(variable);
+  AgentView view(variable);
   view.header().attr_bytes = 0;
   const std::string value = variable.substr(variable.find('=') + 1);
   Child child([&] {
@@ -397,7 +388,7 @@ void sample_again_and_again(uint32_t frequency_hz, const char *clock) {
     auto made = make_agent_sampler(options, library);
     ASSERT_TRUE(made) << made.error().text();
     const std::string variable = (*made)->launch().variable;
-    View(variable).header().attr_bytes = 0;
+    AgentView(variable).header().attr_bytes = 0;
     values.push_back(variable.substr(variable.find('=') + 1));
     samplers.push_back(std::move(*made));
   }
@@ -408,7 +399,7 @@ void sample_again_and_again(uint32_t frequency_hz, const char *clock) {
     for (const std::string &value : values) {
       if (const int refusal = start(value.c_str()); refusal != 0)
         ::_exit(refusal);
-      View memory("=" + value);
+      AgentView memory("=" + value);
       spin_for(0.3);
       memory.header().command = TALLY_COMMAND_STOP;
     }

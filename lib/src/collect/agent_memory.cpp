@@ -77,21 +77,21 @@ void fill_clocks(tally_wire_header &header, const SamplerOptions &options) {
 
 std::vector<int> agent_signals() { return {SIGRTMAX - 3, SIGRTMAX - 4, SIGRTMAX - 5}; }
 
-bool next_agent_record(std::span<const uint64_t> &words, AgentRecord &record, uint64_t &bad) {
+bool next_agent_record(std::span<const uint64_t> &words, AgentRecord &record) {
   constexpr size_t header_words = sizeof(tally_wire_record) / sizeof(uint64_t);
-  if (words.empty())
-    return false;
+  constexpr size_t most_words =
+      header_words +
+      std::max<size_t>(TALLY_WIRE_FRAMES,
+                       TALLY_WIRE_REGISTERS + TALLY_WIRE_STACK_BYTES / sizeof(uint64_t));
   tally_wire_record header{};
   if (words.size() >= header_words)
     std::memcpy(&header, words.data(), sizeof header);
   const size_t size = header.bytes / sizeof(uint64_t);
   const bool known = header.kind == TALLY_RECORD_CHAIN || header.kind == TALLY_RECORD_COPY;
-  if (header.bytes % sizeof(uint64_t) != 0 || size <= header_words || size > words.size() ||
-      !known || header.weight == 0 || header.weight > INT32_MAX || header.tid <= 0) {
-    words = {};
-    ++bad;
+  if (header.bytes % sizeof(uint64_t) != 0 || size <= header_words || size > most_words ||
+      size > words.size() || !known || header.weight == 0 || header.weight > INT32_MAX ||
+      header.tid <= 0)
     return false;
-  }
   record = {header.kind, header.tid, header.weight, header.at_ns,
             words.subspan(header_words, size - header_words)};
   words = words.subspan(size);
@@ -145,7 +145,9 @@ Result<void> AgentMemory::make_anew() {
   ::madvise(map_, bytes_, MADV_DONTFORK); // the debugger's children do not need it
   tails_.assign(slots_, 0);
   made_ns_ = now_ns();
-  bad_ = 0;
+  processors_ = static_cast<uint64_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF)));
+  ticks_ = 0;
+  overwritten_ = false;
 
   tally_wire_header &h = *header(); // nobody else has it yet
   h.magic = TALLY_WIRE_MAGIC;
@@ -176,7 +178,9 @@ AgentMemory &AgentMemory::operator=(AgentMemory &&other) noexcept {
   made_ns_ = other.made_ns_;
   slots_ = other.slots_;
   ring_bytes_ = other.ring_bytes_;
-  bad_ = other.bad_;
+  processors_ = other.processors_;
+  ticks_ = other.ticks_;
+  overwritten_ = other.overwritten_;
   tails_ = std::move(other.tails_);
   copy_ = std::move(other.copy_);
   return *this;
@@ -190,8 +194,10 @@ void AgentMemory::release() {
   fd_.reset();
 }
 
-uint64_t AgentMemory::ticks_so_far() const {
-  return (now_ns() - made_ns_) / sampling_period_ns(options_.frequency_hz) + 1;
+// A thread that runs for moments can have a tick for half a period, and another one for less.
+uint64_t AgentMemory::most_ticks() const {
+  const uint64_t periods = (now_ns() - made_ns_) / sampling_period_ns(options_.frequency_hz) + 1;
+  return 2 * processors_ * periods + slots_;
 }
 
 void AgentMemory::wake(uint32_t tally_wire_header::*word) {
@@ -210,8 +216,7 @@ std::span<const uint64_t> AgentMemory::take(uint32_t slot) {
   if (pending == 0)
     return {};
   if (pending > ring_bytes_ || pending % sizeof(uint64_t) != 0) {
-    ++bad_;
-    tails_[slot] = head & ~(sizeof(uint64_t) - 1);
+    overwritten_ = true;
     return {};
   }
   copy_.resize(ring_bytes_ / sizeof(uint64_t));

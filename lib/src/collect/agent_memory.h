@@ -1,5 +1,6 @@
 // The shared memory that an agent inside a program writes, as seen by the debugger. Its content is
-// not trusted: every record is copied before it is examined, and no count in it determines a size.
+// not trusted: every record is copied before it is examined, no count in it determines a size, and
+// no more is read than an agent can have written in the time that has passed.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +28,9 @@ struct AgentRecord {
   std::span<const uint64_t> words;
 };
 
-// Removes the next record from `words` and stores it in `record`. Returns false if there is none,
-// or if the words that follow are damaged; in the latter case `words` becomes empty and `bad` is
-// incremented.
-bool next_agent_record(std::span<const uint64_t> &words, AgentRecord &record, uint64_t &bad);
+// Removes the next record from `words` and stores it in `record`. Returns false if no agent writes
+// such words, or if there are none.
+bool next_agent_record(std::span<const uint64_t> &words, AgentRecord &record);
 
 // Returns the three signals that the agent tries, in this order. Two of them are probably unused:
 // libc and programs take real-time signals from the low end, and emulators take the last one.
@@ -77,28 +77,31 @@ public:
   void release();
 
   // Calls handle(record) for each record written since the last call, one thread after the other.
-  // Returns the largest number of bytes that were waiting in one ring.
+  // handle() returns whether an agent writes such a record. Returns the largest number of bytes
+  // that were waiting in one ring.
   template <class Handle> size_t drain(Handle &&handle) {
     size_t most = 0;
-    const uint64_t most_ticks = ticks_so_far();
-    for (uint32_t slot = 0; slot < slots_; ++slot) {
+    const uint64_t most_ticks_now = most_ticks();
+    for (uint32_t slot = 0; slot < slots_ && !overwritten_; ++slot) {
       std::span<const uint64_t> words = take(slot);
       most = std::max(most, words.size_bytes());
-      AgentRecord record;
-      while (next_agent_record(words, record, bad_))
-        if (record.weight <= most_ticks)
-          handle(record);
-        else
-          ++bad_;
+      while (!words.empty() && !overwritten_) {
+        AgentRecord record;
+        overwritten_ = !next_agent_record(words, record) ||
+                       (ticks_ += record.weight) > most_ticks_now || !handle(record);
+      }
     }
     return most;
   }
-  uint64_t bad_records() const { return bad_; }
+  // Returns whether drain() found what no agent writes: the program has overwritten the memory. No
+  // further record is read then.
+  bool is_overwritten() const { return overwritten_; }
+  // Returns the largest number of ticks that the threads of the program can have had so far.
+  uint64_t most_ticks() const;
 
 private:
   tally_wire_header *header() const { return static_cast<tally_wire_header *>(map_); }
   std::span<const uint64_t> take(uint32_t slot);
-  uint64_t ticks_so_far() const; // the most that a thread can have had since make_anew()
   Result<void> make_anew();
 
   SamplerOptions options_;
@@ -108,7 +111,9 @@ private:
   uint64_t made_ns_ = 0; // by CLOCK_MONOTONIC
   uint32_t slots_ = 0;
   uint32_t ring_bytes_ = 0;
-  uint64_t bad_ = 0;
+  uint64_t processors_ = 0;
+  uint64_t ticks_ = 0; // of all records so far
+  bool overwritten_ = false;
   std::vector<uint64_t> tails_; // how far each slot's ring was read
   std::vector<uint64_t> copy_;  // the unread bytes of one ring
 };

@@ -270,7 +270,11 @@ size_t LiveAgentSampler::drain() {
   sink_->begin_round();
   if (!waits_.held && now_ns() >= waits_.next_ns)
     count_waits(false);
-  return memory_.drain([this](const AgentRecord &record) { sink_->handle(record); });
+  const size_t most =
+      memory_.drain([this](const AgentRecord &record) { return sink_->handle(record); });
+  if (memory_.is_overwritten())
+    memory_.store(&tally_wire_header::command, uint32_t{TALLY_COMMAND_STOP});
+  return most;
 }
 
 void LiveAgentSampler::count_waits(bool held) {
@@ -324,7 +328,7 @@ void LiveAgentSampler::bank() {
   } else {
     sum.samples += sink_->ticks();
     sum.outside += sink_->outside();
-    sum.lost += lost() - process_.cleared_lost;
+    sum.lost += lost();
     sum.truncated_stacks += sink_->truncated_stacks();
     sum.joined_stacks += sink_->joined_stacks();
     sum.wait_ns += sink_->wait_ns();
@@ -342,18 +346,24 @@ void LiveAgentSampler::bank() {
 
 uint64_t LiveAgentSampler::lost() const {
   if (last_)
-    return last_->lost;
-  const uint64_t lost = memory_.load(&tally_wire_header::lost);
+    return last_->lost - std::min(last_->lost, process_.cleared_lost);
+  const uint64_t most = memory_.most_ticks();
+  const uint64_t lost = std::min(memory_.load(&tally_wire_header::lost), most);
   // CPU time that is not in a record by the end of sampling counts as lost.
   const bool over = process_.gone || state() == TALLY_STATE_ENDED;
-  return lost + (over ? memory_.load(&tally_wire_header::unplaced_ns) / period_ns() : 0);
+  const uint64_t unplaced =
+      over ? memory_.load(&tally_wire_header::unplaced_ns) / period_ns() : uint64_t{0};
+  const uint64_t all = lost + std::min(unplaced, most);
+  return all - std::min(all, process_.cleared_lost);
 }
 
 uint64_t LiveAgentSampler::cpu_ns() const {
   if (last_)
     return last_->cpu_ns - std::min(last_->cpu_ns, process_.cleared_cpu_ns);
   const uint64_t all =
-      state() == TALLY_STATE_TIMER ? process_.cpu_ns() : memory_.load(&tally_wire_header::cpu_ns);
+      state() == TALLY_STATE_TIMER
+          ? process_.cpu_ns()
+          : std::min(memory_.load(&tally_wire_header::cpu_ns), memory_.most_ticks() * period_ns());
   return all - std::min(all, process_.cleared_cpu_ns);
 }
 
@@ -414,7 +424,7 @@ void LiveAgentSampler::stop() {
       inner_->stop();
     last.facts = facts_now();
   });
-  last.lost = lost();
+  last.lost = lost() + process_.cleared_lost;
   last.cpu_ns = cpu_ns() + process_.cleared_cpu_ns;
   last.end = end_reason();
   last.state = state();
@@ -436,7 +446,7 @@ SamplerStatus LiveAgentSampler::status() {
   } else {
     status.samples = sink_->ticks();
     status.outside = sink_->outside();
-    status.lost = lost() - process_.cleared_lost;
+    status.lost = lost();
     status.truncated_stacks = sink_->truncated_stacks();
     status.joined_stacks = sink_->joined_stacks();
     status.threads = sink_->collector().thread_count();
@@ -448,14 +458,12 @@ SamplerStatus LiveAgentSampler::status() {
     status.stack_bytes = options_.stacks == StackMode::dwarf ? TALLY_WIRE_STACK_BYTES : 0;
     status.memory_bytes = sink_->collector().memory_bytes();
     status.ended = process_.gone || state() == TALLY_STATE_ENDED;
-    const uint64_t bad = sink_->bad_records() + memory_.bad_records();
-    if (bad != 0)
-      status.problem = counted(bad, "records") +
-                       " of the agent are invalid: the program has overwritten the agent's "
-                       "shared memory";
   }
   status.requested_hz = options_.frequency_hz;
   earlier_.add_to(status);
+  if (memory_.is_overwritten())
+    status.problem = "the program has overwritten the memory that its agent writes: sampling of it "
+                     "ended; what came before is kept";
   if (!problem_.empty())
     status.problem = problem_.text();
   return status;
@@ -493,7 +501,7 @@ void LiveAgentSampler::clear() {
     earlier_ = {};
     resumed_ = {};
     process_.cleared_cpu_ns += cpu_ns();
-    process_.cleared_lost = lost();
+    process_.cleared_lost += lost();
   });
 }
 

@@ -15,10 +15,6 @@ namespace tally {
 
 namespace {
 
-// Limits the threads of a damaged memory: a program that overwrites it could name any number of
-// threads.
-constexpr size_t most_threads = 100'000;
-
 // The number of waits is not known.
 StackCollector::Counted counted_values(const SamplerOptions &options, uint64_t period_ns) {
   StackCollector::Counted out{period_ns};
@@ -123,26 +119,20 @@ std::span<const uint64_t> AgentSink::programs_own(std::span<const uint64_t> pcs)
   return programs_.empty() ? pcs : programs_; // a new thread may be in the agent only
 }
 
-void AgentSink::handle(const AgentRecord &record) {
+bool AgentSink::handle(const AgentRecord &record) {
   const size_t pc_at = record.kind == TALLY_RECORD_COPY ? TALLY_WIRE_REGISTERS - 1 : 0;
   const uint64_t pc = pc_at < record.words.size() ? record.words[pc_at] : 0;
   if (!collector_.counts(record.tid, record.at_ns, StackCollector::TickOrigin::delayed, pc)) {
     outside_ += record.weight;
-    return;
+    return true;
   }
-  if (!chain_of(record)) {
-    ++bad_;
-    return;
-  }
-  if (!collector_.knows_thread(record.tid)) {
-    if (collector_.thread_count() >= most_threads) {
-      ++bad_;
-      return;
-    }
+  if (!chain_of(record))
+    return false;
+  if (!collector_.knows_thread(record.tid))
     collector_.name_thread(record.tid, may_look_() ? thread_name(pid_, record.tid) : "");
-  }
   ticks_ += record.weight;
   collector_.add(record.tid, programs_own(chain_.pcs()), record.weight * tick_, record.at_ns);
+  return true;
 }
 
 void AgentSink::count_waits(bool held) {
@@ -184,7 +174,7 @@ void AgentSink::count_waits(bool held) {
 }
 
 void AgentSink::clear() {
-  ticks_ = outside_ = truncated_stacks_ = joined_stacks_ = bad_ = 0;
+  ticks_ = outside_ = truncated_stacks_ = joined_stacks_ = 0;
   forget_time();
   if (waits_)
     waits_->wait_ns = waits_->queued_ns = 0;

@@ -33,7 +33,8 @@ public:
   // Begins a round of records. Code may have been mapped since the last look(), so handle() may
   // read the mappings once in each round.
   void begin_round() { looked_in_round_ = false; }
-  void handle(const AgentRecord &record);
+  // Returns false, and counts nothing, if no agent writes such a record.
+  bool handle(const AgentRecord &record);
   // With SamplerOptions::waits: counts how long the threads waited since the last call. `held`: a
   // debugger has stopped the process.
   void count_waits(bool held);
@@ -51,7 +52,6 @@ public:
   uint64_t outside() const { return outside_; } // ticks that the region filter or a stop excludes
   uint64_t truncated_stacks() const { return truncated_stacks_; }
   uint64_t joined_stacks() const { return joined_stacks_; }
-  uint64_t bad_records() const { return bad_; }
   uint64_t wait_ns() const { return waits_ ? waits_->wait_ns : 0; }
   uint64_t queued_ns() const { return waits_ ? waits_->queued_ns : 0; }
 
@@ -73,7 +73,6 @@ private:
   uint64_t outside_ = 0;
   uint64_t truncated_stacks_ = 0;
   uint64_t joined_stacks_ = 0;
-  uint64_t bad_ = 0;
   int64_t tick_ = 1; // the weight of a tick
   struct Waits {
     std::shared_ptr<const HeldTimes> held; // null without a debugger

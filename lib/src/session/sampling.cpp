@@ -25,6 +25,8 @@ void add_counts(SamplerStatus &to, const SamplerStatus &more) {
         &SamplerStatus::unsampled_ns, &SamplerStatus::waits, &SamplerStatus::wait_ns,
         &SamplerStatus::queued_ns, &SamplerStatus::divided_ns})
     to.*counter += more.*counter;
+  if (to.problem.empty())
+    to.problem = more.problem;
   to.counted.resize(std::max(to.counted.size(), more.counted.size()), 0);
   for (size_t i = 0; i < more.counted.size(); ++i)
     to.counted[i] += more.counted[i];

@@ -44,6 +44,8 @@ std::string why_no_samples(ProfileGroup &group) {
                        "ticks {} times: let it run longer, or choose a higher frequency",
                        duration_text(ran), hz, static_cast<uint64_t>(ran_seconds * hz));
   const SamplerStatus now = sampling.sums();
+  if (!now.problem.empty())
+    return "no samples: " + now.problem;
   if (now.lost > 0) {
     const AgentFacts facts = sampling.agent_facts();
     return fmt::format("no samples yet: {} lost, and none was kept{}{}",
@@ -146,6 +148,8 @@ std::string footer(ProfileGroup &group) {
     add_line(region_footer(*region));
   const SamplerStatus now = group.sampling.sums();
   const StartOptions &options = group.sampling.options();
+  if (!now.problem.empty())
+    add_line(fmt::format("({})", now.problem));
   add_line(user_code_footer(now, options.events));
   for (const std::string &remark :
        {lost_remark(now), truncation_remark(now), options.events.empty() ? share_remark(now) : ""})
