@@ -17,7 +17,9 @@
 #   fresh                     try.sh and run.sh in a fresh Debian (as root; support/fresh.sh)
 #   cross                     the suite own for AArch64 in qemu-user (support/cross.sh)
 #   debs                      Debian packages, made, installed and purged (as root)
-#   storm conditions          faults/: kills at random points, and conditions that no user wants
+#   storm conditions hostile  faults/: kills at random points, conditions that no user wants, and a
+#                             program that lies to its sampler, also with sanitizers
+#   allocations               faults/allocations.c: each allocation of the library fails once
 #   fuzz                      each fuzzer for a minute
 #   build-time                bench/build_time.py: prints where the time of a build goes
 #
@@ -33,7 +35,7 @@ cd "$tally_source" || exit 1
 folder=$tally_source/build-full
 parts='suite tsan cli-asan tidy alone gcc-11 gcc-12 clang-14 clang-16 clang-19 musl gdb-trixie
   lldb-14 lldb-16 lldb-19 lldb-22 python-3.9 python-3.10 python-3.11 python-3.12 python-3.13 fresh
-  cross debs storm conditions fuzz build-time'
+  cross debs storm conditions hostile allocations fuzz build-time'
 mkdir -p "$folder/state"
 status=0
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
@@ -134,6 +136,24 @@ faults() { # storm or conditions
   built && python3 "tests/faults/$1.py" build
 }
 
+hostile() {
+  faults hostile || return
+  tally_configure_sanitized build-own address,undefined && ninja -C build-own || return
+  TALLY_HOSTILE_SECONDS=600 build-own/tests/unit/unit-collect --gtest_filter='*HostileProgram*' || return
+  if setarch -R true 2>/dev/null; then
+    TALLY_TEST_UNDER='setarch -R'
+  fi
+  tally_configure_sanitized "$folder/tsan" thread && ninja -C "$folder/tsan" tests/unit/unit-collect &&
+    TALLY_HOSTILE_SECONDS=600 ${TALLY_TEST_UNDER:-} "$folder/tsan/tests/unit/unit-collect" \
+      --gtest_filter='*HostileProgram*'
+}
+
+allocations() {
+  built && mkdir -p "$folder/scratch" && printf 'main;a;b 5\nmain;c 6\n' >"$folder/scratch/in.folded" &&
+    cc -O1 -o "$folder/allocations" tests/faults/allocations.c -Ilib/include -Lbuild/lib -ltally \
+      "-Wl,-rpath,$PWD/build/lib" && "$folder/allocations" "$folder/scratch/in.folded" "$folder/scratch"
+}
+
 compiler() { # PART
   case $1 in
     gcc-*) c=$1 cpp=g++-${1#gcc-} packages="$1 $cpp" ;;
@@ -226,7 +246,7 @@ tally_install_missing $tally_build_packages $tally_test_packages || exit
 [ $# -gt 0 ] || set -- $parts
 for name in "$@"; do
   case $name in
-    suite | tsan | musl | debs | fuzz) run_part "$name" "$name" ;;
+    suite | tsan | musl | debs | fuzz | hostile | allocations) run_part "$name" "$name" ;;
     cli-asan) run_part "$name" cli_asan ;;
     tidy | alone) run_part "$name" on_all_sources "$name" ;;
     gcc-* | clang-*) run_part "$name" compiler "$name" ;;

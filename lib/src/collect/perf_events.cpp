@@ -514,7 +514,7 @@ PerfEvents &PerfEvents::operator=(PerfEvents &&other) noexcept {
   if (this == &other)
     return *this;
   release();
-  config_ = other.config_;
+  config_ = std::move(other.config_); // to copy it could fail
   layout_ = other.layout_;
   cpus_ = std::move(other.cpus_);
   events_ = std::exchange(other.events_, {});
