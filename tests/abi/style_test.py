@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -58,6 +59,17 @@ class StyleTest(unittest.TestCase):
     def test_clang_format(self) -> None:
         need_tools("clang-format-14")
         self.check("clang-format-14", "--dry-run", "-Werror", *sources(".h", ".c", ".cpp"))
+
+    def test_tables_are_seeded(self) -> None:
+        """Whoever writes a file chooses the numbers and names in it, and must not know where a
+        table keeps them. The kernel chooses those that collect/ and session/ have as keys."""
+        unseeded = re.compile(r"\bstd::unordered_(map|set)<(std::string|u?int\d+_t|size_t|\w+Id)\b")
+        for path in sources(".h", ".cpp"):
+            layer = Path(path).relative_to(ROOT).parts
+            if layer[0] != "lib" or layer[2] in ("collect", "session"):
+                continue
+            for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+                self.assertNotRegex(line, unseeded, f"{path}:{number}: use SeededMap, SeededSet")
 
     def test_black(self) -> None:
         need_version("black", "23.1.")  # as above

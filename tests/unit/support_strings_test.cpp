@@ -1,10 +1,15 @@
+#include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include <tally/strings.h>
+
+#include "support/hash.h"
 
 namespace tally::support_strings_test {
 namespace {
@@ -50,6 +55,36 @@ TEST(StringPool, NumbersTextsInOrder) {
     bytes += text.size();
   }
   EXPECT_GE(moved.memory_bytes(), bytes);
+}
+
+// With the identity as its hash, a table would keep these numbers in one place.
+TEST(SeededMap, SpreadsChosenNumbers) {
+  constexpr size_t count = 20'000;
+  SeededMap<uint64_t, int> table;
+  table.reserve(count);
+  const size_t buckets = table.bucket_count();
+  for (uint64_t i = 0; i < count; ++i)
+    table[i * buckets] = 1;
+  ASSERT_EQ(table.bucket_count(), buckets);
+  size_t largest = 0;
+  for (size_t i = 0; i < buckets; ++i)
+    largest = std::max(largest, table.bucket_size(i));
+  EXPECT_LT(largest, 50u);
+}
+
+TEST(SeededMap, HashesEachByte) {
+  std::set<uint64_t> hashes;
+  std::string text(40, 'a');
+  hashes.insert(hash_bytes(text));
+  for (size_t size = 0; size < text.size(); ++size)
+    hashes.insert(hash_bytes(std::string_view(text).substr(0, size)));
+  for (char &c : text)
+    for (const char other : {'\0', 'b', '\xff'}) {
+      const char before = std::exchange(c, other);
+      hashes.insert(hash_bytes(text));
+      c = before;
+    }
+  EXPECT_EQ(hashes.size(), 41 + 3 * text.size());
 }
 
 } // namespace

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/result.h>
@@ -46,7 +46,7 @@ private:
   void add_keyed(Finding finding, std::string full_key);
 
   std::vector<Finding> findings_;
-  std::unordered_map<std::string, size_t> by_key_;
+  std::map<std::string, size_t> by_key_;
 };
 
 } // namespace tally

@@ -6,7 +6,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/cost_profile.h>
@@ -73,7 +72,7 @@ public:
   Coverage finish(); // returns the sum, which is empty afterwards
 
 private:
-  using Files = std::unordered_map<std::string, FileCoverage>; // by path
+  using Files = std::map<std::string, FileCoverage>; // by path
   Result<void> add_files(Files &to, std::vector<FileCoverage> more);
   static std::vector<FileCoverage> sorted(Files &&files);
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <unordered_map>
 
 #include "coverage/source_function.h"
 #include "model/coverage_findings.h"
 #include "support/checked.h"
+#include "support/hash.h"
 #include "support/sort.h"
 #include "transform/coverage_functions.h"
 
@@ -153,7 +153,7 @@ private:
   const GcovCounts &counts_;
   const CoverageOptions &options_;
   FileCoverage out_;
-  std::unordered_map<GraphFunctionId, std::string> source_functions_;
+  SeededMap<GraphFunctionId, std::string> source_functions_;
 };
 
 } // namespace

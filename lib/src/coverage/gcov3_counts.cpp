@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "coverage/flow_solver.h"
 #include "model/coverage_findings.h"
 #include "support/checked.h"
+#include "support/hash.h"
 #include "support/sort.h"
 
 namespace tally {
@@ -166,9 +166,8 @@ private:
   Diagnostics &diagnostics_;
   const std::string &source_;
   FlowSolver solver_;
-  std::unordered_map<uint32_t, uint32_t> sources_; // by the file's StringId
-  std::unordered_map<uint64_t, uint32_t>
-      lines_;                                 // by source and number: index in the source's lines
+  SeededMap<uint32_t, uint32_t> sources_;     // by the file's StringId
+  SeededMap<uint64_t, uint32_t> lines_;       // by source and number: index in the source's lines
   std::vector<std::vector<Branch>> branches_; // by source
   // The lines of the current function in its own source, and whether each ran.
   std::vector<std::pair<uint32_t, bool>> own_;

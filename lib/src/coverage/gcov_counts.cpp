@@ -1,7 +1,6 @@
 #include <tally/gcov_counts.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -15,6 +14,7 @@
 #include "coverage/open_frames.h"
 #include "coverage/uncertain_counts.h"
 #include "support/checked.h"
+#include "support/hash.h"
 #include "support/sort.h"
 
 namespace tally {
@@ -135,7 +135,7 @@ private:
 // Finds the functions of a file that begin in one line, such as template instances or both
 // constructors of a class. Their lines are counted separately.
 void Counting::find_groups() {
-  std::unordered_map<uint64_t, uint32_t> first; // by file and line
+  SeededMap<uint64_t, uint32_t> first; // by file and line
   first.reserve(graph_.functions.size());
   grouped_.assign(graph_.functions.size(), false);
   for (uint32_t i = 0; i < graph_.functions.size(); ++i) {

@@ -45,6 +45,9 @@ std::vector<CounterRecord> CounterPool::take() {
       out.push_back(std::move(record));
   }
   functions_.clear();
+  std::ranges::sort(out, {}, [](const CounterRecord &record) {
+    return std::pair(record.name_hash, record.function_hash);
+  });
   return out;
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <unordered_map>
 #include <vector>
 
 #include "formats/llvm/source_profile.h"
@@ -14,16 +13,11 @@ namespace tally::llvm {
 // Adds the counters of a function to those of the same version of it.
 void add_counters(CounterRecord &sum, const CounterRecord &more);
 
-// The hash of a name's hash, which whoever made a profile can choose.
-struct HashName {
-  size_t operator()(uint64_t name_hash) const { return mix(name_hash); }
-};
-
 // The sum of all images with the same build ids.
 class CounterPool {
 public:
   void add(CounterRecord &&record);
-  // Returns the sums, in any order, and forgets them.
+  // Returns the sums, in the order of their hashes, and forgets them.
   std::vector<CounterRecord> take();
 
   struct Found {
@@ -38,7 +32,7 @@ private:
     CounterRecord first;
     std::map<uint64_t, CounterRecord> others;
   };
-  std::unordered_map<uint64_t, Versions, HashName> functions_; // by the hash of the name
+  SeededMap<uint64_t, Versions> functions_; // by the hash of the name
 };
 
 } // namespace tally::llvm

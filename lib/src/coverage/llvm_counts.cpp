@@ -1,6 +1,7 @@
 #include "coverage/llvm_counts.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -56,7 +57,7 @@ struct SameRecord {
 struct FunctionKey {
   std::string_view name;
   std::vector<std::string_view> files;
-  friend bool operator==(const FunctionKey &, const FunctionKey &) = default;
+  friend auto operator<=>(const FunctionKey &, const FunctionKey &) = default;
 };
 struct HashFunction {
   size_t operator()(const FunctionKey &key) const {
@@ -154,7 +155,7 @@ private:
       size_t index = 0;          // of `order`
       bool may_be_dummy = false; // if not looked at yet, or if it is
     };
-    std::unordered_map<uint64_t, Chosen, HashName> chosen; // by the name's hash
+    SeededMap<uint64_t, Chosen> chosen; // by the name's hash
     chosen.reserve(object.records().size());
     std::vector<const MappingRecord *> order;
     for (const MappingRecord &record : object.records()) {
@@ -328,9 +329,12 @@ private:
   }
 
   void finish_dummies() {
+    std::map<FunctionKey, const CountedFunction *> dummies;
     for (const auto &[key, known] : functions_)
       if (known.dummy)
-        take_(*known.dummy);
+        dummies.emplace(key, &*known.dummy);
+    for (const auto &[key, dummy] : dummies)
+      take_(*dummy);
   }
 
   struct Known {

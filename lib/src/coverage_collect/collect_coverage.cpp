@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -23,6 +22,7 @@
 #include "coverage_collect/test_counters.h"
 #include "formats/gcov/stream.h"
 #include "model/coverage_findings.h"
+#include "support/hash.h"
 #include "support/in_order.h"
 #include "support/path.h"
 #include "support/source_text.h"
@@ -262,7 +262,7 @@ void leave_to_runs(const std::vector<TestRun> &runs, CoverageInputs &inputs) {
 Result<void> Collect::read_runs() {
   leave_to_runs(options_.runs, inputs_);
   RealPaths real_paths;
-  std::unordered_map<std::string, size_t> objects; // by their notes
+  SeededMap<std::string, size_t> objects; // by their notes
   if (!options_.runs.empty())
     for (size_t i = 0; i < inputs_.objects.size(); ++i)
       objects.emplace(real_paths.of(inputs_.objects[i].notes), i);
@@ -524,7 +524,7 @@ Result<void> Collect::leave_out_lines(Coverage &coverage) {
 Result<void> leave_to_tests(Coverage &coverage, Diagnostics &diagnostics) {
   if (coverage.tests.size() < 2 || !coverage.tests[0].name.empty())
     return {};
-  std::unordered_map<std::string_view, FileCoverage> of_tests;
+  SeededMap<std::string_view, FileCoverage> of_tests;
   for (const TestCoverage &test : std::span(coverage.tests).subspan(1))
     for (const FileCoverage &file : test.files) {
       const auto [at, added] = of_tests.try_emplace(file.path, file);

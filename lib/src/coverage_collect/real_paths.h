@@ -3,9 +3,10 @@
 
 #include <filesystem>
 #include <string>
-#include <unordered_map>
 
 #include <sys/stat.h>
+
+#include "support/hash.h"
 
 namespace tally {
 
@@ -43,7 +44,7 @@ private:
     return normal;
   }
 
-  std::unordered_map<std::string, std::string> folders_; // from the given path to the real one
+  SeededMap<std::string, std::string> folders_; // from the given path to the real one
 };
 
 } // namespace tally

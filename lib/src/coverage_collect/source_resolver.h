@@ -6,12 +6,12 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "coverage/path_filter.h"
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/real_paths.h"
+#include "support/hash.h"
 
 namespace tally {
 
@@ -68,8 +68,8 @@ private:
   const SourceRules rules_;
   std::string_view notes_; // the notes or the report; empty disables the search above it
   bool is_report_ = false;
-  std::unordered_map<std::string, std::optional<std::string>> resolved_; // by folder and name
-  std::unordered_map<std::string, bool> plain_, is_file_;
+  SeededMap<std::string, std::optional<std::string>> resolved_; // by folder and name
+  SeededMap<std::string, bool> plain_, is_file_;
   RealPaths real_paths_;
   std::set<std::string> left_out_, lost_;
   std::map<std::string, std::string> moved_, replaced_;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
 
 #include <fmt/format.h>
+
+#include "support/hash.h"
 
 namespace tally {
 
@@ -23,8 +23,8 @@ public:
   }
 
 private:
-  std::unordered_set<std::string> used_;
-  std::unordered_map<std::string, size_t> last_number_; // the last suffix that was tried; 0 if none
+  SeededSet<std::string> used_;
+  SeededMap<std::string, size_t> last_number_; // the last suffix that was tried; 0 if none
 };
 
 } // namespace

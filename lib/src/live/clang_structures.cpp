@@ -1,13 +1,13 @@
 // What Clang leaves in a program is described in FORMAT.md.
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "formats/gcov/header.h"
 #include "live/counter_layout.h"
 #include "live/module_reader.h"
+#include "support/hash.h"
 #include "support/path.h"
 
 namespace tally::live {
@@ -168,7 +168,7 @@ private:
   uint32_t number_;
   const NotesOf &notes_of_;
   Diagnostics &diagnostics_;
-  std::unordered_set<std::string> taken_; // paths of files of counters
+  SeededSet<std::string> taken_; // paths of files of counters
   ModuleReader reader_;
 };
 

@@ -1,8 +1,8 @@
 // A core file as the source of counters.
-#include <unordered_set>
 
 #include "live/file_backed.h"
 #include "live/program_source.h"
+#include "support/hash.h"
 #include "support/path.h"
 #include "symbolize/core_file.h"
 #include "symbolize/module_file.h"
@@ -21,7 +21,7 @@ public:
 
   std::vector<LoadedModule> modules(Diagnostics &diagnostics) override {
     std::vector<LoadedModule> modules;
-    std::unordered_set<std::string_view> seen;
+    SeededSet<std::string_view> seen;
     memory_.clear();
     for (const symbolize::CoreFile::Mapping &mapping : held_.core.mappings()) {
       if (seen.contains(mapping.path))

@@ -6,13 +6,13 @@
 #include <functional>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/gcov.h>
 
 #include "live/counter_layout.h"
 #include "live/memory.h"
+#include "support/hash.h"
 
 namespace tally::live {
 
@@ -75,7 +75,7 @@ private:
   const CounterSnapshot &snapshot_;
   Memory &memory_;
   bool has_summary_;
-  std::unordered_map<uint32_t, uint32_t> largest_; // by module
+  SeededMap<uint32_t, uint32_t> largest_; // by module
 };
 
 } // namespace tally::live

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <unordered_map>
 
 #include "support/demangle.h"
+#include "support/hash.h"
 #include "support/path.h"
 #include "support/sort.h"
 #include "symbolize/module_file.h"
@@ -61,8 +61,8 @@ public:
 
 private:
   uint64_t bias_;
-  std::unordered_map<std::string, std::vector<uint64_t>> entries_; // by name
-  std::map<uint64_t, uint64_t> ends_;                              // of functions, by their entries
+  SeededMap<std::string, std::vector<uint64_t>> entries_; // by name
+  std::map<uint64_t, uint64_t> ends_;                     // of functions, by their entries
   std::vector<uint64_t> open_; // entries of the functions that threads are in
 };
 
@@ -89,10 +89,10 @@ public:
 private:
   void add_object(const CountedModuleObject &object, const CoverageGraph &graph) {
     const bool in_module = !place_.empty() && ends_with_path(path_of(object), place_);
-    std::unordered_map<uint64_t, const GraphFunction *> functions;
+    SeededMap<uint64_t, const GraphFunction *> functions;
     for (const GraphFunction &function : graph.functions)
       functions.emplace(key_of(function.ident, function.cfg_checksum), &function);
-    std::unordered_map<StringId, bool> in_file; // whether the functions of a file are meant
+    SeededMap<StringId, bool> in_file; // whether the functions of a file are meant
     for (const CountedFunction &counted : layout_.functions_of(object)) {
       if (counted.elsewhere)
         continue;

@@ -1,7 +1,6 @@
 // The layouts of GCC's structures are in FORMAT.md.
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include "live/counter_layout.h"
 #include "live/module_reader.h"
 #include "support/byte_cursor.h"
+#include "support/hash.h"
 
 namespace tally::live {
 
@@ -279,7 +279,7 @@ private:
   Memory &memory_;
   Diagnostics &diagnostics_;
   WordLayout words_;
-  std::unordered_set<uint64_t> seen_;   // objects
+  SeededSet<uint64_t> seen_;            // objects
   std::optional<uint64_t> unversioned_; // the last listed object that begins without a version
   ModuleReader reader_;
   std::vector<uint32_t> kinds_; // those that the object counts

@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,7 @@
 
 #include "live/counter_layout.h"
 #include "live/memory.h"
+#include "support/hash.h"
 
 namespace tally::live {
 
@@ -79,9 +79,9 @@ private:
   std::unordered_multimap<std::string_view, Place> functions_;             // by linkage name
   std::map<uint64_t, std::pair<Place, const CounterArray *>> by_counters_; // by address
   std::unique_ptr<Symbolizer> symbolizer_;
-  Diagnostics findings_;                                   // of the symbolizer
-  std::vector<ModuleId> module_ids_;                       // by module
-  std::unordered_map<uint64_t, Compilation> compilations_; // by pc
+  Diagnostics findings_;                          // of the symbolizer
+  std::vector<ModuleId> module_ids_;              // by module
+  SeededMap<uint64_t, Compilation> compilations_; // by pc
 };
 
 } // namespace tally::live

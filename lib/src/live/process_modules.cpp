@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
-#include <unordered_set>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #include <tally/file_io.h>
 
 #include "stacks/address_space.h"
+#include "support/hash.h"
 #include "support/unique_fd.h"
 #include "symbolize/module_file.h"
 
@@ -50,7 +50,7 @@ pid_t thread_with_memory(pid_t pid) {
 
 std::vector<LoadedModule> modules_of(std::string_view maps, pid_t pid, Diagnostics &diagnostics) {
   std::vector<LoadedModule> modules;
-  std::unordered_set<std::string> seen;
+  SeededSet<std::string> seen;
   for (const CodeRange &range : parse_maps(maps)) {
     if (range.inode == 0 || !seen.insert(range.path).second)
       continue;

@@ -40,7 +40,7 @@ StackProfile::~StackProfile() = default;
 
 struct StackProfileBuilder::Tables {
   IdTable functions, locations, stacks, samples, threads;
-  std::unordered_map<StringId, StringId> demangled; // the names that begin like mangled ones
+  SeededMap<StringId, StringId> demangled; // the names that begin like mangled ones
 };
 
 namespace {

@@ -1,7 +1,6 @@
 #include "report/coverage_html.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "report/html/pages.h"
 #include "report/html/text.h"
 #include "report/render.h"
+#include "support/hash.h"
 #include "support/path.h"
 
 namespace tally {
@@ -53,7 +53,7 @@ std::string lower_case(std::string text) {
 
 std::vector<PageFile> page_files(const Coverage &coverage, std::string_view root) {
   std::vector<PageFile> out;
-  std::unordered_set<std::string> taken; // page names in use, in lower case
+  SeededSet<std::string> taken; // page names in use, in lower case
   for (const FileCoverage &file : coverage.files) {
     PageFile page;
     page.file = &file;

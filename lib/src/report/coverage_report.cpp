@@ -4,13 +4,13 @@
 #include <array>
 #include <map>
 #include <span>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "report/coverage_text.h"
 #include "report/render.h"
 #include "support/alternatives.h"
+#include "support/hash.h"
 #include "support/path.h"
 #include "support/sort.h"
 
@@ -249,7 +249,7 @@ struct Reached {
 
 std::vector<Reached> reached_by(const std::vector<TestCoverage> &tests) {
   // By path and line: the number of tests that ran the line.
-  std::unordered_map<std::string_view, std::unordered_map<uint32_t, size_t>> files;
+  SeededMap<std::string_view, SeededMap<uint32_t, size_t>> files;
   std::vector<Reached> out(tests.size());
   const auto each_line = [&](const auto &act) {
     for (size_t i = 0; i < tests.size(); ++i)

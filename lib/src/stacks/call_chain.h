@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include <sys/types.h>
@@ -15,6 +15,7 @@
 #include "stacks/address_space.h"
 #include "stacks/stack_memory.h"
 #include "stacks/truncation_mark.h"
+#include "support/hash.h"
 
 namespace tally {
 
@@ -114,9 +115,9 @@ private:
   const AddressSpace &space_;
   std::vector<uint64_t> pcs_;
   UnwindInput unwind_input_;
-  std::vector<ModuleId> modules_;                     // by number of space_'s ranges
-  std::unordered_map<pid_t, StackMemory> memory_;     // by thread
-  std::unordered_map<pid_t, std::vector<Held>> held_; // by thread, oldest first
+  std::vector<ModuleId> modules_;           // by number of space_'s ranges
+  SeededMap<pid_t, StackMemory> memory_;    // by thread
+  std::map<pid_t, std::vector<Held>> held_; // by thread, oldest first
   size_t held_bytes_ = 0;
 };
 

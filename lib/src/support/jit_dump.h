@@ -6,9 +6,9 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "support/hash.h"
 #include "support/unique_fd.h"
 
 namespace tally {
@@ -66,9 +66,9 @@ private:
   Names names_ = Names::skipped;
   size_t name_bytes_ = 0;
   uint64_t device_ = 0, inode_ = 0;
-  uint64_t offset_ = 0;                         // of the next record
-  size_t count_ = 0;                            // of the code that was read
-  std::unordered_map<uint64_t, Loaded> loaded_; // by the index that records of moves name
+  uint64_t offset_ = 0;                // of the next record
+  size_t count_ = 0;                   // of the code that was read
+  SeededMap<uint64_t, Loaded> loaded_; // by the index that records of moves name
 };
 
 } // namespace tally

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "support/hash.h"
 #include "support/mapped_file.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/tables.h"
@@ -65,7 +65,7 @@ private:
   uint64_t texts_ = 0;
   uint64_t texts_size_ = 0;
   std::vector<Unit> units_;
-  std::unordered_map<uint64_t, size_t> by_key_;
+  SeededMap<uint64_t, size_t> by_key_;
   Rows<UnitRange> unit_ranges_;
   Rows<SymbolRow> symbols_;
   bool all_units_ = false;
@@ -109,7 +109,7 @@ private:
   std::string body_;
   std::vector<DirectoryEntry> directory_;
   std::string texts_;
-  std::unordered_map<std::string, TextRef> text_refs_;
+  SeededMap<std::string, TextRef> text_refs_;
   std::vector<UnitRange> unit_ranges_;
   std::vector<SymbolRow> symbols_;
   bool all_units_ = false;

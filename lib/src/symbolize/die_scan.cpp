@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <optional>
 #include <queue>
-#include <unordered_map>
 
 #include <dwarf.h>
 #include <gelf.h>
 
+#include "support/hash.h"
 #include "symbolize/dwarf_forms.h"
 #include "symbolize/source_language.h"
 #include "symbolize/tables.h"
@@ -360,7 +360,7 @@ private:
   const unsigned char *start_ = nullptr; // start of the unit's header
   const unsigned char *end_ = nullptr;
   std::vector<Abbreviation> dense_;
-  std::unordered_map<uint64_t, Abbreviation> sparse_;
+  SeededMap<uint64_t, Abbreviation> sparse_;
   std::vector<AttributeSpec> specs_;
   std::vector<Open> stack_;
   UnitScan out_;

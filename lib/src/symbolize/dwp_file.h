@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/result.h>
 
+#include "support/hash.h"
 #include "symbolize/dwp_index.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/split_unit.h"
@@ -48,7 +48,7 @@ private:
   DwpIndex index_;
   SectionBytes sections_[DwpIndex::part_count];
   std::string_view strings_; // .debug_str.dwo
-  std::unordered_map<uint64_t, std::unique_ptr<SplitUnit>> units_;
+  SeededMap<uint64_t, std::unique_ptr<SplitUnit>> units_;
 };
 
 } // namespace tally::symbolize

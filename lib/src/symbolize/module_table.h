@@ -5,12 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/strings.h>
 #include <tally/symbolizer.h>
 
+#include "support/hash.h"
 #include "symbolize/cache.h"
 #include "symbolize/debuginfod.h"
 #include "symbolize/dwarf_table.h"
@@ -50,7 +50,7 @@ private:
   struct Unit {
     std::unique_ptr<BuiltUnit> built;
     const Cache::Unit *cached = nullptr;
-    std::unordered_map<uint32_t, std::string_view> demangled; // of cached functions
+    SeededMap<uint32_t, std::string_view> demangled; // of cached functions
   };
 
   void open_cache();
@@ -91,7 +91,7 @@ private:
     Rows<SymbolRow> rows;
     bool known = false;
     bool cached = false;
-    std::unordered_map<size_t, std::string_view> demangled; // by row
+    SeededMap<size_t, std::string_view> demangled; // by row
   };
 
   ModuleFiles files_;
@@ -105,7 +105,7 @@ private:
   size_t demangled_ = 0; // number of names that the cache does not contain
 
   Opened opened_;
-  std::unordered_map<uint64_t, Unit> units_;
+  SeededMap<uint64_t, Unit> units_;
   UnitRanges unit_ranges_;
   Symbols symbols_;
 };

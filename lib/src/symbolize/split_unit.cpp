@@ -1,12 +1,12 @@
 #include "symbolize/split_unit.h"
 
 #include <bit>
-#include <unordered_map>
 #include <utility>
 
 #include <dwarf.h>
 #include <gelf.h>
 
+#include "support/hash.h"
 #include "symbolize/dwarf_cursor.h"
 #include "symbolize/elf_image.h"
 
@@ -19,7 +19,7 @@ namespace {
 std::string unit_strings(std::string &offsets, std::string_view all, bool is_version_5,
                          bool is_64_bit, bool swap) {
   std::string strings(1, '\0'); // an offset without a string leads to the empty one
-  std::unordered_map<uint64_t, uint64_t> copied;
+  SeededMap<uint64_t, uint64_t> copied;
   DwarfCursor cursor = dwarf_cursor(offsets, swap);
   unsigned offset_size = is_64_bit ? 8 : 4;
   if (is_version_5) { // a header (DWARF 5, section 7.26)

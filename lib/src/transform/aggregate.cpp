@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <tuple>
-#include <unordered_map>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -109,7 +107,7 @@ private:
   std::vector<uint32_t> first_line_;
   // The profile's functions, then one per object for code without a name.
   Column<SourceFunctionId, SourceFunction> known_;
-  std::unordered_map<uint32_t, SourceFunctionId> unknown_; // by object
+  SeededMap<uint32_t, SourceFunctionId> unknown_; // by object
   CostProfileBuilder out_;
   Column<SourceFunctionId, CostFunctionId> functions_;
   // The representative of the functions that become one.
@@ -149,7 +147,7 @@ void Aggregator::add_unknown() {
 void Aggregator::find_functions() {
   const auto &all = known_;
   // The function with the smallest line, by CostFunctionId. The order of the ids is arbitrary.
-  std::unordered_map<uint32_t, SourceFunctionId> first;
+  SeededMap<uint32_t, SourceFunctionId> first;
   for (uint32_t i = 0; i < all.size(); ++i) {
     const auto id = static_cast<SourceFunctionId>(i);
     functions_.push(function_of(id));
@@ -300,7 +298,7 @@ void Aggregator::write_part(CostPartId part) {
     return key;
   };
   std::vector<Key> keys;
-  std::unordered_set<uint32_t> with_line; // files
+  SeededSet<uint32_t> with_line; // files
   for (uint32_t i = 0; i < locations_.size(); ++i)
     if (!locations_.is_zero(i)) {
       keys.push_back(key_of(i, i, nullptr));

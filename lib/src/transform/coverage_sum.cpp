@@ -1,7 +1,6 @@
 // Adds up coverage, and unites functions of one name.
 #include <algorithm>
 #include <tuple>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -10,6 +9,7 @@
 #include "model/coverage_findings.h"
 #include "support/checked.h"
 #include "support/demangle.h"
+#include "support/hash.h"
 #include "support/sort.h"
 #include "transform/coverage_functions.h"
 
@@ -170,7 +170,7 @@ void FileSum::add_regions() {
 }
 
 Result<void> FileSum::add_functions() {
-  std::unordered_map<std::string_view, uint32_t> only_left;
+  SeededMap<std::string_view, uint32_t> only_left;
   std::vector<const FunctionCoverage *> only_right;
   auto left = a_.functions.begin(), right = b_.functions.begin();
   while (left != a_.functions.end() || right != b_.functions.end()) {
@@ -302,7 +302,6 @@ std::vector<FileCoverage> CoverageSum::sorted(Files &&files) {
   out.reserve(files.size());
   for (auto &[path, file] : files)
     out.push_back(std::move(file));
-  sort_stably(out, {}, &FileCoverage::path);
   return out;
 }
 

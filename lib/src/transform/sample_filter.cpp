@@ -1,11 +1,11 @@
 #include <tally/sample_filter.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "support/checked.h"
+#include "support/hash.h"
 #include "support/text.h"
 #include "transform/cost_copy.h"
 #include "transform/stack_copier.h"
@@ -24,7 +24,7 @@ public:
   std::vector<std::string> take() { return std::move(words_); }
 
 private:
-  std::unordered_set<std::string> seen_;
+  SeededSet<std::string> seen_;
   std::vector<std::string> words_;
 };
 

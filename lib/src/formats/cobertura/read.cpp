@@ -5,8 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "formats/cobertura/cobertura.h"
 #include "formats/file_rows.h"
 #include "model/coverage_findings.h"
+#include "support/hash.h"
 #include "transform/coverage_sum.h"
 
 namespace tally::cobertura {
@@ -254,9 +253,9 @@ private:
   size_t branches_ = 0; // of all lines
   std::vector<FileCoverage> files_;
   // By filename, the name of its class, or nothing if it has several.
-  std::unordered_map<std::string_view, std::string_view> only_classes_;
-  std::unordered_set<std::string_view> lines_of_class_; // their numbers, as the file has them
-  std::unordered_map<std::string_view, std::unordered_set<std::string_view>> lines_of_file_;
+  SeededMap<std::string_view, std::string_view> only_classes_;
+  SeededSet<std::string_view> lines_of_class_; // their numbers, as the file has them
+  SeededMap<std::string_view, SeededSet<std::string_view>> lines_of_file_;
   uint64_t lines_of_classes_ = 0;
   // Whether lines that only methods have count. Istanbul's methods have the line in which the
   // function begins, which its totals do not count.

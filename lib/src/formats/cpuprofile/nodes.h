@@ -5,13 +5,13 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/diagnostics.h>
 #include <tally/result.h>
 #include <tally/stack_profile.h>
 
+#include "support/hash.h"
 #include "support/json_tree.h"
 
 namespace tally::cpuprofile {
@@ -60,7 +60,7 @@ private:
   StackProfileBuilder &builder_;
   bool is_tree_;
   std::vector<Node> nodes_;
-  std::unordered_map<int64_t, uint32_t> by_id_;
+  SeededMap<int64_t, uint32_t> by_id_;
 };
 
 struct NodeSample {

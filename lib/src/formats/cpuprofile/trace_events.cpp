@@ -1,10 +1,10 @@
 #include "formats/cpuprofile/trace_events.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include "formats/stack_depth.h"
+#include "support/hash.h"
 #include "support/sort.h"
 
 namespace tally::cpuprofile {
@@ -71,7 +71,7 @@ Result<void> ThreadEvents::open(const TraceEvent &event) {
 // Gives the events that begin the time until the ones that end them, and drops the latter.
 void ThreadEvents::complete(std::vector<TraceEvent> &events) {
   sort_stably(events, {}, &TraceEvent::at_ns);
-  std::unordered_map<StringId, int64_t> open_ends; // by name, how many more end than begin
+  SeededMap<StringId, int64_t> open_ends; // by name, how many more end than begin
   for (const TraceEvent &event : events)
     open_ends[event.name] += event.phase == Phase::end ? 1 : event.phase == Phase::begin ? -1 : 0;
   std::vector<size_t> begun; // indexes of events

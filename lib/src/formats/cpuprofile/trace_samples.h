@@ -2,13 +2,13 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <tally/result.h>
 #include <tally/stack_profile.h>
 
+#include "support/hash.h"
 #include "support/json_tree.h"
 
 namespace tally::cpuprofile {
@@ -24,8 +24,8 @@ public:
 
 private:
   StackProfileBuilder &builder_;
-  std::unordered_map<std::string, JsonValue> frames_;
-  std::unordered_map<std::string, StackId> stacks_;
+  SeededMap<std::string, JsonValue> frames_;
+  SeededMap<std::string, StackId> stacks_;
 };
 
 } // namespace tally::cpuprofile

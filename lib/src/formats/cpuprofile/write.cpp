@@ -3,7 +3,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "formats/cpuprofile/file_url.h"
 #include "formats/sample_times.h"
 #include "support/checked.h"
+#include "support/hash.h"
 #include "support/json_text.h"
 #include "support/sort.h"
 #include "support/text.h"
@@ -319,10 +319,10 @@ private:
   const FrameTree &tree_;
   TextSink to_;
   std::vector<Piece> pieces_;
-  std::unordered_map<uint32_t, Hits> hits_;
+  SeededMap<uint32_t, Hits> hits_;
   std::vector<uint32_t> order_; // the nodes that are written
   std::vector<uint64_t> ids_;   // by node
-  std::unordered_map<std::string, uint64_t> scripts_;
+  SeededMap<std::string, uint64_t> scripts_;
   bool changed_ = false, rounded_ = false;
 };
 

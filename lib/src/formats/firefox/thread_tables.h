@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,7 +23,7 @@ public:
   const std::vector<Key> &keys() const { return keys_; }
 
 private:
-  std::unordered_map<Key, uint32_t> numbers_;
+  SeededMap<Key, uint32_t> numbers_;
   std::vector<Key> keys_;
 };
 

@@ -2,8 +2,6 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +13,7 @@
 #include "formats/firefox/thread_tables.h"
 #include "formats/firefox/tracks.h"
 #include "model/pc_words.h"
+#include "support/hash.h"
 #include "support/json_text.h"
 #include "support/path.h"
 #include "support/sort.h"
@@ -493,10 +492,10 @@ private:
   const std::vector<ValueRole> &roles_;
   TextSink to_;
   std::string_view product_;
-  bool knows_processes_ = false;                  // of any thread
-  std::vector<std::string_view> objects_;         // sorted
-  std::unordered_set<int32_t> tids_;              // of the tracks of time
-  std::unordered_map<std::string, size_t> names_; // how many of the tracks have each
+  bool knows_processes_ = false;          // of any thread
+  std::vector<std::string_view> objects_; // sorted
+  SeededSet<int32_t> tids_;               // of the tracks of time
+  SeededMap<std::string, size_t> names_;  // how many of the tracks have each
   bool changed_ = false;
 };
 

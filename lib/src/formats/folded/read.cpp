@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include "formats/folded/counts.h"
 #include "formats/folded/folded.h"
 #include "support/checked.h"
+#include "support/hash.h"
 #include "support/line_blocks.h"
 #include "support/utf16.h"
 
@@ -174,9 +174,9 @@ private:
   bool is_differential_ = false;
   size_t unit_ = 0;
   StackProfileBuilder builder_;
-  std::vector<Values> sums_;                           // by StackId, in the unit `unit_`
-  std::vector<bool> is_leaf_;                          // by StackId: whether a line has that stack
-  std::unordered_map<uint32_t, LocationId> locations_; // by the name's StringId
+  std::vector<Values> sums_;                  // by StackId, in the unit `unit_`
+  std::vector<bool> is_leaf_;                 // by StackId: whether a line has that stack
+  SeededMap<uint32_t, LocationId> locations_; // by the name's StringId
 };
 
 } // namespace

@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -147,7 +146,7 @@ private:
     return node;
   }
 
-  std::unordered_map<std::string_view, uint32_t> numbers_;
+  SeededMap<std::string_view, uint32_t> numbers_;
   std::vector<std::string_view> texts_; // of names
   std::vector<uint32_t> names_;         // by SourceFunctionId
   IdTable ids_;

@@ -1,10 +1,11 @@
 // Assigns the counters of a counters file to the functions of its notes.
 #include <algorithm>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include <tally/gcov.h>
+
+#include "support/hash.h"
 
 namespace tally {
 
@@ -157,7 +158,7 @@ private:
   CoverageCounters out_;
   uint32_t next_ = 0;
   bool stopped_ = false;
-  std::unordered_map<uint32_t, uint32_t> by_ident_;
+  SeededMap<uint32_t, uint32_t> by_ident_;
 };
 
 } // namespace

@@ -1,18 +1,18 @@
 // Combines the lines, graphs and counters of the three files.
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "formats/gcov3/words.h"
 #include "support/checked.h"
+#include "support/hash.h"
 
 namespace tally {
 
 namespace {
 
-using Rows = std::unordered_map<std::string_view, uint32_t>;
+using Rows = SeededMap<std::string_view, uint32_t>;
 
 template <class File> Rows rows_by_name(const File &file) {
   Rows rows;

@@ -3,7 +3,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -14,6 +13,7 @@
 #include "formats/lcov/test_name.h"
 #include "model/coverage_findings.h"
 #include "model/function_totals.h"
+#include "support/hash.h"
 #include "support/line_blocks.h"
 #include "support/sort.h"
 #include "transform/coverage_sum.h"
@@ -101,7 +101,7 @@ private:
   uint64_t line_ = 0;
   StringPool strings_;
   StringId test_{};
-  std::unordered_set<StringId> tests_; // the tests that have a name
+  SeededSet<StringId> tests_; // the tests that have a name
   bool seen_any_ = false;
   Reported reported_;
   Section section_;

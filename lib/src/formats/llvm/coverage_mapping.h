@@ -2,18 +2,19 @@
 // describes it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/diagnostics.h>
 #include <tally/result.h>
 
 #include "formats/llvm/source_profile.h"
+#include "support/hash.h"
 
 namespace tally::llvm {
 
@@ -117,9 +118,9 @@ private:
   std::string_view correlated_; // __llvm_covdata
   uint64_t counters_address_ = 0, counters_size_ = 0, bitmaps_address_ = 0;
   bool has_folders_ = false; // file_names_ begin with the compiler's working directory
-  std::unordered_map<uint64_t, std::vector<std::string>> file_names_; // by their key
+  SeededMap<uint64_t, std::vector<std::string>> file_names_; // by their key
   // The names of functions by their hash, in the texts that the sections hold.
-  std::unordered_map<uint64_t, std::string_view> names_;
+  SeededMap<uint64_t, std::string_view> names_;
   std::vector<std::shared_ptr<const std::string>> name_texts_;
   std::vector<MappingRecord> records_;
 };

@@ -12,6 +12,7 @@
 
 #include "formats/llvm/coverage_mapping.h"
 #include "formats/llvm/names.h"
+#include "support/hash.h"
 #include "support/byte_cursor.h"
 #include "support/md5.h"
 #include "support/read_at.h"
@@ -255,7 +256,7 @@ private:
   CoverageObject &out_;
   Diagnostics &diagnostics_;
   size_t unpacked_ = 0; // bytes of the names of files
-  std::unordered_map<std::string, std::string> paths_;
+  SeededMap<std::string, std::string> paths_;
 };
 
 std::vector<CoverageObject> CoverageObject::read(const std::string &path,

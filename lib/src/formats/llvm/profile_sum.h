@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <set>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -36,18 +34,12 @@ public:
 private:
   void add(const CounterRecord &record, const ProfileImage &from);
 
-  struct KeyHash {
-    size_t operator()(const std::pair<uint64_t, uint64_t> &key) const {
-      return combine(key.first, key.second);
-    }
-  };
-
   SourceProfile sum_{.version = 0, .is_indexed = true, .images = {{}}, .left_out = {}};
   // The index of the record with the hashes of a name and of a function.
-  std::unordered_map<std::pair<uint64_t, uint64_t>, size_t, KeyHash> index_;
-  std::unordered_set<std::string> build_ids_; // of the sum
-  std::set<uint64_t> unnamed_;                // the hashes of names that are not known
-  std::set<size_t> mismatched_; // the indices of records whose numbers of counters differ
+  SeededMap<std::pair<uint64_t, uint64_t>, size_t> index_;
+  SeededSet<std::string> build_ids_; // of the sum
+  std::set<uint64_t> unnamed_;       // the hashes of names that are not known
+  std::set<size_t> mismatched_;      // the indices of records whose numbers of counters differ
 };
 
 } // namespace tally::llvm

@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -12,6 +11,7 @@
 
 #include "formats/llvm/segments.h"
 #include "support/checked.h"
+#include "support/hash.h"
 #include "support/sort.h"
 
 namespace tally::llvm {
@@ -272,7 +272,7 @@ private:
   std::map<std::string, FileRegions> files_;
   size_t left_out_ = 0; // decisions
   // By name, which is the objects'; null for files without a path.
-  std::unordered_map<std::string_view, FileRegions *> known_;
+  SeededMap<std::string_view, FileRegions *> known_;
 };
 
 } // namespace

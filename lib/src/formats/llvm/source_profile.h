@@ -7,10 +7,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/result.h>
+
+#include "support/hash.h"
 
 namespace tally::llvm {
 
@@ -45,7 +46,7 @@ struct ProfileImage {
   std::string bitmaps;
   // Of functions, by their hash. Only with ProfileDetail::everything, as coverage has the names of
   // the object.
-  std::unordered_map<uint64_t, std::string> names;
+  SeededMap<uint64_t, std::string> names;
 };
 
 // What profiles hold beside counters, which a sum of profiles does not keep.

@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "support/hash.h"
 #include "support/perf_records.h"
 
 namespace tally::perf_data {
@@ -32,13 +32,13 @@ public:
 
 private:
   std::vector<Event> events_;
-  std::unordered_map<uint64_t, size_t> by_id_;
+  SeededMap<uint64_t, size_t> by_id_;
 };
 
 struct Features {
-  std::string machine;                                    // as uname() names it
-  std::string command;                                    // of perf itself
-  std::unordered_map<std::string, std::string> build_ids; // by path; lower-case hex
+  std::string machine;                           // as uname() names it
+  std::string command;                           // of perf itself
+  SeededMap<std::string, std::string> build_ids; // by path; lower-case hex
 };
 
 // The numbers of the header's feature bits (tools/perf/util/header.h).

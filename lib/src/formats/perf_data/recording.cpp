@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include <time.h>
 #include <unistd.h>
@@ -331,7 +332,8 @@ void Recording::report_losses() {
 
 // The first thread of a process has the name of the process.
 void Recording::name_processes() {
-  for (const auto &[key, state] : threads_) {
+  // The order of the names in what is written is the same in each run.
+  for (const auto &[key, state] : std::map(threads_.begin(), threads_.end())) {
     const auto pid = static_cast<uint32_t>(key >> 32);
     if (const auto first = threads_.find(uint64_t{pid} << 32 | pid);
         first != threads_.end() && state.id != none<ThreadId>)

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "stacks/call_chain.h"
 #include "stacks/jit_dumps.h"
 #include "stacks/mapped_stacks.h"
+#include "support/hash.h"
 
 namespace tally::perf_data {
 
@@ -89,11 +89,11 @@ private:
   std::string source_;
 
   StackProfileBuilder builder_;
-  std::unordered_map<int32_t, std::unique_ptr<Process>> processes_;
-  std::unordered_map<int32_t, std::string> perf_maps_; // by pid
-  std::deque<std::pair<int32_t, uint64_t>> ended_;     // pid and number, oldest first
+  SeededMap<int32_t, std::unique_ptr<Process>> processes_;
+  SeededMap<int32_t, std::string> perf_maps_;      // by pid
+  std::deque<std::pair<int32_t, uint64_t>> ended_; // pid and number, oldest first
   uint64_t process_count_ = 0;
-  std::unordered_map<uint64_t, ThreadState> threads_;
+  SeededMap<uint64_t, ThreadState> threads_;
   // A row for each sample. The rows are added to the profile at the end, when all values are known.
   std::vector<EventRow> rows_;
   uint64_t kernel_text_ = 0; // address of the kernel's _text; 0 if unknown

@@ -2,13 +2,13 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "formats/pprof/fields.h"
 #include "formats/pprof/pprof.h"
 #include "formats/pprof/rows.h"
 #include "formats/pprof/value_types.h"
+#include "support/hash.h"
 
 namespace tally::pprof {
 
@@ -491,7 +491,7 @@ private:
   ValueTypes types_;
   Unkept unkept_;
   std::map<uint32_t, PartRow> parts_;
-  std::unordered_map<uint32_t, PartId> part_ids_;
+  SeededMap<uint32_t, PartId> part_ids_;
 
   RowsById<FunctionRow> functions_;
   RowsById<MappingId> mappings_;

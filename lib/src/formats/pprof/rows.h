@@ -4,11 +4,11 @@
 #include <charconv>
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "formats/pprof/pprof.h"
 #include "formats/unnamed_function.h"
+#include "support/hash.h"
 
 namespace tally::pprof {
 
@@ -32,7 +32,7 @@ public:
 
 private:
   std::vector<Row> in_turn_;
-  std::unordered_map<uint64_t, Row> others_;
+  SeededMap<uint64_t, Row> others_;
 };
 
 struct PartRow {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <limits>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "formats/stack_depth.h"
 #include "support/checked.h"
 #include "support/gzip.h"
+#include "support/hash.h"
 #include "support/utf8.h"
 #include "transform/owner_roots.h"
 
@@ -182,7 +182,7 @@ private:
     mapping_ids_.reserve(locations_.in_order().size());
     const auto &mappings = profile_.mappings();
     resolutions_.resize(mappings.size());
-    std::unordered_map<uint32_t, uint32_t> by_path; // the id of the first mapping with that path
+    SeededMap<uint32_t, uint32_t> by_path; // the id of the first mapping with that path
     for (uint32_t i = 0; i < mappings.size(); ++i)
       by_path.try_emplace(index_of(mappings[static_cast<MappingId>(i)].path), i + 1);
     for (const LocationId id : locations_.in_order()) {

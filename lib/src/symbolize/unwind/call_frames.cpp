@@ -5,12 +5,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include <dwarf.h>
 #include <gelf.h>
 
+#include "support/hash.h"
 #include "symbolize/elf_image.h"
 #include "symbolize/unwind/frame_entries.h"
 
@@ -158,7 +158,7 @@ CallFrames CallFrames::of_debug_frame(const ElfFile &file) {
   const DwarfHandle dwarf = file.open_dwarf(); // decompresses the section
   // libdw searches this section from its start, and would look at every entry.
   std::string safe;
-  std::unordered_map<uint64_t, uint32_t> copies; // where the copies of CIEs begin, by their offsets
+  SeededMap<uint64_t, uint32_t> copies; // where the copies of CIEs begin, by their offsets
   const auto copy = [&safe](uint32_t id, std::string_view content) {
     append(safe, static_cast<uint32_t>(sizeof id + content.size()));
     append(safe, id);

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include <elfutils/libdw.h>
 
+#include "support/hash.h"
 #include "symbolize/elf_file.h"
 
 namespace tally::symbolize {
@@ -39,7 +39,7 @@ private:
     uint64_t offset; // of its entry
   };
   std::vector<Function> functions_; // by their starts, each once
-  std::unordered_map<uint64_t, bool> safe_;
+  SeededMap<uint64_t, bool> safe_;
   std::map<uint64_t, uint64_t> seen_; // beginnings and ends of the entries that are safe
   uint64_t address_ = 0;              // of .eh_frame
 

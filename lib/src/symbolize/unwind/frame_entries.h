@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "support/hash.h"
 #include "symbolize/elf_file.h"
 
 namespace tally::symbolize {
@@ -58,7 +58,7 @@ public:
   // precede its FDEs, so that each is looked at once. The instructions of an FDE of .eh_frame are
   // taken for safe: there may be a million of them, and safe_entry_at() looks at one.
   template <class SeeCie, class SeeFde> void for_each(SeeCie see_cie, SeeFde see_fde) const {
-    std::unordered_map<uint64_t, Cie> cies;
+    SeededMap<uint64_t, Cie> cies;
     for (uint64_t at = 0; at < section_.bytes.size();) {
       const auto entry = entry_at(at, at);
       if (!entry)
