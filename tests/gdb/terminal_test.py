@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(__file__))
 from scenario import GdbCase, Status, read_status
@@ -46,6 +47,22 @@ class InterruptTest(GdbCase):
             gdb.send("quit")
             self.assertEqual(gdb.wait(), 0, gdb.transcript)
             self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
+
+    def test_ctrl_c_while_a_pipe_is_read(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, GdbTerminal() as gdb:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            for command in (f"profile load {pipe}", f"profile diff {pipe}"):
+                gdb.send(command)
+                time.sleep(0.3)
+                gdb.interrupt()
+                self.assertIn(f"{pipe}: interrupted while it was read", gdb.expect_prompt())
+            writer = threading.Thread(
+                target=lambda: Path(pipe).write_text("main;work 7\n", encoding="utf-8")
+            )
+            writer.start()
+            self.assertIn("Loaded 7 ticks", gdb.command(f"profile load {pipe}"))
+            writer.join()
 
     def test_ctrl_c_in_a_sleeping_program(self) -> None:
         with GdbTerminal(program("sleeper")) as gdb:

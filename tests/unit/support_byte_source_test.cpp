@@ -220,6 +220,42 @@ TEST_F(ByteSourceTest, ReadsAPipeToItsEnd) {
   EXPECT_EQ((*source)->size_hint(), 0u);
 }
 
+TEST_F(ByteSourceTest, WaitsForAPipeUntilTheUserInterrupts) {
+  const std::string path = folder / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  int asked = 0;
+  const auto source = ByteSource::open(path, {.cancelled = [&] { return ++asked == 3; }});
+  ASSERT_TRUE(source) << source.error().text(); // nobody writes to it
+  const auto piece = (*source)->next();
+  ASSERT_FALSE(piece);
+  EXPECT_EQ(piece.error().code, ErrorCode::cancelled);
+  EXPECT_EQ(piece.error().text(), path + ": interrupted while it was read");
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(ByteSourceTest, OpensOnlyRegularFilesOfADiskThatItFinds) {
+  const std::string pipe = folder / "pipe", file = folder.put("f", "12");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string &path : {pipe, std::string("/dev/null"), std::string("/dev/tty"),
+                                  std::string("/proc/kmsg"), std::string("/proc/self/status"),
+                                  std::string("/sys/kernel/notes"), std::string(folder / ".")}) {
+    const auto source = ByteSource::open_found(path);
+    ASSERT_FALSE(source) << path;
+    if (source.error().code != ErrorCode::permission && // not everybody may read /proc/kmsg
+        source.error().code != ErrorCode::not_found) {
+      EXPECT_EQ(source.error().code, ErrorCode::invalid_input) << source.error().text();
+    }
+  }
+  for (const std::string &path : {std::string(folder / "none"), file + std::string(1, '\0')})
+    EXPECT_EQ(ByteSource::open_found(path).error().code, ErrorCode::not_found);
+  // A path through /proc leads to the file of a disk.
+  for (const std::string &path : {file, "/proc/self/root" + file}) {
+    const auto source = ByteSource::open_found(path);
+    ASSERT_TRUE(source) << source.error().text();
+    EXPECT_EQ(*(*source)->rest(), "12");
+  }
+}
+
 TEST_F(ByteSourceTest, ContinuesAfterASignal) {
   struct sigaction action {
   }, before{};

@@ -19,10 +19,16 @@ struct ReadOptions {
   // device) may hold, and that rest() returns. More is ErrorCode::limit, so that a decompression
   // bomb does not fill the memory.
   uint64_t max_unpacked_bytes = uint64_t{8} << 30;
+  // The most bytes by which the memory of this process may grow while read_file() reads a file;
+  // more is ErrorCode::limit. 0: 1 GiB, or 64 times the file's size if that is more.
+  uint64_t memory_limit = 0;
   size_t piece_bytes = size_t{256} << 10; // the most bytes that one read returns; at least 1
   // Called by next() before it reads, with position() and size_hint(), both in bytes, so that a
   // caller can show progress.
   std::function<void(uint64_t position, uint64_t size)> progress{};
+  // Asked before each read and, ten times a second, while a pipe or a device has no bytes. If it
+  // returns true, the reading ends with ErrorCode::cancelled.
+  std::function<bool()> cancelled{};
 };
 
 // Gives the bytes of a file a piece at a time, decompressed if it is gzip or zstd. The file is read
@@ -30,9 +36,13 @@ struct ReadOptions {
 // a SIGBUS.
 class TALLY_API ByteSource {
 public:
-  // Opens `path`; "-" is standard input. Reads nothing yet.
+  // Opens `path`, which may be a pipe or a device; "-" is standard input. Reads nothing yet.
   static Result<std::unique_ptr<ByteSource>> open(const std::string &path,
                                                   ReadOptions options = {});
+  // Opens a file that the user does not name: another file or the listing of a directory does. Only
+  // a regular file is opened, so that a pipe cannot block the caller; no file of /proc or /sys.
+  static Result<std::unique_ptr<ByteSource>> open_found(const std::string &path,
+                                                        ReadOptions options = {});
   // Does the same, but returns null if the file does not exist.
   static Result<std::unique_ptr<ByteSource>> open_if_there(const std::string &path);
   // Reads from memory. `bytes` must outlive the source; `name` is used in errors.

@@ -8,12 +8,13 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "collect/agent.h"
+#include "support/found_file.h"
+#include "support/read_at.h"
 #include "support/unique_fd.h"
 
 #ifndef TALLY_LIBDIR_FROM_BINDIR // set by the build
@@ -64,14 +65,12 @@ struct Head {
   mode_t mode = 0;
 
   static std::string read(const std::string &path, Head &head) {
-    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat info {};
-    if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0)
+    const auto file = open_found(path);
+    if (!file)
       return fmt::format("{} cannot be read", path);
-    head.mode = info.st_mode;
+    head.mode = file->status.st_mode;
     head.bytes.resize(65536);
-    const ssize_t got = ::pread(fd.get(), head.bytes.data(), head.bytes.size(), 0);
-    head.bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    head.bytes.resize(read_at(file->fd.get(), head.bytes.data(), head.bytes.size(), 0).size);
     return "";
   }
   template <class T> bool at(uint64_t offset, T &value) const {

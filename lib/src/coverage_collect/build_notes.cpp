@@ -105,7 +105,7 @@ void add_maps(const std::vector<std::string> &words, const fs::path &folder,
 
 Result<BuildNotes> notes_of_build(const std::string &folder) {
   const std::string path = (fs::path(folder) / "compile_commands.json").string();
-  TALLY_TRY(source, ByteSource::open(path));
+  TALLY_TRY(source, ByteSource::open_found(path));
   TALLY_TRY(bytes, source->rest());
   TALLY_TRY(all, JsonTree::parse(bytes, path));
   if (!all.root().is_list())

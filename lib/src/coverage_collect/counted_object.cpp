@@ -17,7 +17,7 @@ namespace tally {
 namespace {
 
 Result<GcovNotes> read_notes(const std::string &path, Diagnostics &diagnostics) {
-  TALLY_TRY(source, ByteSource::open(path));
+  TALLY_TRY(source, ByteSource::open_found(path));
   TALLY_TRY(bytes, source->rest());
   return read_gcov_notes(std::move(bytes), path, diagnostics);
 }
@@ -103,7 +103,7 @@ Result<CountedObject> count_gcov(const ObjectFiles &files, GcovOptions options,
 
 Result<CountedObject> count_gcov3(const ObjectFiles &files, const GcovOptions &options,
                                   Diagnostics &diagnostics) {
-  TALLY_TRY(graph_source, ByteSource::open(files.notes));
+  TALLY_TRY(graph_source, ByteSource::open_found(files.notes));
   TALLY_TRY(flow, Gcov3Graph::read(*graph_source, diagnostics));
   std::optional<Gcov3Lines> lines;
   std::optional<Gcov3Data> data;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -18,7 +17,9 @@
 #include "coverage_collect/real_paths.h"
 #include "formats/gcov/read.h"
 #include "formats/gcov/stream.h"
+#include "support/found_file.h"
 #include "support/path.h"
+#include "support/read_at.h"
 
 namespace tally {
 
@@ -151,9 +152,8 @@ Result<void> FindInputs::add(const std::string &path) {
 
 std::string head_of(const std::string &path, size_t size) {
   std::string head(size, '\0');
-  std::ifstream in(path, std::ios::binary);
-  in.read(head.data(), static_cast<std::streamsize>(size));
-  head.resize(static_cast<size_t>(in.gcount()));
+  const auto file = open_found(path);
+  head.resize(file ? read_at(file->fd.get(), head.data(), size, 0).size : 0);
   return head;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <elf.h>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
@@ -15,6 +14,8 @@
 #include "coverage/llvm_counters.h"
 #include "coverage/llvm_coverage.h"
 #include "coverage_collect/counter_paths.h"
+#include "support/found_file.h"
+#include "support/read_at.h"
 
 namespace tally {
 
@@ -30,7 +31,7 @@ Result<llvm::ReadProfile> parsed(std::string_view bytes, const std::string &name
 }
 
 Result<llvm::ReadProfile> read_profile(const std::string &path) {
-  TALLY_TRY(source, ByteSource::open(path));
+  TALLY_TRY(source, ByteSource::open_found(path));
   TALLY_TRY(bytes, source->rest());
   return parsed(bytes, path);
 }
@@ -80,9 +81,9 @@ private:
 
 // Returns whether the file is a program or a shared library.
 bool is_linked(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
   std::string head(EI_NIDENT + sizeof(Elf64_Half), '\0');
-  if (!file.read(head.data(), static_cast<std::streamsize>(head.size())) ||
+  const auto file = open_found(path);
+  if (!file || read_at(file->fd.get(), head.data(), head.size(), 0).size < head.size() ||
       !head.starts_with(ELFMAG))
     return false;
   const bool is_big_endian = head[EI_DATA] == ELFDATA2MSB;
@@ -247,7 +248,7 @@ Result<void> CollectSourceBased::find_objects(const std::vector<llvm::ReadProfil
     }
   for (const std::string &path : inputs_.objects) {
     std::vector<llvm::CoverageObject> read = llvm::CoverageObject::read(path, diagnostics_);
-    if (const auto source = ByteSource::open(path); read.empty() && !source)
+    if (const auto source = ByteSource::open_found(path); read.empty() && !source)
       diagnostics_.add(Severity::warning, source.error().message, path);
     else if (read.empty())
       diagnostics_.add(inputs_.are_of_build ? Severity::note : Severity::warning,

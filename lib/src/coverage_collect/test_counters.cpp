@@ -34,7 +34,7 @@ Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagno
                        },
                        diagnostics));
   for (const std::string &name : names) {
-    TALLY_TRY(source, ByteSource::open(name));
+    TALLY_TRY(source, ByteSource::open_found(name));
     TALLY_TRY(bytes, source->rest());
     if (bytes.empty())
       continue;

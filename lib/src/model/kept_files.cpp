@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <map>
 #include <mutex>
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "model/jit_code.h"
+#include "support/found_file.h"
 
 namespace tally {
 
@@ -94,11 +96,10 @@ void KeptFiles::keep(const SampledFile &file) {
   // The process's own root directory first: the same path may name another file here.
   for (const std::string &path : {fmt::format("/proc/{}/root{}", file.pid, file.path),
                                   fmt::format("/proc/{}/exe", file.pid), file.path}) {
-    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    struct stat found {};
-    if (fd.get() >= 0 && ::fstat(fd.get(), &found) == 0 && S_ISREG(found.st_mode) &&
-        found.st_ino == file.inode && is_same_device(file.device, found.st_dev))
-      return keep_as({file.device, file.inode}, std::move(fd), found);
+    auto found = open_found(path);
+    if (found && found->status.st_ino == file.inode &&
+        is_same_device(file.device, found->status.st_dev))
+      return keep_as({file.device, file.inode}, std::move(found->fd), found->status);
   }
 }
 

@@ -113,7 +113,7 @@ Result<void> read_lines(const std::string &path, AnnotatedFile &file, Lines &lin
     add(wanted_line, around);
   else if (wanted_line > 0 && !lines.contains(wanted_line))
     also = wanted_line;
-  TALLY_TRY(source, ByteSource::open(path));
+  TALLY_TRY(source, ByteSource::open_found(path));
   uint32_t number = 0;
   size_t range = 0;
   for (LineBlocks blocks(*source);;) {

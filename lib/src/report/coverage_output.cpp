@@ -70,7 +70,7 @@ std::optional<std::string> text_of_page(const std::filesystem::path &path) {
   std::error_code fault;
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, fault)))
     return std::nullopt;
-  auto source = ByteSource::open(path.string());
+  auto source = ByteSource::open_found(path.string());
   auto text = source ? (*source)->rest() : Result<std::string>(fail(source.error()));
   const bool has_mark =
       text && std::string_view(*text).substr(0, 512).find(html_report_mark) != std::string::npos;

@@ -35,7 +35,7 @@ public:
 private:
   static std::vector<std::string> read(const std::string &path) {
     std::vector<std::string> out;
-    auto source = ByteSource::open(path);
+    auto source = ByteSource::open_found(path);
     if (!source)
       return out;
     for (LineBlocks blocks(**source);;) {

@@ -12,6 +12,7 @@
 #include <tally/unwinder.h>
 
 #include "model/kernel_code.h"
+#include "session/sigint_watch.h"
 #include "symbolize/kernel_symbols.h"
 
 namespace tally {
@@ -139,7 +140,10 @@ Result<NamedProfile> named_profile_of(const std::string &path, ReadFile file, Pr
 
 Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,
                                         const std::string &program) {
-  TALLY_TRY(file, read_named_file(path, diagnostics));
+  InterruptibleWork work;
+  ReadOptions reading;
+  reading.cancelled = [&work] { return work.is_interrupted(); };
+  TALLY_TRY(file, read_named_file(path, diagnostics, nullptr, reading));
   ProgramNames names;
   if (std::holds_alternative<PcProfile>(file.content)) {
     if (program.empty())

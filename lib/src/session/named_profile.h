@@ -73,8 +73,9 @@ struct NamedProfile {
 // invalid_input for notes and counters. `path` is for errors.
 Result<NamedProfile> named_profile_of(const std::string &path, ReadFile file, ProgramNames names,
                                       bool keeps_coverage = false);
-// Reads a profile for tables. `program` is the path of the program that a gmon.out's addresses
-// belong to. If it is empty, the addresses have no names, and a diagnostic says so.
+// Reads a profile for tables, for a command of a debugger, until the user types Ctrl-C. `program`
+// is the path of the program that a gmon.out's addresses belong to. If it is empty, the addresses
+// have no names, and a diagnostic says so.
 Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,
                                         const std::string &program = {});
 // Writes NamedProfile::counted, which is what the file held, or else the profile.

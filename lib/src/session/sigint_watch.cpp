@@ -57,4 +57,14 @@ void watch_sigint(bool on) {
 
 bool take_sigint() { return sigint_seen.exchange(false, std::memory_order_relaxed); }
 
+InterruptibleWork::InterruptibleWork() : installed_(!watching) {
+  if (installed_)
+    watch_sigint(true);
+}
+
+InterruptibleWork::~InterruptibleWork() {
+  if (installed_)
+    watch_sigint(false);
+}
+
 } // namespace tally

@@ -16,4 +16,19 @@ void watch_sigint(bool on);
 // Returns true once after the first Ctrl-C. Any thread may call it.
 bool take_sigint();
 
+// Watches for Ctrl-C while it exists, for work in one command that the user may end. Nothing is
+// watched if Ctrl-C ends the process anyway.
+class InterruptibleWork {
+public:
+  InterruptibleWork();
+  ~InterruptibleWork();
+  InterruptibleWork(const InterruptibleWork &) = delete;
+  InterruptibleWork &operator=(const InterruptibleWork &) = delete;
+  bool is_interrupted() { return interrupted_ = interrupted_ || take_sigint(); }
+
+private:
+  bool installed_;
+  bool interrupted_ = false;
+};
+
 } // namespace tally

@@ -3,19 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <vector>
 
 #include <elf.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "collect/proc_info.h"
 #include "session/tracee.h"
 #include "stacks/address_space.h"
+#include "support/found_file.h"
+#include "support/read_at.h"
 #include "support/unique_fd.h"
 
 namespace tally {
@@ -34,12 +33,9 @@ std::span<const uint8_t> code_of_process(pid_t pid, uint64_t address, Code &code
 }
 
 std::span<const uint8_t> code_of_file(const BreakpointLocation &location, Code &code) {
-  const UniqueFd file(::open(location.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0 || location.address > std::numeric_limits<off_t>::max())
-    return {};
-  const ssize_t got =
-      ::pread(file.get(), code.data(), code.size(), static_cast<off_t>(location.address));
-  return std::span(code).first(got < 0 ? 0 : static_cast<size_t>(got));
+  const auto file = open_found(location.file);
+  return std::span(code).first(
+      file ? read_at(file->fd.get(), code.data(), code.size(), location.address).size : 0);
 }
 
 // Returns the file and offset of a run-time address. Code is read from the file, because in memory

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "support/found_file.h"
+#include "support/memory_limit.h"
 #include "support/read_at.h"
 #include "support/unique_fd.h"
 
@@ -99,34 +102,33 @@ public:
     if (path == "-") {
       file->fd_ = STDIN_FILENO;
     } else {
-      file->owned_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+      // A pipe that nobody has opened for writing yet is waited for in next().
+      file->owned_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
       file->fd_ = file->owned_.get();
       if (file->fd_ < 0)
         return fail_errno(errno, "cannot open", name);
     }
     if (::fstat(file->fd_, &file->opened_) != 0)
       return fail_errno(errno, "cannot get the status of", name);
-    if (S_ISDIR(file->opened_.st_mode))
-      return fail(ErrorCode::io, "is a directory", name);
-    if (S_ISREG(file->opened_.st_mode)) {
-      // Standard input may have been read partially before.
-      file->begin_ =
-          file->owned_.get() < 0 ? std::max<off_t>(0, ::lseek(file->fd_, 0, SEEK_CUR)) : 0;
-      file->size = static_cast<uint64_t>(std::max<off_t>(0, file->opened_.st_size - file->begin_));
-      if (file->size > options.piece_bytes)
-        static_cast<void>(::posix_fadvise(file->fd_, 0, 0, POSIX_FADV_SEQUENTIAL));
-    }
-    // A small buffer suffices for small files, of which there may be many.
-    const bool small = file->size > 0 && file->size < options.piece_bytes;
-    file->buffer_.resize(small ? file->size : options.piece_bytes);
-    return file;
+    return begun(std::move(file));
+  }
+
+  static Result<std::unique_ptr<File>> open_found(const std::string &path,
+                                                  const ReadOptions &options) {
+    TALLY_TRY(found, tally::open_found(path));
+    std::unique_ptr<File> file(new File(path, options));
+    file->owned_ = std::move(found.fd);
+    file->fd_ = file->owned_.get();
+    file->opened_ = found.status;
+    return begun(std::move(file));
   }
 
   Result<std::string_view> next() override {
     ssize_t got;
-    do
+    do {
+      TALLY_CHECK(wait());
       got = ::read(fd_, buffer_.data(), buffer_.size());
-    while (got < 0 && errno == EINTR);
+    } while (got < 0 && (errno == EINTR || errno == EAGAIN));
     if (got < 0)
       return fail_errno(errno, "cannot read", name_);
     position += static_cast<uint64_t>(got);
@@ -151,7 +153,40 @@ public:
 
 private:
   File(std::string name, const ReadOptions &options)
-      : name_(std::move(name)), limit_(options.max_unpacked_bytes) {}
+      : name_(std::move(name)), limit_(options.max_unpacked_bytes),
+        piece_bytes_(options.piece_bytes), cancelled_(options.cancelled) {}
+
+  static Result<std::unique_ptr<File>> begun(std::unique_ptr<File> file) {
+    const std::string &name = file->name_;
+    if (S_ISDIR(file->opened_.st_mode))
+      return fail(ErrorCode::io, "is a directory", name);
+    if (S_ISREG(file->opened_.st_mode)) {
+      // Standard input may have been read partially before.
+      file->begin_ =
+          file->owned_.get() < 0 ? std::max<off_t>(0, ::lseek(file->fd_, 0, SEEK_CUR)) : 0;
+      file->size = static_cast<uint64_t>(std::max<off_t>(0, file->opened_.st_size - file->begin_));
+      if (file->size > file->piece_bytes_)
+        static_cast<void>(::posix_fadvise(file->fd_, 0, 0, POSIX_FADV_SEQUENTIAL));
+    }
+    // A small buffer suffices for small files, of which there may be many.
+    const bool small = file->size > 0 && file->size < file->piece_bytes_;
+    file->buffer_.resize(small ? file->size : file->piece_bytes_);
+    return file;
+  }
+
+  // Waits until there are bytes, or until the user interrupts.
+  Result<void> wait() const {
+    constexpr int look_every_ms = 100;
+    for (;;) {
+      if (cancelled_ && cancelled_())
+        return fail(ErrorCode::cancelled, "interrupted while it was read", name_);
+      if (size != 0)
+        return {};
+      pollfd polled{fd_, POLLIN, 0};
+      if (::poll(&polled, 1, cancelled_ ? look_every_ms : -1) > 0)
+        return {};
+    }
+  }
 
   // Returns an error if the file was truncated while it was read. A file of /sys may have fewer
   // bytes than its size says, so a file that is short but did not change is no error.
@@ -169,6 +204,8 @@ private:
 
   std::string name_;
   uint64_t limit_;
+  size_t piece_bytes_;
+  std::function<bool()> cancelled_;
   UniqueFd owned_;
   int fd_ = -1;
   off_t begin_ = 0; // offset at which reading began
@@ -346,7 +383,7 @@ ByteSource::ByteSource(std::unique_ptr<State> state) : state_(std::move(state)) 
 ByteSource::~ByteSource() = default;
 
 Result<std::unique_ptr<ByteSource>> ByteSource::open_if_there(const std::string &path) {
-  auto source = open(path);
+  auto source = open_found(path);
   if (!source && source.error().code == ErrorCode::not_found)
     return nullptr;
   return source;
@@ -357,6 +394,16 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string &path, Re
   state->name = path == "-" ? "<stdin>" : path;
   state->set(std::move(options));
   TALLY_TRY(file, File::open(path, state->name, state->options));
+  state->raw = std::move(file);
+  return std::unique_ptr<ByteSource>(new ByteSource(std::move(state)));
+}
+
+Result<std::unique_ptr<ByteSource>> ByteSource::open_found(const std::string &path,
+                                                           ReadOptions options) {
+  auto state = std::make_unique<State>();
+  state->name = path;
+  state->set(std::move(options));
+  TALLY_TRY(file, File::open_found(path, state->options));
   state->raw = std::move(file);
   return std::unique_ptr<ByteSource>(new ByteSource(std::move(state)));
 }
@@ -374,6 +421,7 @@ Result<std::string_view> ByteSource::next() {
   TALLY_TRY(pieces, state_->pieces());
   if (state_->options.progress)
     state_->options.progress(position(), size_hint());
+  MemoryLimit::check();
   return pieces->next();
 }
 

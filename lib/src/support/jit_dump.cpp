@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/byte_cursor.h"
+#include "support/found_file.h"
 #include "support/read_at.h"
 
 namespace tally {
@@ -70,12 +70,12 @@ std::string JitDump::at(uint64_t offset, size_t size) const {
 std::optional<JitDump> JitDump::open(const std::string &path, Names names) {
   JitDump dump;
   dump.names_ = names;
-  dump.fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat info {};
-  if (dump.fd_.get() < 0 || ::fstat(dump.fd_.get(), &info) != 0 || !S_ISREG(info.st_mode))
+  auto file = open_found(path);
+  if (!file)
     return std::nullopt;
-  dump.device_ = info.st_dev;
-  dump.inode_ = info.st_ino;
+  dump.fd_ = std::move(file->fd);
+  dump.device_ = file->status.st_dev;
+  dump.inode_ = file->status.st_ino;
   const std::string head = dump.at(0, jit_header_bytes);
   if (head.size() < jit_header_bytes ||
       (!head.starts_with("DTiJ") && !head.starts_with("JiTD"))) // little-endian; big-endian

@@ -6,11 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
-#include "support/unique_fd.h"
+#include "support/found_file.h"
 
 namespace tally {
 
@@ -29,13 +27,11 @@ public:
   // Returns an empty file if `path` cannot be mapped.
   static MappedFile open(const std::string &path) {
     MappedFile out;
-    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    struct stat info {};
-    if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
-        info.st_size <= 0)
+    const auto file = open_found(path);
+    if (!file || file->status.st_size <= 0)
       return out;
-    const auto size = static_cast<size_t>(info.st_size);
-    void *map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    const auto size = static_cast<size_t>(file->status.st_size);
+    void *map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->fd.get(), 0);
     if (map != MAP_FAILED)
       out.bytes_ = {static_cast<const char *>(map), size};
     return out;

@@ -5,11 +5,10 @@
 
 #include <elf.h>
 #include <elfutils/libdwfl.h>
-#include <fcntl.h>
 #include <gelf.h>
-#include <unistd.h>
 
 #include "support/byte_cursor.h"
+#include "support/found_file.h"
 #include "support/sort.h"
 #include "support/unique_fd.h"
 
@@ -18,6 +17,11 @@ namespace tally::symbolize {
 namespace {
 
 constexpr size_t most_frames_in_core = 1024; // of a thread
+
+int no_debuginfo(Dwfl_Module *, void **, const char *, Dwarf_Addr, const char *, const char *,
+                 GElf_Word, char **) {
+  return -1;
+}
 
 } // namespace
 
@@ -96,14 +100,16 @@ bool CoreFile::read(uint64_t address, std::span<std::byte> to) const {
 
 std::vector<CoreFile::Thread> CoreFile::threads(const std::string &program) const {
   std::vector<Thread> out;
+  // The core and the program say where separate debug information is, and libdwfl would open
+  // anything there; the unwind data of the program itself suffice.
   static const Dwfl_Callbacks callbacks{.find_elf = dwfl_build_id_find_elf,
-                                        .find_debuginfo = dwfl_standard_find_debuginfo,
+                                        .find_debuginfo = no_debuginfo,
                                         .section_address = nullptr,
                                         .debuginfo_path = nullptr};
   // libdwfl changes the ELF descriptor that it is given, so it gets one of its own.
-  const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto file = open_found(path_);
   const std::unique_ptr<Elf, int (*)(Elf *)> elf(
-      fd.get() < 0 ? nullptr : elf_begin(fd.get(), ELF_C_READ, nullptr), elf_end);
+      file ? elf_begin(file->fd.get(), ELF_C_READ, nullptr) : nullptr, elf_end);
   const std::unique_ptr<Dwfl, void (*)(Dwfl *)> dwfl(dwfl_begin(&callbacks), dwfl_end);
   if (!elf || !dwfl)
     return out;

@@ -2,21 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
 #include <elf.h>
-#include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <elfutils/libdwelf.h>
 #include <fmt/format.h>
 #include <gelf.h>
 #include <zlib.h>
 
+#include "support/byte_cursor.h"
+#include "support/found_file.h"
+#include "support/memory_limit.h"
 #include "support/read_at.h"
 #include "symbolize/dwarf_cursor.h"
 
@@ -77,18 +77,56 @@ uint64_t CodeRanges::end_of(uint64_t address) const {
 
 bool CodeRanges::contains(uint64_t address) const { return end_of(address) != 0; }
 
+// Returns the size that a compressed section states for its content (elf(5), Chdr; for .zdebug_*,
+// "ZLIB" and a number of big-endian bytes). libelf allocates as much when the section is read.
+static uint64_t unpacked_size(int fd, const GElf_Ehdr &file, const GElf_Shdr &section) {
+  std::string head(24, '\0');
+  head.resize(read_at(fd, head.data(), head.size(), section.sh_offset).size);
+  const bool is_gnu = (section.sh_flags & SHF_COMPRESSED) == 0;
+  if (is_gnu && !head.starts_with("ZLIB"))
+    return 0;
+  ByteCursor cursor(head, is_gnu || file.e_ident[EI_DATA] == ELFDATA2MSB);
+  cursor.u32(); // the type
+  if (is_gnu)
+    return cursor.u64_whole();
+  if (file.e_ident[EI_CLASS] == ELFCLASS32)
+    return cursor.u32();
+  cursor.u32();
+  return cursor.u64_whole();
+}
+
+// Refuses a file whose sections unpack to far more than real ones do.
+static Result<void> check_unpacked_size(Elf *elf, int fd, const GElf_Ehdr &header, uint64_t size,
+                                        const std::string &path) {
+  const uint64_t limit = MemoryLimit::usual(size);
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0)
+    return {};
+  uint64_t all = 0;
+  for (Elf_Scn *each = nullptr; (each = elf_nextscn(elf, each));) {
+    GElf_Shdr section;
+    if (!gelf_getshdr(each, &section) || section.sh_type == SHT_NOBITS)
+      continue;
+    const char *const name = elf_strptr(elf, names, section.sh_name);
+    const bool is_gnu = name && std::string_view(name).starts_with(".zdebug_");
+    if (!is_gnu && (section.sh_flags & SHF_COMPRESSED) == 0)
+      continue;
+    const uint64_t unpacked = unpacked_size(fd, header, section);
+    all = unpacked > UINT64_MAX - all ? UINT64_MAX : all + unpacked;
+    if (all > limit)
+      return fail(
+          ErrorCode::limit,
+          fmt::format("has compressed sections that unpack to more than {} MiB", limit >> 20),
+          path);
+  }
+  return {};
+}
+
 Result<ElfFile> ElfFile::open(const std::string &path) {
+  TALLY_TRY(found, open_found(path));
   ElfFile file;
-  // With O_NONBLOCK, a pipe or a device does not block the debugger.
-  file.fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.fd_.get() < 0)
-    return fail_errno(errno, "cannot open", path);
-  struct stat info {};
-  if (::fstat(file.fd_.get(), &info) != 0)
-    return fail_errno(errno, "cannot read the file's status", path);
-  if (!S_ISREG(info.st_mode))
-    return no_elf(path);
-  file.identity_ = identity_of(info);
+  file.fd_ = std::move(found.fd);
+  file.identity_ = identity_of(found.status);
   if (!libelf_ready())
     return fail(ErrorCode::unsupported, "libelf is too old", path);
   // The file is read, not mapped: if a build truncated it in place, access to a mapping would
@@ -99,6 +137,8 @@ Result<ElfFile> ElfFile::open(const std::string &path) {
   GElf_Ehdr header;
   if (!gelf_getehdr(file.elf_.get(), &header))
     return no_elf(path);
+  TALLY_CHECK(
+      check_unpacked_size(file.elf_.get(), file.fd_.get(), header, file.identity_.size, path));
   return file;
 }
 
@@ -475,20 +515,19 @@ size_t left_in_section(Elf *elf, const void *at) {
 }
 
 std::optional<uint32_t> file_crc32(const std::string &path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0)
+  const auto file = open_found(path);
+  if (!file)
     return std::nullopt;
   std::array<Bytef, 1 << 16> block;
   uLong crc = crc32(0, nullptr, 0);
-  for (;;) {
-    const ssize_t got = ::read(fd.get(), block.data(), block.size());
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
+  for (uint64_t at = 0;;) {
+    const BytesRead got = read_at(file->fd.get(), block.data(), block.size(), at);
+    if (got.error != 0)
       return std::nullopt;
-    if (got == 0)
+    if (got.size == 0)
       return static_cast<uint32_t>(crc);
-    crc = crc32(crc, block.data(), static_cast<uInt>(got));
+    crc = crc32(crc, block.data(), static_cast<uInt>(got.size));
+    at += got.size;
   }
 }
 

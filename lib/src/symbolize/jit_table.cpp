@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <iterator>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 
 #include "model/jit_code.h"
 #include "model/kept_files.h"
+#include "support/found_file.h"
 #include "support/read_at.h"
 #include "support/unique_fd.h"
 
@@ -84,10 +83,10 @@ void JitTable::refresh() {
 }
 
 bool JitTable::read_map() {
-  const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat info {};
-  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !is_trusted(info, map_pid_))
+  const auto file = open_found(path_);
+  if (!file || !is_trusted(file->status, map_pid_))
     return false; // what was read before stays
+  const struct stat &info = file->status;
   const uint64_t end = std::min(static_cast<uint64_t>(info.st_size), most_map_bytes);
   if (info.st_ino != inode_ || end < read_) { // another file, or written anew
     inode_ = info.st_ino;
@@ -100,7 +99,7 @@ bool JitTable::read_map() {
   for (uint64_t at = read_; at < end;) {
     const size_t before = text.size();
     text.resize(before + std::min<uint64_t>(piece, end - at));
-    const size_t got = read_at(fd.get(), text.data() + before, text.size() - before, at).size;
+    const size_t got = read_at(file->fd.get(), text.data() + before, text.size() - before, at).size;
     text.resize(before + got);
     if (got == 0)
       break;

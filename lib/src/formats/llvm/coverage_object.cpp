@@ -3,17 +3,16 @@
 #include <filesystem>
 
 #include <ar.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/llvm/coverage_mapping.h"
 #include "formats/llvm/names.h"
-#include "support/hash.h"
 #include "support/byte_cursor.h"
+#include "support/found_file.h"
+#include "support/hash.h"
 #include "support/md5.h"
 #include "support/read_at.h"
 #include "support/unique_fd.h"
@@ -261,15 +260,13 @@ private:
 
 std::vector<CoverageObject> CoverageObject::read(const std::string &path,
                                                  Diagnostics &diagnostics) {
-  // With O_NONBLOCK, a pipe or a device does not block the debugger.
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat info {};
-  if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
-      elf_version(EV_CURRENT) == EV_NONE)
+  const auto file = open_found(path);
+  if (!file || elf_version(EV_CURRENT) == EV_NONE)
     return {};
-  const ElfHandle whole(elf_begin(file.get(), ELF_C_READ, nullptr));
+  const int fd = file->fd.get();
+  const ElfHandle whole(elf_begin(fd, ELF_C_READ, nullptr));
   return ObjectReader::read_all(whole.get(),
-                                {.fd = file.get(), .size = static_cast<uint64_t>(info.st_size)},
+                                {.fd = fd, .size = static_cast<uint64_t>(file->status.st_size)},
                                 path, diagnostics);
 }
 

@@ -1,0 +1,27 @@
+// Opens files that the user does not name. A program, a mapping, a report or the listing of a
+// directory names them, and an attacker can put anything in such a place: a pipe, which blocks; a
+// device, whose opening has effects; a file of /proc, which has no size.
+#pragma once
+
+#include <string>
+
+#include <sys/stat.h>
+
+#include <tally/result.h>
+
+#include "support/unique_fd.h"
+
+namespace tally {
+
+struct FoundFile {
+  UniqueFd fd;
+  struct stat status {};
+};
+
+// Opens a regular file for reading, and waits for nothing. Fails with not_found, permission or io
+// as open(2) does, and with invalid_input for what is not a regular file or is one of the kernel's
+// (/proc, /sys). A path in /proc that leads to another file system, such as /proc/PID/root/FILE, is
+// no file of the kernel's.
+Result<FoundFile> open_found(const std::string &path);
+
+} // namespace tally

@@ -1,0 +1,57 @@
+// Bounds the memory that reading a file takes. A small file may unpack to gigabytes, and a few
+// bytes of a table may each become a row of a hundred.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+
+#include "support/unique_fd.h"
+
+namespace tally {
+
+// What MemoryLimit::tick() throws. It is a bad_alloc, which all code that allocates must survive.
+class MemoryExceeded final : public std::bad_alloc {
+public:
+  explicit MemoryExceeded(uint64_t bytes);
+  const char *what() const noexcept override { return text_.c_str(); }
+
+private:
+  std::string text_;
+};
+
+// While it exists, tick() and check() on the same thread compare how much the memory of this
+// process has grown since its begin. Code that makes rows or values calls tick() with their number;
+// none takes more than some hundred bytes. What other threads allocate meanwhile counts, too.
+class MemoryLimit {
+public:
+  explicit MemoryLimit(uint64_t bytes);
+  ~MemoryLimit();
+  MemoryLimit(const MemoryLimit &) = delete;
+  MemoryLimit &operator=(const MemoryLimit &) = delete;
+
+  // The limit for a file of this size (0: unknown) if the user sets none.
+  static uint64_t usual(uint64_t file_bytes);
+
+  static void check();
+  static void tick(size_t rows = 1) {
+    constexpr size_t rows_between_checks = size_t{1} << 14;
+    if (!current_ || (current_->rows_ += rows) < rows_between_checks)
+      return;
+    current_->rows_ = 0;
+    check();
+  }
+
+private:
+  uint64_t used() const; // bytes
+
+  static thread_local constinit MemoryLimit *current_;
+  MemoryLimit *before_;
+  UniqueFd statm_;
+  uint64_t bytes_;
+  uint64_t begin_ = 0;
+  size_t rows_ = 0; // since the last check
+};
+
+} // namespace tally
