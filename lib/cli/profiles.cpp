@@ -1,4 +1,5 @@
 #include "profiles.h"
+#include "byte_size.h"
 
 #include <algorithm>
 #include <csignal>
@@ -60,8 +61,8 @@ InputOptions input_options(const ParsedCommand &given) {
     out.from = given.value("from");
   out.program = given.value("program");
   out.objects = given.values("object");
-  if (given.has("max-unpacked"))
-    out.max_unpacked_bytes = given.number("max-unpacked");
+  if (given.has("memory-limit"))
+    out.memory_limit = byte_size_of(given.value("memory-limit")).value();
   out.symbolizer = symbolizer_for(given);
   out.sources = module_sources(given);
   return out;
@@ -194,7 +195,7 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
   std::optional<Progress> progress(std::in_place, "reading " + path);
   NamingProgress naming(progress);
   ReadOptions reading;
-  reading.max_unpacked_bytes = options.max_unpacked_bytes;
+  reading.memory_limit = options.memory_limit;
   reading.progress = [&](uint64_t position, uint64_t size) { progress->bytes(position, size); };
   Naming how = naming.naming(options.symbolizer.get());
   how.sources = options.sources;

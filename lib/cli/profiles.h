@@ -21,7 +21,7 @@ struct InputOptions {
   std::string from;
   std::string program;              // the program that the addresses of a gmon.out belong to
   std::vector<std::string> objects; // which have the names of counters without names
-  uint64_t max_unpacked_bytes = ReadOptions().max_unpacked_bytes;
+  uint64_t memory_limit = 0;        // bytes, as in ReadOptions
   // It names the code of all files that the command reads. If it is null, each file gets a
   // symbolizer of its own, which fetches no debug files.
   std::shared_ptr<Symbolizer> symbolizer{};

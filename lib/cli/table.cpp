@@ -1,4 +1,5 @@
 #include "table.h"
+#include "byte_size.h"
 
 #include <array>
 
@@ -52,11 +53,11 @@ constexpr std::array<OptionSpec, 2> reading_specs{{
      .values = "FILE",
      .summary = "the program of a gmon.out, for the names of functions",
      .check = check_file_name},
-    {.name = "max-unpacked",
+    {.name = "memory-limit",
      .values = "BYTES",
-     .summary = "the most that a compressed file may expand to\n(default 8 GiB)",
-     .least = 1,
-     .most = INT64_MAX},
+     .summary = "the most memory that reading a file may take, such as\n"
+                "4G (default: 1G, or 64 times the file's size)",
+     .check = check_byte_size},
 }};
 // Without names, which some commands do not look at.
 constexpr auto nameless_input_specs = joined(std::array{help_option, format_option}, reading_specs);

@@ -126,6 +126,9 @@ typedef struct tally_read_options {
   const char *program; /* the path of the program that the addresses of a gmon.out belong to.
                           By default its functions are named by address */
   uint64_t max_unpacked_bytes; /* the most that a compressed file may expand to; default 8 GiB */
+  uint64_t memory_limit;       /* the most bytes by which the memory of the process may grow
+                                  meanwhile. Default: 1 GiB, or 64 times the file's size if that
+                                  is more */
 } tally_read_options;
 
 /* Flags of tally_report_options. */

@@ -233,8 +233,11 @@ class Fish(WithFiles):
             },
         )
         self.assertEqual(
-            self.described("tally", "report", "--max"),
-            {"--max-unpacked": "the most that a compressed file may expand to (default 8 GiB)"},
+            self.described("tally", "report", "--mem"),
+            {
+                "--memory-limit": "the most memory that reading a file may take, such as 4G "
+                "(default: 1G, or 64 times the file's size)"
+            },
         )
         self.assertEqual(
             self.described("tally-meson", "report", "--coverage-ex"),

@@ -90,8 +90,8 @@ static_assert(ends_with(&tally_hit::reserved, offsetof(tally_hit, reserved)));
 static_assert(ends_with(&tally_location::address, offsetof(tally_location, address)));
 static_assert(ends_with(&tally_stack::name, offsetof(tally_stack, name)));
 static_assert(ends_with(&tally_display::metadata, offsetof(tally_display, metadata)));
-static_assert(ends_with(&tally_read_options::max_unpacked_bytes,
-                        offsetof(tally_read_options, max_unpacked_bytes)));
+static_assert(ends_with(&tally_read_options::memory_limit,
+                        offsetof(tally_read_options, memory_limit)));
 static_assert(ends_with(&tally_report_options::to, offsetof(tally_report_options, to)));
 static_assert(ends_with(&tally_write_options::time, offsetof(tally_write_options, time)));
 

@@ -52,6 +52,7 @@ Result<Reading> reading_of(const tally_read_options *given) {
   }
   if (options.max_unpacked_bytes != 0)
     out.how.max_unpacked_bytes = options.max_unpacked_bytes;
+  out.how.memory_limit = options.memory_limit;
   out.program = option(options.program);
   return out;
 }

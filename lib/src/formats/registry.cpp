@@ -35,6 +35,7 @@
 #include "formats/simpleperf/simpleperf.h"
 #endif
 #include "formats/speedscope/speedscope.h"
+#include "support/memory_limit.h"
 #include "support/path.h"
 #include "support/text.h"
 #include "support/utf16.h"
@@ -420,6 +421,20 @@ Result<ReadFile> read_source(ByteSource &source, const std::string &path, Diagno
   return ReadFile{std::move(profile), format};
 }
 
+Result<ReadFile> read_within(ByteSource &source, const std::string &path, Diagnostics &diagnostics,
+                             const Format *from, Unwinder *unwinder) {
+  TALLY_TRY(begin, source.peek(6));
+  if (!is_utf16_text(begin))
+    return read_source(source, path, diagnostics, from, unwinder);
+  TALLY_TRY(text, source.rest());
+  const std::string converted = utf8_of_utf16(text);
+  auto out =
+      read_source(*ByteSource::of(converted, source.name()), path, diagnostics, from, unwinder);
+  if (!out && out.error().where.kind == Position::Kind::offset)
+    out.error().message += " (the file is in UTF-16; the offset is that of the same text in UTF-8)";
+  return out;
+}
+
 } // namespace
 
 Result<const Format *> format_of_file(const std::string &path) {
@@ -430,16 +445,13 @@ Result<const Format *> format_of_file(const std::string &path) {
 Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, const Format *from,
                            const ReadOptions &options, Unwinder *unwinder) {
   TALLY_TRY(source, ByteSource::open(path, options));
-  TALLY_TRY(begin, source->peek(6));
-  if (!is_utf16_text(begin))
-    return read_source(*source, path, diagnostics, from, unwinder);
-  TALLY_TRY(text, source->rest());
-  const std::string converted = utf8_of_utf16(text);
-  auto out =
-      read_source(*ByteSource::of(converted, source->name()), path, diagnostics, from, unwinder);
-  if (!out && out.error().where.kind == Position::Kind::offset)
-    out.error().message += " (the file is in UTF-16; the offset is that of the same text in UTF-8)";
-  return out;
+  const MemoryLimit limit(options.memory_limit != 0 ? options.memory_limit
+                                                    : MemoryLimit::usual(source->size_hint()));
+  try {
+    return read_within(*source, path, diagnostics, from, unwinder);
+  } catch (const MemoryExceeded &exceeded) {
+    return fail(ErrorCode::limit, exceeded.what(), source->name());
+  }
 }
 
 } // namespace tally

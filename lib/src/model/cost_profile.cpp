@@ -7,6 +7,7 @@
 
 #include "support/checked.h"
 #include "support/hash.h"
+#include "support/memory_limit.h"
 
 namespace tally {
 
@@ -130,6 +131,7 @@ std::optional<size_t> CostProfileBuilder::add_cost(CostPosition position,
   CostBlock *const block = this->block();
   if (!block)
     return {};
+  MemoryLimit::tick(1 + costs.size());
   full_ |= !profile_.rows_.self.push(position, costs);
   ++block->last_cost;
   if (index_of(block->part) >= profile_.sums_.parts.size() ||
@@ -155,6 +157,7 @@ void CostProfileBuilder::add_call(const CostCall &call, std::span<const uint64_t
   if (!block)
     return;
   ++block->last_call;
+  MemoryLimit::tick(1 + costs.size());
   full_ |= !profile_.rows_.calls.push(call, costs);
 }
 
@@ -163,6 +166,7 @@ void CostProfileBuilder::add_jump(const CostJump &jump) {
   if (!block)
     return;
   ++block->last_jump;
+  MemoryLimit::tick();
   full_ |= !profile_.rows_.jumps.push(jump);
 }
 

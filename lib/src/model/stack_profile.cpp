@@ -1,7 +1,6 @@
 #include <tally/stack_profile.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include "support/demangle.h"
 #include "support/hash.h"
 #include "support/id_table.h"
+#include "support/memory_limit.h"
 #include "support/sort.h"
 
 namespace tally {
@@ -182,6 +182,7 @@ LocationId StackProfileBuilder::add_location(MappingId mapping, uint64_t address
                                              std::span<const SourceLine> lines) {
   auto &p = profile_;
   const auto add = [&] {
+    MemoryLimit::tick(1 + lines.size());
     p.location_mapping_.push(mapping);
     p.location_address_.push(address);
     const LocationId id = p.location_first_line_.push(static_cast<uint32_t>(p.lines_.size()));
@@ -261,6 +262,7 @@ StackId StackProfileBuilder::push(StackId caller, LocationId callee) {
         return hash_of(p.stack_caller_[at], p.stack_location_[at]);
       });
   if (added) {
+    MemoryLimit::tick();
     p.stack_location_.push(callee);
     p.stack_caller_.push(caller);
   }
@@ -284,6 +286,7 @@ uint32_t StackProfileBuilder::add_sample(StackId stack, ThreadId thread, PartId 
     p.sample_stack_.push_back(stack);
     p.sample_thread_.push_back(thread);
     p.sample_part_.push_back(part);
+    MemoryLimit::tick(1 + width);
     p.sample_values_.resize(p.sample_values_.size() + width, 0);
   }
   for (size_t i = 0; i < std::min(width, values.size()); ++i)

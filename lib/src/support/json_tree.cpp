@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/json_progress.h"
+#include "support/memory_limit.h"
 
 namespace tally {
 
@@ -80,6 +81,7 @@ private:
   }
 
   bool put(Kind kind, size_t place, uint64_t content) {
+    MemoryLimit::tick();
     tree_.nodes_.push_back({static_cast<uint64_t>(kind) & 0xF,
                             static_cast<uint64_t>(place) & ((uint64_t{1} << 60) - 1), content});
     return true;

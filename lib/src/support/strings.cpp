@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "support/hash.h"
+#include "support/memory_limit.h"
 
 namespace tally {
 
@@ -50,6 +51,7 @@ StringId StringPool::intern(std::string_view text) {
   for (size_t slot = hash_bytes(text) & mask;; slot = (slot + 1) & mask) {
     const uint32_t taken = slots_[slot];
     if (taken == 0) {
+      MemoryLimit::tick();
       views_.push_back(store(text));
       slots_[slot] = static_cast<uint32_t>(views_.size());
       if (views_.size() * 2 > slots_.size())
