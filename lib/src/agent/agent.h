@@ -71,10 +71,11 @@ struct thread {
 };
 extern struct thread threads[MAX_THREADS];
 
-uint32_t threads_used(void);                /* the number of rows, from 0 on, that were ever used */
-struct thread *thread_of(int tid);          /* NULL if there is none */
-struct thread *thread_add(int tid);         /* NULL if no row is free or the table is locked */
-void thread_release(struct thread *thread); /* for a thread that has ended */
+uint32_t threads_used(void);        /* the number of rows, from 0 on, that were ever used */
+struct thread *thread_of(int tid);  /* NULL if there is none */
+struct thread *thread_add(int tid); /* NULL if no row is free or the table is locked */
+void thread_begin_now(struct thread *thread); /* its CPU time so far does not count */
+void thread_release(struct thread *thread);   /* for a thread that has ended */
 /* Adds the calling thread, whose stack of `size` may be read up to `limit`. */
 void thread_enter(uintptr_t limit, uintptr_t size);
 void thread_leave(void);

@@ -223,13 +223,17 @@ void threads_each(int directory, void (*visit)(int tid, void *context), void *co
   }
 }
 
+void thread_begin_now(struct thread *thread) {
+  const uint64_t cpu = thread_cpu_ns(thread->tid);
+  thread->last_cpu = thread->sampled_cpu = cpu == ~UINT64_C(0) ? 0 : cpu;
+}
+
 static void adopt(int tid, void *context) {
   (void)context;
   struct thread *thread = thread_add(tid);
   if (!thread)
     return;
-  const uint64_t cpu = thread_cpu_ns(tid);
-  thread->last_cpu = thread->sampled_cpu = cpu == ~UINT64_C(0) ? 0 : cpu;
+  thread_begin_now(thread);
   if (tid == agent.pid)
     know_first_stack(thread);
 }

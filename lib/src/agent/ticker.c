@@ -237,7 +237,12 @@ static void visit(int tid, void *context) {
   if (thread_of(tid))
     return;
   struct thread *thread = thread_add(tid);
-  if (thread)
+  if (!thread)
+    return;
+  /* While there were more threads than rows, the time of those without one counted for others. */
+  if ((agent.notes & TALLY_NOTE_CROWDED) != 0)
+    thread_begin_now(thread);
+  else
     thread->fresh = 1;
 }
 

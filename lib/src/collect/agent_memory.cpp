@@ -40,6 +40,7 @@ constexpr uint32_t copy_slots = 256;
 // kernel ticks more slowly than this.
 constexpr uint32_t timer_up_to_hz = 100;
 constexpr uint32_t handover_ms = 1000;
+constexpr int32_t largest_tid = 1 << 22; // PID_MAX_LIMIT of Linux
 
 uint32_t wire_stacks(StackMode stacks) {
   switch (stacks) {
@@ -90,7 +91,7 @@ bool next_agent_record(std::span<const uint64_t> &words, AgentRecord &record) {
   const bool known = header.kind == TALLY_RECORD_CHAIN || header.kind == TALLY_RECORD_COPY;
   if (header.bytes % sizeof(uint64_t) != 0 || size <= header_words || size > most_words ||
       size > words.size() || !known || header.weight == 0 || header.weight > INT32_MAX ||
-      header.tid <= 0)
+      header.tid <= 0 || header.tid > largest_tid)
     return false;
   record = {header.kind, header.tid, header.weight, header.at_ns,
             words.subspan(header_words, size - header_words)};

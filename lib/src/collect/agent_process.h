@@ -21,6 +21,7 @@ struct FollowedProcess {
   UniqueFd pidfd;
   bool gone = false;
   bool handshaken = false;                        // the agent has reported
+  bool answered = false;                          // its offer of the kernel's clocks
   uint64_t looked_ns = 0;                         // when its mappings were last read
   uint64_t cpu_at_expect_ns = 0, cpu_last_ns = 0; // CPU time of the whole process
   uint64_t cleared_cpu_ns = 0, cleared_lost = 0;

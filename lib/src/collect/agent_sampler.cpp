@@ -184,8 +184,13 @@ void LiveAgentSampler::wait(int timeout_ms) {
   if (word) {
     // If expect() exchanges the memory meanwhile, the timeout ends this wait.
     const timespec time{0, 20'000'000};
+    const uint64_t begun = now_ns();
     ::syscall(SYS_futex, word, FUTEX_WAIT, TALLY_STATE_EMPTY, &time, nullptr, 0);
-    return;
+    // A program can wake this thread as often as it likes.
+    constexpr uint64_t least_wait_ns = 1'000'000;
+    if (now_ns() - begun >= least_wait_ns)
+      return;
+    timeout_ms = 1;
   }
   pollfd polled[2] = {{thread_.wake_fd(), POLLIN, 0}, {pidfd, POLLIN, 0}};
   ::poll(polled, 2, timeout_ms);
@@ -223,8 +228,9 @@ void LiveAgentSampler::follow() {
 
 // The agent waits for the answer. If the answer is negative, it continues with a clock of its own.
 void LiveAgentSampler::take_clocks() {
-  if (memory_.load(&tally_wire_header::handover) != TALLY_HANDOVER_OPEN)
+  if (memory_.load(&tally_wire_header::handover) != TALLY_HANDOVER_OPEN || process_.answered)
     return;
+  process_.answered = true;
   auto adopted = adopt_clocks();
   const uint32_t answer = adopted ? TALLY_HANDOVER_TAKEN : TALLY_HANDOVER_FAILED;
   const bool first =
@@ -328,7 +334,7 @@ void LiveAgentSampler::bank() {
   } else {
     sum.samples += sink_->ticks();
     sum.outside += sink_->outside();
-    sum.lost += lost();
+    sum.lost += lost() + sink_->lost();
     sum.truncated_stacks += sink_->truncated_stacks();
     sum.joined_stacks += sink_->joined_stacks();
     sum.wait_ns += sink_->wait_ns();
@@ -446,7 +452,7 @@ SamplerStatus LiveAgentSampler::status() {
   } else {
     status.samples = sink_->ticks();
     status.outside = sink_->outside();
-    status.lost = lost();
+    status.lost = lost() + sink_->lost();
     status.truncated_stacks = sink_->truncated_stacks();
     status.joined_stacks = sink_->joined_stacks();
     status.threads = sink_->collector().thread_count();

@@ -15,6 +15,9 @@ namespace tally {
 
 namespace {
 
+// A row is kept for each thread that had a tick, also after its end.
+constexpr size_t most_threads = 100'000;
+
 // The number of waits is not known.
 StackCollector::Counted counted_values(const SamplerOptions &options, uint64_t period_ns) {
   StackCollector::Counted out{period_ns};
@@ -128,7 +131,12 @@ bool AgentSink::handle(const AgentRecord &record) {
   }
   if (!chain_of(record))
     return false;
-  if (!collector_.knows_thread(record.tid))
+  const bool is_new = !collector_.knows_thread(record.tid);
+  if (is_new && collector_.thread_count() >= most_threads) {
+    lost_ += record.weight;
+    return true;
+  }
+  if (is_new)
     collector_.name_thread(record.tid, may_look_() ? thread_name(pid_, record.tid) : "");
   ticks_ += record.weight;
   collector_.add(record.tid, programs_own(chain_.pcs()), record.weight * tick_, record.at_ns);
@@ -174,7 +182,7 @@ void AgentSink::count_waits(bool held) {
 }
 
 void AgentSink::clear() {
-  ticks_ = outside_ = truncated_stacks_ = joined_stacks_ = 0;
+  ticks_ = outside_ = lost_ = truncated_stacks_ = joined_stacks_ = 0;
   forget_time();
   if (waits_)
     waits_->wait_ns = waits_->queued_ns = 0;

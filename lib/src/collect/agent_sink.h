@@ -50,6 +50,7 @@ public:
 
   uint64_t ticks() const { return ticks_; }
   uint64_t outside() const { return outside_; } // ticks that the region filter or a stop excludes
+  uint64_t lost() const { return lost_; }       // ticks of threads beyond those that are kept
   uint64_t truncated_stacks() const { return truncated_stacks_; }
   uint64_t joined_stacks() const { return joined_stacks_; }
   uint64_t wait_ns() const { return waits_ ? waits_->wait_ns : 0; }
@@ -71,6 +72,7 @@ private:
   bool unwinds_;
   uint64_t ticks_ = 0;
   uint64_t outside_ = 0;
+  uint64_t lost_ = 0;
   uint64_t truncated_stacks_ = 0;
   uint64_t joined_stacks_ = 0;
   int64_t tick_ = 1; // the weight of a tick

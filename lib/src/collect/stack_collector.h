@@ -23,6 +23,7 @@
 #include "stacks/address_table.h"
 #include "stacks/jit_dumps.h"
 #include "stacks/packed_stacks.h"
+#include "support/hash.h"
 
 namespace tally {
 
@@ -139,7 +140,7 @@ private:
   Process main_;                                                 // process pid_
   std::unordered_map<pid_t, std::unique_ptr<Process>> children_; // those that are alive
   uint64_t processes_begun_ = 0;
-  std::unordered_map<pid_t, ThreadState> threads_; // those that are alive
+  SeededMap<pid_t, ThreadState> threads_; // those that are alive
   struct {
     pid_t tid = 0;
     ThreadId thread = none<ThreadId>;
