@@ -27,6 +27,15 @@ Result<std::vector<std::string>> files_under(const std::string &path) {
     return std::vector{path};
   Diagnostics findings;
   auto files = files_below(path, is_counters_name, findings);
+  // Whoever may write to the directory could have the counters of others zeroed.
+  if (files)
+    std::erase_if(*files, [&](const std::string &file) {
+      std::error_code ignored;
+      const bool is_link = std::filesystem::is_symlink(file, ignored);
+      if (is_link)
+        findings.add(Severity::warning, "is a symbolic link, and is left as it is", file);
+      return is_link;
+    });
   show(findings);
   return files;
 }

@@ -369,6 +369,18 @@ class BuildFolderTest(unittest.TestCase):
         self.assertEqual(self.rows()["main.c"][1], f"5/{ALL_LINES}")
         self.tally("zero", status=2)
 
+    def test_zero_follows_no_link_that_it_finds(self) -> None:
+        counters = self.build / "main.c.gcda"
+        before = counters.read_bytes()
+        folder = self.project / "links"
+        folder.mkdir()
+        (folder / "a.gcda").symlink_to(counters)
+        done = self.tally("zero", "links", status=4)
+        self.assertIn(
+            "links/a.gcda: warning: is a symbolic link, and is left as it is", done.stderr
+        )
+        self.assertEqual(counters.read_bytes(), before)
+
     def test_zero_stays_in_the_build(self) -> None:
         out = self.project / "out"
         out.mkdir()

@@ -26,7 +26,7 @@ std::shared_ptr<const GcovNotes> NotesCache::notes_of(const std::string &path) {
   if (entry.notes && entry.mtime_ns == mtime_ns)
     return entry.notes;
   entry = {mtime_ns, nullptr};
-  auto source = ByteSource::open(path);
+  auto source = ByteSource::open_found(path);
   auto bytes = source ? (*source)->rest() : Result<std::string>(fail(source.error()));
   Diagnostics ignored; // whoever reads the notes again reports what is wrong
   if (auto notes = bytes ? read_gcov_notes(std::move(*bytes), path, ignored)

@@ -76,7 +76,7 @@ private:
   const CounterLayout &layout_;
   std::span<const LoadedModule> modules_;
   Notes notes_;
-  std::unordered_multimap<std::string_view, Place> functions_;             // by linkage name
+  SeededMultimap<std::string_view, Place> functions_;                      // by linkage name
   std::map<uint64_t, std::pair<Place, const CounterArray *>> by_counters_; // by address
   std::unique_ptr<Symbolizer> symbolizer_;
   Diagnostics findings_;                          // of the symbolizer

@@ -13,6 +13,7 @@
 #include "report/coverage_badge.h"
 #include "report/coverage_html.h"
 #include "report/live_coverage.h"
+#include "support/found_file.h"
 #include "support/path.h"
 #include "support/text.h"
 
@@ -82,10 +83,7 @@ std::optional<std::string> text_of_page(const std::filesystem::path &path) {
 Result<std::string> earlier_index(const std::filesystem::path &folder) {
   namespace fs = std::filesystem;
   std::error_code fault;
-  if (const fs::path link = folder / pages_name; fs::is_symlink(fs::symlink_status(link, fault)))
-    return fail(ErrorCode::invalid_argument,
-                "is a symbolic link: name the directory to which it leads, or remove it",
-                link.string());
+  TALLY_CHECK(check_no_link(folder, pages_name));
   if (auto text = text_of_page(folder / index_name))
     return std::move(*text);
   // A report that was not completed has a style sheet, but no index.
@@ -133,6 +131,7 @@ Result<void> write_folder(const Coverage &coverage, const std::string &folder,
   std::set<std::string> written_pages;
   const auto put = [&](const std::string &path, std::string_view bytes) -> Result<void> {
     const fs::path target = fs::path(folder) / path;
+    TALLY_CHECK(check_no_link(folder, path));
     if (target.parent_path() != made) {
       TALLY_CHECK(make(target.parent_path()));
       made = target.parent_path().string();

@@ -27,13 +27,17 @@ bool is_kernels(int fd) {
 
 } // namespace
 
+bool may_be_opened(const std::string &path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
+}
+
 Result<FoundFile> open_found(const std::string &path) {
   if (path.find('\0') != path.npos)
     return fail(ErrorCode::not_found, "there is no such file", path);
   FoundFile file;
-  struct stat before {};
   // To open a device can have effects, such as to rewind a tape.
-  if (::stat(path.c_str(), &before) == 0 && !S_ISREG(before.st_mode))
+  if (!may_be_opened(path))
     return fail(ErrorCode::invalid_input, "is not a regular file", path);
   file.fd.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.fd.get() < 0)
@@ -46,6 +50,20 @@ Result<FoundFile> open_found(const std::string &path) {
     return fail(ErrorCode::invalid_input, "is a file of the kernel, which has no fixed content",
                 path);
   return file;
+}
+
+Result<void> check_no_link(const std::filesystem::path &folder,
+                           const std::filesystem::path &inner) {
+  std::filesystem::path path = folder;
+  for (const std::filesystem::path &part : inner) {
+    path /= part;
+    std::error_code fault;
+    if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, fault)))
+      return fail(ErrorCode::invalid_argument,
+                  "is a symbolic link: name the directory to which it leads, or remove it",
+                  path.string());
+  }
+  return {};
 }
 
 } // namespace tally

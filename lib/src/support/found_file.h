@@ -3,6 +3,7 @@
 // device, whose opening has effects; a file of /proc, which has no size.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include <sys/stat.h>
@@ -18,10 +19,18 @@ struct FoundFile {
   struct stat status {};
 };
 
-// Opens a regular file for reading, and waits for nothing. Fails with not_found, permission or io
+// Opens a regular file for reading, and never blocks. Fails with not_found, permission or io
 // as open(2) does, and with invalid_input for what is not a regular file or is one of the kernel's
 // (/proc, /sys). A path in /proc that leads to another file system, such as /proc/PID/root/FILE, is
 // no file of the kernel's.
 Result<FoundFile> open_found(const std::string &path);
+
+// Returns false if there is something at `path` that is not a regular file, for libraries that open
+// files by themselves.
+bool may_be_opened(const std::string &path);
+
+// Fails if a part of `inner`, a relative path, is a symbolic link below `folder`: what is written
+// there would be written elsewhere.
+Result<void> check_no_link(const std::filesystem::path &folder, const std::filesystem::path &inner);
 
 } // namespace tally

@@ -101,7 +101,9 @@ bool CoreFile::read(uint64_t address, std::span<std::byte> to) const {
 std::vector<CoreFile::Thread> CoreFile::threads(const std::string &program) const {
   std::vector<Thread> out;
   // The core and the program say where separate debug information is, and libdwfl would open
-  // anything there; the unwind data of the program itself suffice.
+  // anything there; the unwind data of the program itself suffice. It opens what is mapped, too.
+  if (!may_be_opened(program) || !std::ranges::all_of(mappings_, may_be_opened, &Mapping::path))
+    return out;
   static const Dwfl_Callbacks callbacks{.find_elf = dwfl_build_id_find_elf,
                                         .find_debuginfo = no_debuginfo,
                                         .section_address = nullptr,

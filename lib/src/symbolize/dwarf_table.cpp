@@ -119,7 +119,7 @@ void DwarfTable::use_alternate(const std::string &name, std::optional<ElfFile> f
       return;
     }
   }
-  lacks_alternate_ = !search_alternate(dwarf_.get(), ended_);
+  lacks_alternate_ = !search_alternate(dwarf_.get(), path_, ended_);
   if (lacks_alternate_)
     diagnostics_.add(Severity::note,
                      fmt::format("its common debug information \"{}\" was not found, so functions "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 
 #include <elf.h>
 #include <sys/auxv.h>
@@ -126,6 +127,7 @@ Result<ElfFile> ElfFile::open(const std::string &path) {
   TALLY_TRY(found, open_found(path));
   ElfFile file;
   file.fd_ = std::move(found.fd);
+  file.path_ = path;
   file.identity_ = identity_of(found.status);
   if (!libelf_ready())
     return fail(ErrorCode::unsupported, "libelf is too old", path);
@@ -496,7 +498,15 @@ DwarfHandle ElfFile::open_dwarf() const {
   return dwarf;
 }
 
-Dwarf *search_alternate(Dwarf *dwarf, EndedSections &ended) {
+Dwarf *search_alternate(Dwarf *dwarf, const std::string &path, EndedSections &ended) {
+  const char *name = nullptr;
+  const void *id = nullptr;
+  // libdw opens whatever has this name.
+  if (dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) > 0 && name) {
+    const std::filesystem::path beside = std::filesystem::path(path).parent_path();
+    if (!may_be_opened(name) || !may_be_opened((beside / name).string()))
+      return nullptr;
+  }
   Dwarf *const alternate = dwarf_getalt(dwarf);
   if (alternate)
     end_strings(dwarf_getelf(alternate), ended);

@@ -83,10 +83,10 @@ using DwarfHandle = std::unique_ptr<Dwarf, EndDwarf>;
 // and the Dwarf whose sections they are.
 using EndedSections = std::vector<std::unique_ptr<char[]>>;
 
-// Makes libdw search for the supplementary file that .gnu_debugaltlink names, unless it has one
-// already, and makes its strings safe to read, as ElfFile::open_dwarf() does. Returns null if there
-// is none.
-Dwarf *search_alternate(Dwarf *dwarf, EndedSections &ended);
+// Makes libdw search for the supplementary file that .gnu_debugaltlink of the file at `path` names,
+// unless it has one already, and makes its strings safe to read, as ElfFile::open_dwarf() does.
+// Returns null if there is none.
+Dwarf *search_alternate(Dwarf *dwarf, const std::string &path, EndedSections &ended);
 
 class ElfFile {
 public:
@@ -99,6 +99,7 @@ public:
   static Result<ElfFile> of_image(std::vector<char> image, const std::string &name);
 
   Elf *elf() const { return elf_.get(); }
+  const std::string &path() const { return path_; } // empty if it is in memory
   bool is_image() const { return fd_.get() < 0 && !image_.empty(); }
   const FileIdentity &identity() const { return identity_; }
   // Returns lower-case hexadecimal digits; empty if the file has no build ID.
@@ -150,6 +151,7 @@ private:
     void operator()(Elf *elf) const { elf_end(elf); }
   };
   UniqueFd fd_;
+  std::string path_;
   std::vector<char> image_; // the content if it is not a file's; outlives elf_
   std::unique_ptr<Elf, EndElf> elf_;
   mutable EndedSections ended_;

@@ -25,7 +25,7 @@ T with_unit_at(const ElfFile &file, uint64_t address, Use use, T otherwise) {
   const DwarfHandle dwarf = file.open_dwarf();
   if (!dwarf)
     return otherwise;
-  search_alternate(dwarf.get(), ended);
+  search_alternate(dwarf.get(), file.path(), ended);
   const AddressSections sections = AddressSections::of(file);
   ScanBudget budget;
   Dwarf_CU *unit = nullptr;

@@ -1,11 +1,13 @@
 #include "symbolize/split_units.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <dwarf.h>
 #include <fmt/format.h>
 #include <gelf.h>
 
+#include "support/found_file.h"
 #include "symbolize/dwarf_cursor.h"
 
 namespace tally::symbolize {
@@ -89,7 +91,9 @@ std::optional<SplitUnits::Found> SplitUnits::find(Dwarf_Die skeleton) {
   if (const SplitUnit *unit = in_package(id))
     return found(*unit);
   Dwarf_Die split{};
-  if (dwarf_cu_info(skeleton.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) ==
+  // libdw opens whatever is at these places.
+  if (std::ranges::all_of(own_paths(skeleton), may_be_opened) &&
+      dwarf_cu_info(skeleton.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) ==
           0 &&
       split.addr) {
     Elf *const elf = dwarf_getelf(dwarf_cu_getdwarf(split.cu));
@@ -122,8 +126,8 @@ const SplitUnit *SplitUnits::in_package(uint64_t id) {
   return nullptr;
 }
 
-// The places are those where libdw seeks a .dwo file.
-const SplitUnit *SplitUnits::in_own_file(Dwarf_Die skeleton, uint64_t id) {
+// Returns the places where libdw seeks a .dwo file.
+std::vector<std::string> SplitUnits::own_paths(Dwarf_Die skeleton) const {
   const std::string name = dwo_name(skeleton);
   std::vector<std::string> paths;
   if (name.starts_with('/')) {
@@ -135,7 +139,11 @@ const SplitUnit *SplitUnits::in_own_file(Dwarf_Die skeleton, uint64_t id) {
     if (folder.starts_with('/'))
       paths.push_back(folder + "/" + name);
   }
-  for (const std::string &path : paths) {
+  return paths;
+}
+
+const SplitUnit *SplitUnits::in_own_file(Dwarf_Die skeleton, uint64_t id) {
+  for (const std::string &path : own_paths(skeleton)) {
     auto unit = read_split_file(path, id);
     if (!unit || !*unit)
       continue;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "formats/gcov/header.h"
+#include "support/found_file.h"
 #include "support/line_blocks.h"
 
 namespace tally {
@@ -41,8 +42,9 @@ Result<void> GcovStream::write_below(const std::string &folder) const {
   std::set<fs::path> written;
   for (const auto &[name, data] : files_) {
     // The name may be anything: ".." must not lead out of the directory.
-    const fs::path path =
-        fs::path(folder) / (fs::path("/") / name).lexically_normal().relative_path();
+    const fs::path inner = (fs::path("/") / name).lexically_normal().relative_path();
+    const fs::path path = fs::path(folder) / inner;
+    TALLY_CHECK(check_no_link(folder, inner));
     if (!written.insert(path).second)
       return fail(ErrorCode::invalid_input, "two names lead to this file", path.string());
     std::error_code fault;
