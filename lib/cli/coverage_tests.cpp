@@ -160,7 +160,7 @@ Result<void> write_tests_by_function(const Coverage &coverage, const std::string
     files[file.path] = {{"tests", std::move(of_file)}, {"functions", std::move(functions)}};
   }
   return write_file(path, Json{{"tests", std::move(tests)}, {"files", std::move(files)}}.dump(
-                              -1, ' ', false, Json::error_handler_t::replace));
+                              -1, ' ', true, Json::error_handler_t::replace));
 }
 
 Result<void> print_table_of_tests(const CollectedCoverage &collected, const TextOptions &options) {

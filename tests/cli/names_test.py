@@ -126,7 +126,9 @@ class BareStartTest(NamesCase):
         self.put("bare.c", BARE_START)
         self.run_tool("gcc", "-O1", "-g", "-static", "-nostdlib", "-o", "bare", "bare.c")
         rows = self.functions(self.path("bare"))
-        self.assertNotIn("[truncated: no unwind data]", rows)
+        # A tick in start_up itself, before it calls main(), is not known to have no caller.
+        truncated = rows.get("[truncated: no unwind data]", {"inclusive": [0]})
+        self.assertLessEqual(truncated["inclusive"], rows["start_up"]["self"])
         self.assertNotIn("[callers guessed]", rows)
         for name in ("start_up", "work"):
             self.assertGreaterEqual(rows[name]["inclusive"], rows["spin"]["inclusive"])

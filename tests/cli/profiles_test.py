@@ -676,12 +676,39 @@ class HostileTextTest(ProfilesCase):
                     ["report", name, "--focus", f"none{what}"],
                     ["report", name, f"--no-such{what}"],
                 ):
-                    text = self.text_of(*words)
-                    found = [
-                        c for c in text if c in "".join(OBEYED) and not c.isascii() or c < "\n"
-                    ]
-                    found += [c for c in text if "\n" < c < " " or c == "\x7f"]
-                    self.assertEqual(found, [], (words, text))
+                    self.assert_plain(*words)
+
+    def assert_plain(self, *words: str) -> None:
+        text = self.text_of(*words)
+        found = [c for c in text if c in "".join(OBEYED) and not c.isascii() or c < "\n"]
+        found += [c for c in text if "\n" < c < " " or c == "\x7f"]
+        self.assertEqual(found, [], (words, text))
+
+    def test_no_name_of_coverage_controls_the_terminal(self) -> None:
+        for i, what in enumerate(OBEYED):
+            source, name = f"s{what}.c", f"{i}.info"
+            self.put(source, "int f(void)\n{ return 1; }\n")
+            self.put(
+                name,
+                f"TN:t{what}\nSF:{source}\nFN:1,f{what}\nFNDA:1,f{what}\nDA:1,1\nDA:2,0\n"
+                f"BRDA:1,0,x{what},1\nBRDA:1,0,y{what},0\nend_of_record\n",
+            )
+            for words in (
+                [],
+                ["--full"],
+                ["--json"],
+                ["--verbose"],
+                ["--redundant"],
+                ["--which-tests", f"{source}:1"],
+                ["--tests-by-function", "-"],
+                ["--report", "markdown:-"],
+                ["--report", "gcovr:-"],
+                ["--report", f"html:{what}/no"],
+                ["--root", f"no{what}"],
+                ["--exclude", f"{what}("],
+                [f"no{what}"],
+            ):
+                self.assert_plain("coverage", name, *words)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include "support/json_text.h"
 #include "support/text.h"
 
 namespace tally::support_text_test {
 namespace {
 
 using namespace std::string_literals;
+
+TEST(JsonText, HasTheNumbersOfWhatATerminalObeys) {
+  EXPECT_EQ(json_text("a\x1b\x7f\xc2\x9b\xc2\xa0\xd8\x9c\xe2\x80\xae\xe2\x81\xa6\xe2\x82\xac"),
+            "\"a\\u001b\\u007f\\u009b\xc2\xa0\\u061c\\u202e\\u2066\xe2\x82\xac\"");
+  EXPECT_EQ(json_text("\xff"), "\"\xef\xbf\xbd\"");
+}
 
 TEST(Printable, KeepsTextThatTerminalsShow) {
   for (const std::string &text :

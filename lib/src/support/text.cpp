@@ -27,10 +27,6 @@ size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-namespace {
-
-// Returns whether a terminal obeys a character of more than one byte, or shows the text around it
-// in another order: the C1 controls, and Unicode's directional formatting characters (UAX 9).
 bool is_obeyed(std::string_view character) {
   if (character.size() == 2)
     return (character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0) ||
@@ -43,8 +39,6 @@ bool is_obeyed(std::string_view character) {
       return true;
   return false;
 }
-
-} // namespace
 
 std::string printable(std::string text) {
   size_t at = 0;

@@ -15,6 +15,11 @@ namespace tally {
 // control the terminal.
 std::string printable(std::string text);
 
+// Returns whether a terminal obeys a UTF-8 character of more than one byte, or shows the text
+// around it in another order: the C1 controls, and Unicode's directional formatting characters (UAX
+// 9).
+bool is_obeyed(std::string_view character);
+
 // Returns the length in bytes of the UTF-8 character at the beginning of `text`, or 0 if the bytes
 // there are not valid UTF-8. `text` must not be empty.
 size_t utf8_length(std::string_view text);
