@@ -9,6 +9,8 @@
 
 #include <tally/result.h>
 
+#include "session/command_line.h"
+
 namespace tally {
 
 // Parses a number of bytes above 0, or of KiB, MiB or GiB: "500000", "64K", "512M", "4G". Anything
@@ -29,6 +31,11 @@ inline Result<uint64_t> byte_size_of(std::string_view text) {
 inline Result<void> check_byte_size(std::string_view text) {
   TALLY_CHECK(byte_size_of(text));
   return {};
+}
+
+// Returns the value of --memory-limit, which the command line has checked; 0 without it.
+inline uint64_t memory_limit_of(const ParsedCommand &given) {
+  return given.has("memory-limit") ? byte_size_of(given.value("memory-limit")).value() : 0;
 }
 
 } // namespace tally

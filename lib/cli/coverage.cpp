@@ -13,6 +13,7 @@
 #include <tally/file_io.h>
 #include <tally/merge.h>
 
+#include "byte_size.h"
 #include "changed_lines.h"
 #include "collect/proc_info.h"
 #include "coverage/baseline_rule.h"
@@ -254,6 +255,7 @@ Result<CollectOptions> collecting(const ParsedCommand &given) {
   else if (!out.build.empty())
     out.paths = {out.build};
   out.mapped = given.values("object");
+  out.memory_limit = memory_limit_of(given);
   if (given.has("per-test")) {
     TALLY_TRY(runs, runs_of_tests(std::string(given.value("per-test"))));
     out.runs = std::move(runs);

@@ -61,8 +61,7 @@ InputOptions input_options(const ParsedCommand &given) {
     out.from = given.value("from");
   out.program = given.value("program");
   out.objects = given.values("object");
-  if (given.has("memory-limit"))
-    out.memory_limit = byte_size_of(given.value("memory-limit")).value();
+  out.memory_limit = memory_limit_of(given);
   out.symbolizer = symbolizer_for(given);
   out.sources = module_sources(given);
   return out;
@@ -196,6 +195,7 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
   NamingProgress naming(progress);
   ReadOptions reading;
   reading.memory_limit = options.memory_limit;
+  reading.max_unpacked_bytes = std::max(reading.max_unpacked_bytes, options.memory_limit);
   reading.progress = [&](uint64_t position, uint64_t size) { progress->bytes(position, size); };
   Naming how = naming.naming(options.symbolizer.get());
   how.sources = options.sources;

@@ -48,16 +48,18 @@ constexpr std::array<OptionSpec, 3> naming_specs{{
      .summary = "fetch no debug files for stripped code, even if\n"
                 "DEBUGINFOD_URLS names servers"},
 }};
+constexpr OptionSpec memory_limit_option{
+    .name = "memory-limit",
+    .values = "BYTES",
+    .summary = "the most memory that reading a file may take, such as\n"
+               "4G (default: 1G, or 64 times the file's size)",
+    .check = check_byte_size};
 constexpr std::array<OptionSpec, 2> reading_specs{{
     {.name = "program",
      .values = "FILE",
      .summary = "the program of a gmon.out, for the names of functions",
      .check = check_file_name},
-    {.name = "memory-limit",
-     .values = "BYTES",
-     .summary = "the most memory that reading a file may take, such as\n"
-                "4G (default: 1G, or 64 times the file's size)",
-     .check = check_byte_size},
+    memory_limit_option,
 }};
 // Without names, which some commands do not look at.
 constexpr auto nameless_input_specs = joined(std::array{help_option, format_option}, reading_specs);
@@ -307,7 +309,7 @@ constexpr std::array<OptionSpec, 2> setup_specs{{
 }};
 constexpr std::array<ArgumentSpec, 1> setup_arguments{{{"gdb|lldb", "the debugger"}}};
 
-constexpr std::array<OptionSpec, 38> coverage_specs{{
+constexpr std::array<OptionSpec, 39> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
@@ -359,6 +361,7 @@ constexpr std::array<OptionSpec, 38> coverage_specs{{
      .summary = "leave out the lines whose text in the source matches\n"
                 "RE, as if they were marked by GCOVR_EXCL_LINE",
      .repeats = true},
+    memory_limit_option,
     {.name = "exclude-objects",
      .values = "RE",
      .summary = "leave out objects whose path matches RE; the path is\n"

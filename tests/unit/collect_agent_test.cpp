@@ -68,6 +68,7 @@ TEST(CollectAgentRecords, AreRefusedIfDamaged) {
            {head_word(TALLY_RECORD_CHAIN, 32), tail_word(0, 1), 0, 0}, // a weight of 0
            {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 0), 0, 0}, // no thread
            {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 0xffffffff), 0, 0}, // no thread
+           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 1 << 23), 0, 0},    // no thread
            {head_word(TALLY_RECORD_CHAIN, 0xfffffff8), tail_word(1, 1), 0},
        }) {
     std::span<const uint64_t> words = bytes;

@@ -53,6 +53,7 @@ struct CollectOptions {
   // belong to the test "".
   std::vector<TestRun> runs{};
   unsigned threads = 1;
+  uint64_t memory_limit = 0;             // ReadOptions::memory_limit of each report
   bool throw_branches = false;           // count branches that exceptions take, too
   bool markers = true;                   // obey exclusion markers in sources
   std::vector<Pattern> excluded_lines{}; // lines of sources that match do not count

@@ -64,7 +64,9 @@ std::optional<std::string> most_alike(const std::vector<std::string> &paths,
 
 class FindInputs {
 public:
-  explicit FindInputs(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
+  FindInputs(uint64_t memory_limit, Diagnostics &diagnostics) : diagnostics_(diagnostics) {
+    reading_.memory_limit = memory_limit;
+  }
 
   Result<CoverageInputs> run(const std::vector<std::string> &paths, const std::string &build,
                              const std::vector<std::string> &mapped) {
@@ -112,6 +114,7 @@ private:
   std::string notes_of(const ObjectFiles &files) const;
 
   Diagnostics &diagnostics_;
+  ReadOptions reading_; // of streams
   CoverageInputs inputs_;
   std::vector<std::string> found_profiles_; // in directories
   std::map<std::string, size_t> seen_;      // real paths, and the indices of objects
@@ -184,7 +187,7 @@ ObjectFiles &FindInputs::add_object(const std::string &path) {
 
 // Adds the objects that a stream has counters of. Several streams may have them.
 Result<void> FindInputs::add_stream(const std::string &path, const Format &format) {
-  TALLY_TRY(read, read_file(path, diagnostics_, &format));
+  TALLY_TRY(read, read_file(path, diagnostics_, &format, reading_));
   const auto &counters = std::get<std::unique_ptr<CounterFile>>(read.content);
   for (const auto &[name, data] : static_cast<const GcovStream &>(*counters).files()) {
     ObjectFiles &object = add_object(name);
@@ -278,9 +281,9 @@ void FindInputs::bring_together(bool files_too) {
 } // namespace
 
 Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, const std::string &build,
-                                   const std::vector<std::string> &mapped,
+                                   const std::vector<std::string> &mapped, uint64_t memory_limit,
                                    Diagnostics &diagnostics) {
-  return FindInputs(diagnostics).run(paths, build, mapped);
+  return FindInputs(memory_limit, diagnostics).run(paths, build, mapped);
 }
 
 } // namespace tally

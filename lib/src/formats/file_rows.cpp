@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "support/memory_limit.h"
 #include "support/sort.h"
 #include "transform/coverage_functions.h"
 #include "transform/coverage_sum.h"
@@ -30,6 +31,7 @@ std::string with_slashes(std::string path) {
 }
 
 void FileRows::end_line(uint32_t line, int64_t count) {
+  MemoryLimit::tick();
   lines_.push_back({line, count, lines_.empty() ? 0 : lines_.back().last_branch,
                     static_cast<uint32_t>(branches_.size()),
                     lines_.empty() ? 0 : lines_.back().last_condition,
@@ -54,6 +56,7 @@ void FileRows::put(FileCoverage &to, const Line &row) const {
   copy(to.conditions, conditions_, row.first_condition, row.last_condition);
   line.last_branch = static_cast<uint32_t>(to.branches.size());
   line.last_condition = static_cast<uint32_t>(to.conditions.size());
+  MemoryLimit::tick(1 + row.last_branch - row.first_branch);
   to.lines.push_back(line);
 }
 

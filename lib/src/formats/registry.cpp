@@ -445,8 +445,7 @@ Result<const Format *> format_of_file(const std::string &path) {
 Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, const Format *from,
                            const ReadOptions &options, Unwinder *unwinder) {
   TALLY_TRY(source, ByteSource::open(path, options));
-  const MemoryLimit limit(options.memory_limit != 0 ? options.memory_limit
-                                                    : MemoryLimit::usual(source->size_hint()));
+  const MemoryLimit limit(options.memory_limit, source->size_hint());
   try {
     return read_within(*source, path, diagnostics, from, unwinder);
   } catch (const MemoryExceeded &exceeded) {

@@ -173,8 +173,10 @@ SourceFunctionId StackProfileBuilder::add_function(const SourceFunction &given) 
       hash_of(function), rows.size(),
       [&](uint32_t i) { return rows[static_cast<SourceFunctionId>(i)] == function; },
       [&](uint32_t i) { return hash_of(rows[static_cast<SourceFunctionId>(i)]); });
-  if (added)
+  if (added) {
+    MemoryLimit::tick();
     rows.push(function);
+  }
   return static_cast<SourceFunctionId>(id);
 }
 
@@ -211,8 +213,10 @@ ThreadId StackProfileBuilder::add_thread(int32_t pid, int32_t tid, std::string_v
         return other.pid == pid && other.tid == tid;
       },
       [&](uint32_t i) { return hash_of(rows[static_cast<ThreadId>(i)]); });
-  if (added)
+  if (added) {
+    MemoryLimit::tick();
     rows.push(thread);
+  }
   return static_cast<ThreadId>(id);
 }
 

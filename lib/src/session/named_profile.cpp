@@ -140,10 +140,13 @@ Result<NamedProfile> named_profile_of(const std::string &path, ReadFile file, Pr
 
 Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,
                                         const std::string &program) {
-  InterruptibleWork work;
-  ReadOptions reading;
-  reading.cancelled = [&work] { return work.is_interrupted(); };
-  TALLY_TRY(file, read_named_file(path, diagnostics, nullptr, reading));
+  const auto read = [&] {
+    InterruptibleWork work;
+    ReadOptions reading;
+    reading.cancelled = [&work] { return work.is_interrupted(); };
+    return read_named_file(path, diagnostics, nullptr, reading);
+  };
+  TALLY_TRY(file, read());
   ProgramNames names;
   if (std::holds_alternative<PcProfile>(file.content)) {
     if (program.empty())

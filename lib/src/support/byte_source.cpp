@@ -404,6 +404,9 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open_found(const std::string &pa
   state->name = path;
   state->set(std::move(options));
   TALLY_TRY(file, File::open_found(path, state->options));
+  // Nobody can allow more for a file that another one names.
+  state->options.max_unpacked_bytes =
+      std::min(state->options.max_unpacked_bytes, MemoryLimit::usual(file->size));
   state->raw = std::move(file);
   return std::unique_ptr<ByteSource>(new ByteSource(std::move(state)));
 }
@@ -421,7 +424,7 @@ Result<std::string_view> ByteSource::next() {
   TALLY_TRY(pieces, state_->pieces());
   if (state_->options.progress)
     state_->options.progress(position(), size_hint());
-  MemoryLimit::check();
+  MemoryLimit::check(position());
   return pieces->next();
 }
 

@@ -78,6 +78,8 @@ struct SeededHash {
 };
 
 template <class Key, class Value> using SeededMap = std::unordered_map<Key, Value, SeededHash>;
+template <class Key, class Value>
+using SeededMultimap = std::unordered_multimap<Key, Value, SeededHash>;
 template <class Key> using SeededSet = std::unordered_set<Key, SeededHash>;
 
 } // namespace tally

@@ -18,11 +18,11 @@ thread_local constinit MemoryLimit *MemoryLimit::current_ = nullptr;
 MemoryExceeded::MemoryExceeded(uint64_t bytes)
     : text_(fmt::format("needs more than {} MiB of memory to be read; the option --memory-limit of "
                         "`tally` allows more",
-                        bytes >> 20)) {}
+                        std::max<uint64_t>(bytes >> 20, 1))) {}
 
-MemoryLimit::MemoryLimit(uint64_t bytes)
-    : before_(current_), statm_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)), bytes_(bytes),
-      begin_(used()) {
+MemoryLimit::MemoryLimit(uint64_t bytes, uint64_t file_bytes)
+    : before_(current_), statm_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)),
+      is_usual_(bytes == 0), bytes_(is_usual_ ? usual(file_bytes) : bytes), begin_(used()) {
   current_ = this;
 }
 
@@ -44,9 +44,22 @@ uint64_t MemoryLimit::used() const {
   return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+bool MemoryLimit::is_exceeded() {
+  if (!current_)
+    return false;
+  const uint64_t now = current_->used();
+  return now - std::min(now, current_->begin_) > current_->bytes_;
+}
+
 void MemoryLimit::check() {
-  if (current_ && current_->used() > current_->begin_ + current_->bytes_)
+  if (is_exceeded())
     throw MemoryExceeded(current_->bytes_);
+}
+
+void MemoryLimit::check(uint64_t read_bytes) {
+  if (current_ && current_->is_usual_)
+    current_->bytes_ = std::max(current_->bytes_, usual(read_bytes));
+  check();
 }
 
 } // namespace tally

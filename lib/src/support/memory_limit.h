@@ -11,7 +11,8 @@
 
 namespace tally {
 
-// What MemoryLimit::tick() throws. It is a bad_alloc, which all code that allocates must survive.
+// What MemoryLimit::tick() and check() throw. It is a bad_alloc, which all code that allocates must
+// survive.
 class MemoryExceeded final : public std::bad_alloc {
 public:
   explicit MemoryExceeded(uint64_t bytes);
@@ -22,19 +23,24 @@ private:
 };
 
 // While it exists, tick() and check() on the same thread compare how much the memory of this
-// process has grown since its begin. Code that makes rows or values calls tick() with their number;
-// none takes more than some hundred bytes. What other threads allocate meanwhile counts, too.
+// process has grown since it was created. Code that makes rows or values calls tick() with their
+// number; no row or value takes more than a few hundred bytes. What other threads allocate
+// meanwhile counts, too.
 class MemoryLimit {
 public:
-  explicit MemoryLimit(uint64_t bytes);
+  // `bytes` is the limit; 0: the usual one of a file of this size (0: unknown).
+  explicit MemoryLimit(uint64_t bytes, uint64_t file_bytes = 0);
   ~MemoryLimit();
   MemoryLimit(const MemoryLimit &) = delete;
   MemoryLimit &operator=(const MemoryLimit &) = delete;
 
-  // The limit for a file of this size (0: unknown) if the user sets none.
+  // The limit for a file of this size if the user sets none.
   static uint64_t usual(uint64_t file_bytes);
 
+  static bool is_exceeded();
   static void check();
+  // Does the same, after so much of the file was read: a pipe has no size before.
+  static void check(uint64_t read_bytes);
   static void tick(size_t rows = 1) {
     constexpr size_t rows_between_checks = size_t{1} << 14;
     if (!current_ || (current_->rows_ += rows) < rows_between_checks)
@@ -49,6 +55,7 @@ private:
   static thread_local constinit MemoryLimit *current_;
   MemoryLimit *before_;
   UniqueFd statm_;
+  bool is_usual_;
   uint64_t bytes_;
   uint64_t begin_ = 0;
   size_t rows_ = 0; // since the last check

@@ -2,6 +2,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "formats/file_rows.h"
 #include "model/coverage_findings.h"
 #include "support/hash.h"
+#include "support/memory_limit.h"
 #include "transform/coverage_sum.h"
 
 namespace tally::cobertura {
@@ -28,6 +30,11 @@ template <class Number> std::optional<Number> number_in(std::string_view text) {
                                                                   : std::nullopt;
 }
 
+// pugixml asks for pages of 32 KiB, and takes null for a lack of memory.
+void *allocate_within_limit(size_t size) {
+  return MemoryLimit::is_exceeded() ? nullptr : std::malloc(size);
+}
+
 class Reader {
 public:
   Reader(std::string_view text, const std::string &source, Diagnostics &diagnostics)
@@ -37,7 +44,11 @@ public:
     // pugixml expands no entities of the file. A file that declares some would be misread.
     if (const size_t at = text_.find("<!ENTITY"); at != text_.npos)
       return wrong("declares an entity, which is not supported", at, ErrorCode::unsupported);
+    [[maybe_unused]] static const bool is_set =
+        (pugi::set_memory_management_functions(allocate_within_limit, std::free), true);
     const pugi::xml_parse_result parsed = document_.load_buffer(text_.data(), text_.size());
+    if (parsed.status == pugi::status_out_of_memory)
+      MemoryLimit::check();
     if (!parsed)
       return wrong(fmt::format("is not XML: {}", parsed.description()),
                    static_cast<size_t>(parsed.offset));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "support/checked.h"
+#include "support/memory_limit.h"
 #include "support/sort.h"
 
 namespace tally::lcov {
@@ -257,6 +258,7 @@ FileCoverage coverage_of(const Records &records, std::string_view path, const St
       out.count = most;
       first_without = without++ == 0 ? out.line : first_without;
     }
+    MemoryLimit::tick();
     file.lines.push_back(out);
   }
   if (without > 0)

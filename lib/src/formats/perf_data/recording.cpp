@@ -12,6 +12,7 @@
 #include "model/jit_code.h"
 #include "model/kernel_code.h"
 #include "stacks/perf_chain.h"
+#include "support/memory_limit.h"
 #include "support/text.h"
 
 namespace tally::perf_data {
@@ -229,6 +230,7 @@ bool Recording::handle_sample(const PerfRecord &record) {
   ThreadState &state = thread(sample.pid, sample.tid);
   if (state.id == none<ThreadId>)
     state.id = builder_.add_thread(sample.pid, sample.tid, state.name);
+  MemoryLimit::tick();
   rows_.push_back({stack, state.id, static_cast<uint32_t>(number), static_cast<int64_t>(period),
                    has_time ? sample.time : no_time});
   return true;

@@ -9,6 +9,7 @@
 #include "formats/pprof/pprof.h"
 #include "formats/unnamed_function.h"
 #include "support/hash.h"
+#include "support/memory_limit.h"
 
 namespace tally::pprof {
 
@@ -17,6 +18,7 @@ template <class Row> class RowsById {
 public:
   // Returns false if the id is used already.
   bool add(uint64_t id, const Row &row) {
+    MemoryLimit::tick();
     if (id == in_turn_.size() + 1 && !others_.contains(id)) {
       in_turn_.push_back(row);
       return true;

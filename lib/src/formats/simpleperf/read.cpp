@@ -14,6 +14,7 @@
 #include "formats/protobuf_fields.h"
 #include "formats/simpleperf/simpleperf.h"
 #include "formats/unnamed_function.h"
+#include "support/memory_limit.h"
 #include "support/text.h"
 
 namespace tally::simpleperf {
@@ -224,6 +225,7 @@ private:
     row.event = static_cast<uint32_t>(event);
     for (size_t i = chain_.size(); i-- > 0;)
       row.stack = builder_.push(row.stack, chain_[i]);
+    MemoryLimit::tick();
     rows_.push_back(row);
   }
 
