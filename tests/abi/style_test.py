@@ -62,8 +62,11 @@ class StyleTest(unittest.TestCase):
 
     def test_tables_are_seeded(self) -> None:
         """Whoever writes a file chooses the numbers and names in it, and must not know where a
-        table keeps them. The kernel chooses most of those that collect/ and session/ have as keys."""
-        unseeded = re.compile(r"\bstd::unordered_(multi)?(map|set)<(std::string(_view)?|u?int\d+_t|size_t|\w+Id)\b")
+        table keeps them. The kernel chooses most of those that collect/ and session/ have as keys.
+        """
+        unseeded = re.compile(
+            r"\bstd::unordered_(multi)?(map|set)<(std::string(_view)?|u?int\d+_t|size_t|\w+Id)\b"
+        )
         for path in sources(".h", ".cpp"):
             layer = Path(path).relative_to(ROOT).parts
             if layer[0] != "lib" or layer[2] in ("collect", "session"):

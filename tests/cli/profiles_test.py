@@ -694,7 +694,7 @@ class HostileTextTest(ProfilesCase):
                 f"BRDA:1,0,x{what},1\nBRDA:1,0,y{what},0\nend_of_record\n",
             )
             for words in (
-                [],
+                ["--limit", "3"],
                 ["--full"],
                 ["--json"],
                 ["--verbose"],

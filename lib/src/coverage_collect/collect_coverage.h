@@ -26,6 +26,7 @@ struct TestRun {
   bool incomplete = false; // counts of the test are lost: it reached more than its counters tell
 };
 
+// What is counted, and how. It has as many data members as the command has questions.
 struct CollectOptions {
   // Directories, which are searched recursively for counters and notes; single files of counters or
   // notes; profiles of source-based coverage (.profraw, .profdata) and the objects that they belong

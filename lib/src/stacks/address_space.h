@@ -5,8 +5,9 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "support/hash.h"
 
 namespace tally {
 
@@ -73,7 +74,7 @@ private:
   // Those of map_code(), by their starts, disjoint. There may be a million of them.
   std::map<uint64_t, Piece> code_;
   std::vector<CodeRange> ranges_;
-  std::unordered_multimap<uint64_t, uint32_t> by_hash_;
+  SeededMultimap<uint64_t, uint32_t> by_hash_;
   uint32_t program_ = nowhere;
   uint64_t generation_ = 0;
   // Index of the piece that find() returned last; find() tries it first, because most samples fall

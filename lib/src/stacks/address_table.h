@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -15,6 +14,7 @@
 
 #include "stacks/address_space.h"
 #include "stacks/common_root.h"
+#include "support/hash.h"
 #include "support/id_table.h"
 
 namespace tally {
@@ -69,7 +69,7 @@ private:
   uint32_t range_of_main(const CodeRange &range);
 
   std::vector<CodeRange> ranges_;
-  std::unordered_multimap<uint64_t, uint32_t> by_file_;
+  SeededMultimap<uint64_t, uint32_t> by_file_;
   Process *main_ = nullptr;             // the first process, if it was set
   const AddressSpace *first_ = nullptr; // otherwise the space of the process of the first address
   // An entry of entries_ holds the range's number in the upper 24 bits, and in the lower 40 bits
