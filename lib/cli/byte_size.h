@@ -1,12 +1,14 @@
 // Parses amounts of memory that users type.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include <tally/file_io.h>
 #include <tally/result.h>
 
 #include "session/command_line.h"
@@ -33,9 +35,14 @@ inline Result<void> check_byte_size(std::string_view text) {
   return {};
 }
 
-// Returns the value of --memory-limit, which the command line has checked; 0 without it.
-inline uint64_t memory_limit_of(const ParsedCommand &given) {
-  return given.has("memory-limit") ? byte_size_of(given.value("memory-limit")).value() : 0;
+// Returns how a command reads its files: with --memory-limit, which the command line has checked, a
+// packed file may unpack to as much.
+inline ReadOptions reading_of(const ParsedCommand &given) {
+  ReadOptions out;
+  if (given.has("memory-limit"))
+    out.memory_limit = byte_size_of(given.value("memory-limit")).value();
+  out.max_unpacked_bytes = std::max(out.max_unpacked_bytes, out.memory_limit);
+  return out;
 }
 
 } // namespace tally

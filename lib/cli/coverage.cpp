@@ -255,7 +255,7 @@ Result<CollectOptions> collecting(const ParsedCommand &given) {
   else if (!out.build.empty())
     out.paths = {out.build};
   out.mapped = given.values("object");
-  out.memory_limit = memory_limit_of(given);
+  out.reading = reading_of(given);
   if (given.has("per-test")) {
     TALLY_TRY(runs, runs_of_tests(std::string(given.value("per-test"))));
     out.runs = std::move(runs);

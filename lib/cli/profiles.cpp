@@ -1,5 +1,4 @@
 #include "profiles.h"
-#include "byte_size.h"
 
 #include <algorithm>
 #include <csignal>
@@ -14,6 +13,7 @@
 
 #include <tally/file_io.h>
 
+#include "byte_size.h"
 #include "formats/gcov/stream.h"
 #include "formats/llvm/profile_file.h"
 #include "gcovr_version.h"
@@ -61,7 +61,7 @@ InputOptions input_options(const ParsedCommand &given) {
     out.from = given.value("from");
   out.program = given.value("program");
   out.objects = given.values("object");
-  out.memory_limit = memory_limit_of(given);
+  out.reading = reading_of(given);
   out.symbolizer = symbolizer_for(given);
   out.sources = module_sources(given);
   return out;
@@ -193,9 +193,7 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
   }
   std::optional<Progress> progress(std::in_place, "reading " + path);
   NamingProgress naming(progress);
-  ReadOptions reading;
-  reading.memory_limit = options.memory_limit;
-  reading.max_unpacked_bytes = std::max(reading.max_unpacked_bytes, options.memory_limit);
+  ReadOptions reading = options.reading;
   reading.progress = [&](uint64_t position, uint64_t size) { progress->bytes(position, size); };
   Naming how = naming.naming(options.symbolizer.get());
   how.sources = options.sources;

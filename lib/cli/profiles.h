@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tally/file_io.h>
 #include <tally/formats.h>
 #include <tally/report.h>
 
@@ -21,7 +22,7 @@ struct InputOptions {
   std::string from;
   std::string program;              // the program that the addresses of a gmon.out belong to
   std::vector<std::string> objects; // which have the names of counters without names
-  uint64_t memory_limit = 0;        // bytes, as in ReadOptions
+  ReadOptions reading{};
   // It names the code of all files that the command reads. If it is null, each file gets a
   // symbolizer of its own, which fetches no debug files.
   std::shared_ptr<Symbolizer> symbolizer{};

@@ -1,5 +1,4 @@
 #include "table.h"
-#include "byte_size.h"
 
 #include <array>
 
@@ -9,6 +8,7 @@
 #include <tally/coverage_report.h>
 #include <tally/formats.h>
 
+#include "byte_size.h"
 #include "report/timeline.h"
 #include "session/command_help.h"
 #include "session/common_options.h"

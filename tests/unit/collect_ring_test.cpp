@@ -144,8 +144,8 @@ TEST(PerfMerge, InvalidSizeEndsOnlyTheRoundOfItsRing) {
   EXPECT_EQ(drain(merge, rings), (std::vector<Seen>{{30, 3}}));
 }
 
-// What a program writes to a ring of its own is not believed: neither more than the ring can hold,
-// nor another place to read from, nor a record that changes while it is read.
+// The reader believes neither that a program's own ring holds more than its size, nor another place
+// to read from, nor a record that changes while it is read.
 TEST(PerfRing, IsGivenUpIfItSaysMoreThanItHolds) {
   FakeRing a(4096);
   a.write_sample(10, 1);

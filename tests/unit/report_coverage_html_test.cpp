@@ -9,6 +9,7 @@
 #include "report/coverage_html.h"
 #include "report/html/text.h"
 #include "support/text.h"
+#include "support/utf8.h"
 #include "temporary.h"
 
 namespace tally::report_coverage_html_test {
@@ -78,7 +79,7 @@ public:
     for (char c : text_)
       ASSERT_TRUE(static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\t') << int{c};
     for (std::string_view rest = text_; !rest.empty();) {
-      const size_t length = utf8_length(rest);
+      const size_t length = utf8_size(rest);
       ASSERT_GT(length, 0U) << "not UTF-8";
       rest.remove_prefix(length);
     }

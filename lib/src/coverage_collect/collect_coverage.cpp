@@ -345,10 +345,7 @@ Result<void> Collect::add_reports() {
   for (const std::string &path : inputs_.reports) {
     Diagnostics findings;
     resolver.begin_report(path, options_.root != CollectOptions().root);
-    ReadOptions reading;
-    reading.memory_limit = options_.memory_limit;
-    reading.max_unpacked_bytes = std::max(reading.max_unpacked_bytes, options_.memory_limit);
-    auto read = read_file(path, findings, nullptr, reading);
+    auto read = read_file(path, findings, nullptr, options_.reading);
     diagnostics_.append(findings);
     if (!read)
       return fail(read.error());
@@ -554,8 +551,8 @@ Result<CollectedCoverage> Collect::run() {
     return fail_errno(fault.value(), "cannot open the root", options_.root);
   const bool is_given = !options_.given.empty() || !options_.given_source_based.empty();
   if (!is_given) {
-    TALLY_TRY(inputs, find_inputs(options_.paths, options_.build, options_.mapped,
-                                  options_.memory_limit, diagnostics_));
+    TALLY_TRY(inputs, find_inputs(options_.paths, options_.build, options_.mapped, options_.reading,
+                                  diagnostics_));
     inputs_ = std::move(inputs);
   } else {
     inputs_.objects = options_.given;

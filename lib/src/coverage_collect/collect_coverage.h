@@ -8,6 +8,7 @@
 
 #include <tally/coverage.h>
 #include <tally/diagnostics.h>
+#include <tally/file_io.h>
 #include <tally/merge.h>
 
 #include "coverage/path_filter.h"
@@ -26,7 +27,7 @@ struct TestRun {
   bool incomplete = false; // counts of the test are lost: it reached more than its counters tell
 };
 
-// What is counted, and how. It has as many data members as the command has questions.
+// Says what is counted, and how. The many data members are the options of `tally coverage`.
 struct CollectOptions {
   // Directories, which are searched recursively for counters and notes; single files of counters or
   // notes; profiles of source-based coverage (.profraw, .profdata) and the objects that they belong
@@ -54,7 +55,7 @@ struct CollectOptions {
   // belong to the test "".
   std::vector<TestRun> runs{};
   unsigned threads = 1;
-  uint64_t memory_limit = 0;             // ReadOptions::memory_limit of each report
+  ReadOptions reading{};                 // of reports and streams of counters
   bool throw_branches = false;           // count branches that exceptions take, too
   bool markers = true;                   // obey exclusion markers in sources
   std::vector<Pattern> excluded_lines{}; // lines of sources that match do not count

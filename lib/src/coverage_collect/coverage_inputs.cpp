@@ -64,9 +64,8 @@ std::optional<std::string> most_alike(const std::vector<std::string> &paths,
 
 class FindInputs {
 public:
-  FindInputs(uint64_t memory_limit, Diagnostics &diagnostics) : diagnostics_(diagnostics) {
-    reading_.memory_limit = memory_limit;
-  }
+  FindInputs(const ReadOptions &reading, Diagnostics &diagnostics)
+      : diagnostics_(diagnostics), reading_(reading) {}
 
   Result<CoverageInputs> run(const std::vector<std::string> &paths, const std::string &build,
                              const std::vector<std::string> &mapped) {
@@ -114,7 +113,7 @@ private:
   std::string notes_of(const ObjectFiles &files) const;
 
   Diagnostics &diagnostics_;
-  ReadOptions reading_; // of streams
+  const ReadOptions &reading_; // of streams
   CoverageInputs inputs_;
   std::vector<std::string> found_profiles_; // in directories
   std::map<std::string, size_t> seen_;      // real paths, and the indices of objects
@@ -281,9 +280,9 @@ void FindInputs::bring_together(bool files_too) {
 } // namespace
 
 Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, const std::string &build,
-                                   const std::vector<std::string> &mapped, uint64_t memory_limit,
-                                   Diagnostics &diagnostics) {
-  return FindInputs(memory_limit, diagnostics).run(paths, build, mapped);
+                                   const std::vector<std::string> &mapped,
+                                   const ReadOptions &reading, Diagnostics &diagnostics) {
+  return FindInputs(reading, diagnostics).run(paths, build, mapped);
 }
 
 } // namespace tally

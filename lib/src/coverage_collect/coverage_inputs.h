@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tally/diagnostics.h>
+#include <tally/file_io.h>
 
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/counted_object.h"
@@ -22,10 +23,10 @@ struct CoverageInputs {
 // makes; otherwise pairs counters that GCOV_PREFIX redirected with their notes. Counters of streams
 // are paired with notes in both cases.
 // `mapped` are further objects with a mapping of coverage. If neither `paths` nor `mapped` names
-// such an object, those of profiles are looked for below the directories of `paths`. `memory_limit`
-// is that of CollectOptions.
+// such an object, those of profiles are looked for below the directories of `paths`. Streams are
+// read with `reading`.
 Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, const std::string &build,
-                                   const std::vector<std::string> &mapped, uint64_t memory_limit,
-                                   Diagnostics &diagnostics);
+                                   const std::vector<std::string> &mapped,
+                                   const ReadOptions &reading, Diagnostics &diagnostics);
 
 } // namespace tally

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "support/text.h"
+#include "support/utf8.h"
 
 namespace tally {
 
@@ -16,21 +16,17 @@ std::string json_text(std::string_view text) {
     return std::string(1, '"').append(text) + '"';
   const std::string json =
       nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  // JSON is shown in terminals, too. Numbers of characters are as good there for all readers.
+  // JSON is shown in terminals, too. For all readers the number of a character is as good.
   std::string out;
   out.reserve(json.size());
   for (std::string_view rest = json; !rest.empty();) {
-    const std::string_view character = rest.substr(0, std::max<size_t>(utf8_length(rest), 1));
-    const auto low = [&](size_t i) { return static_cast<unsigned char>(character[i]) & 0x3FU; };
-    if (character.size() == 3 && is_obeyed(character))
-      out += fmt::format("\\u{:04x}", 0x2000U | low(1) << 6 | low(2));
-    else if (character.size() == 2 && is_obeyed(character))
-      out += fmt::format("\\u{:04x}",
-                         (static_cast<unsigned char>(character[0]) & 0x1FU) << 6 | low(1));
-    else if (character == "\x7F")
-      out += "\\u007f";
-    else
+    const std::string_view character = rest.substr(0, std::max<size_t>(utf8_size(rest), 1));
+    if (character == "\x7F" || is_obeyed(character)) {
+      const std::string quoted = nlohmann::json(character).dump(-1, ' ', true);
+      out += std::string_view(quoted).substr(1, quoted.size() - 2);
+    } else {
       out += character;
+    }
     rest.remove_prefix(character.size());
   }
   return out;

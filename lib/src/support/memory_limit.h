@@ -11,8 +11,8 @@
 
 namespace tally {
 
-// What MemoryLimit::tick() and check() throw. It is a bad_alloc, which all code that allocates must
-// survive.
+// MemoryLimit::tick() and check() throw this. It derives from std::bad_alloc, because all code that
+// allocates survives that.
 class MemoryExceeded final : public std::bad_alloc {
 public:
   explicit MemoryExceeded(uint64_t bytes);

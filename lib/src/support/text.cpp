@@ -1,31 +1,8 @@
 #include "support/text.h"
 
-namespace tally {
+#include "support/utf8.h"
 
-// Implements table 3-7 of Unicode 15, which excludes overlong forms, surrogates and everything
-// beyond U+10FFFF.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned first = byte(0), second = byte(1);
-  if (first < 0x80)
-    return 1;
-  if (first >= 0xC2 && first <= 0xDF)
-    return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const bool fits =
-        follows(1) && (first != 0xE0 || second >= 0xA0) && (first != 0xED || second < 0xA0);
-    return fits && follows(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const bool fits =
-        follows(1) && (first != 0xF0 || second >= 0x90) && (first != 0xF4 || second < 0x90);
-    return fits && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
+namespace tally {
 
 bool is_obeyed(std::string_view character) {
   if (character.size() == 2)
@@ -49,7 +26,7 @@ std::string printable(std::string text) {
     return text;
   std::string out = text.substr(0, at);
   for (std::string_view rest = std::string_view(text).substr(at); !rest.empty();) {
-    const size_t length = utf8_length(rest);
+    const size_t length = utf8_size(rest);
     if (length == 0) { // as GDB's Python shows it
       constexpr std::string_view digits = "0123456789abcdef";
       const auto byte = static_cast<unsigned char>(rest[0]);

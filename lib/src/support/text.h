@@ -20,10 +20,6 @@ std::string printable(std::string text);
 // 9).
 bool is_obeyed(std::string_view character);
 
-// Returns the length in bytes of the UTF-8 character at the beginning of `text`, or 0 if the bytes
-// there are not valid UTF-8. `text` must not be empty.
-size_t utf8_length(std::string_view text);
-
 // Returns whether `c` is an ASCII letter, digit or '_', independent of the locale.
 constexpr bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

@@ -91,8 +91,9 @@ std::optional<SplitUnits::Found> SplitUnits::find(Dwarf_Die skeleton) {
   if (const SplitUnit *unit = in_package(id))
     return found(*unit);
   Dwarf_Die split{};
+  const std::vector<std::string> paths = own_paths(skeleton);
   // libdw opens whatever is at these places.
-  if (std::ranges::all_of(own_paths(skeleton), may_be_opened) &&
+  if (std::ranges::all_of(paths, may_be_opened) &&
       dwarf_cu_info(skeleton.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) ==
           0 &&
       split.addr) {
@@ -100,7 +101,7 @@ std::optional<SplitUnits::Found> SplitUnits::find(Dwarf_Die skeleton) {
     return Found{split, UnitAddresses::of_split(skeleton, sections_,
                                                 section_bytes(elf, {".debug_rnglists.dwo"}))};
   }
-  if (const SplitUnit *unit = in_own_file(skeleton, id))
+  if (const SplitUnit *unit = in_own_file(paths, id))
     return found(*unit);
   report_missing(skeleton);
   return std::nullopt;
@@ -142,8 +143,8 @@ std::vector<std::string> SplitUnits::own_paths(Dwarf_Die skeleton) const {
   return paths;
 }
 
-const SplitUnit *SplitUnits::in_own_file(Dwarf_Die skeleton, uint64_t id) {
-  for (const std::string &path : own_paths(skeleton)) {
+const SplitUnit *SplitUnits::in_own_file(const std::vector<std::string> &paths, uint64_t id) {
+  for (const std::string &path : paths) {
     auto unit = read_split_file(path, id);
     if (!unit || !*unit)
       continue;

@@ -38,7 +38,7 @@ public:
 private:
   const SplitUnit *in_package(uint64_t id);
   std::vector<std::string> own_paths(Dwarf_Die skeleton) const;
-  const SplitUnit *in_own_file(Dwarf_Die skeleton, uint64_t id);
+  const SplitUnit *in_own_file(const std::vector<std::string> &paths, uint64_t id);
   void report_package(const Error &error);
   void report_missing(Dwarf_Die skeleton);
 

@@ -10,7 +10,6 @@
 #include "support/checked.h"
 #include "support/demangle.h"
 #include "support/hash.h"
-#include "support/sort.h"
 #include "transform/coverage_functions.h"
 
 namespace tally {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <unistd.h>
 
 #include "formats/llvm/coverage_mapping.h"
 #include "formats/llvm/names.h"
@@ -15,7 +14,6 @@
 #include "support/hash.h"
 #include "support/md5.h"
 #include "support/read_at.h"
-#include "support/unique_fd.h"
 
 namespace tally::llvm {
 

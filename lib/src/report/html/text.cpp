@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "support/text.h"
+#include "support/utf8.h"
 
 namespace tally::html {
 
@@ -40,7 +41,7 @@ void put_text(TextSink &to, std::string_view text) {
     else if (c < ' ' || c == 0x7F) { // U+2400 … U+241F, U+2421
       to.put("\xE2\x90");
       to.put(static_cast<char>(c == 0x7F ? 0xA1 : 0x80 + c));
-    } else if (length = utf8_length(text); length == 0) {
+    } else if (length = utf8_size(text); length == 0) {
       to.put(replacement);
       length = 1;
     } else if (c == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0) { // C1 controls
