@@ -258,6 +258,10 @@ class Terminal:
         """Types a line, waits for the prompt, and returns what the command printed."""
         self.send(line)
         shown = self.expect_prompt(timeout_s)
+        # LLDB draws its prompt twice if it tells of a process while a command ends. The second
+        # prompt has no echo of the line before it, and does not answer the line.
+        while line not in shown and not shown.strip():
+            shown = self.expect_prompt(timeout_s)
         return shown.removeprefix(line).lstrip("\n")
 
     def wait(self, timeout_s: float | None = None) -> int:
