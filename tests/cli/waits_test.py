@@ -8,16 +8,26 @@ import signal
 import subprocess
 import sys
 import time
+import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.profiles import ProfileCase, run_tally
 from support.programs import SANITIZED, command_line, program
 from support.skips import need_kernel_samples, need_perf, run_unittests
-from support.waits import ways_of
+from support.waits import Way, ways_of
 
 VALUES = ["cpu", "wait", "queued", "waits"]
 # The functions that wait for a time, and not for another thread.
 TIMED = ("wait_sleep", "wait_short", "wait_poll", "wait_select", "wait_epoll")
+
+
+def check_life(case: unittest.TestCase, way: Way, times: list[int], slack: float) -> None:
+    """Checks the times that a thread computes, waits and queues, in ns. A thread may also queue
+    before its first instruction and after its last."""
+    cpu, wait, queued = times
+    slack += 0.01 * way.life
+    case.assertLessEqual(cpu + wait, way.life + slack)
+    case.assertGreaterEqual(cpu + wait + queued, way.own_life - slack)
 
 
 class WaitsTest(ProfileCase):
@@ -61,9 +71,7 @@ class WaitsTest(ProfileCase):
                 rows_of: list[list[int]] = [row["self"] for row in rows if row["name"] == name]
                 most: list[int] = max(rows_of, key=lambda values: values[3])
                 row = dict(zip(VALUES, most))
-                self.assertAlmostEqual(
-                    way.cpu + row["wait"] + row["queued"], way.life, delta=0.01 * way.life + 2e6
-                )
+                check_life(self, way, [way.cpu, row["wait"], row["queued"]], 2e6)
 
     def test_the_time_in_the_queue_after_a_wake_up_is_no_wait(self) -> None:
         path = self.path("out.pb.gz")
@@ -185,7 +193,7 @@ class AgentTest(ProfileCase):
         path = self.path("out.pb.gz")
         done = run_tally(
             *("record", "--clock", "wall", "--backend", "agent", "-o", path),
-            *("--", program("waits"), "30"),
+            *("--", program("waits"), "30", "3"),
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"waits of [\d.]+ s, queued for [\d.]+ s")
@@ -203,9 +211,11 @@ class AgentTest(ProfileCase):
             if name not in TIMED or name == "wait_short":
                 continue
             with self.subTest(name=name):
-                # A thread is known from the first look on, and unknown after the last one.
-                self.assertLess(sum(threads[name]), way.life + 4e6)
-                self.assertGreater(sum(threads[name]), way.life - 6e7)
+                # A thread is known from the first look on, and unknown after the last one. A busy
+                # machine delays both by some tenths of a second.
+                cpu, wait, queued = threads[name]
+                check_life(self, way, [cpu, wait, queued], 0.3 * way.life)
+                self.assertLess(cpu + wait, way.life + 4e6)
                 self.assertGreater(rows[name][1], 0.5 * way.waited)
 
 
@@ -237,7 +247,8 @@ class UnprivilegedTest(ProfileCase):
             [
                 *self.prefix,
                 *(command_line(), "record", "--clock", "wall", "-o", path),
-                *("--", of, "30"),
+                # A look that a busy machine delays by some ms misses little of a long wait.
+                *("--", of, "12", "6"),
             ],
             capture_output=True,
             text=True,
@@ -267,7 +278,7 @@ class UnprivilegedTest(ProfileCase):
             with self.subTest(thread=name):
                 rows_of: list[list[int]] = [row["self"] for row in threads if row["name"] == name]
                 most: list[int] = max(rows_of, key=lambda values: values[3])
-                self.assertAlmostEqual(sum(most[:3]), way.life, delta=0.01 * way.life + 4e6)
+                check_life(self, way, most[:3], 4e6)
 
 
 if __name__ == "__main__":

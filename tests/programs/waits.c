@@ -1,10 +1,11 @@
-/* waits [ROUNDS=20]
+/* waits [ROUNDS=20 [TIMES=1]]
  *
  * Each of twelve threads waits in a way of its own, ROUNDS times, in a function of its own that
- * calls nothing else. Prints for each the number of its waits and the time that they took by the
- * program's own clock; and for each thread its life and its CPU time, in ns:
+ * calls nothing else. The waits for a time of over 2 ms last TIMES as long. Prints for each the
+ * number of its waits and the time that they took by the program's own clock; and for each thread
+ * its CPU time, and the time from its creation and from its first instruction on, in ns:
  *   wait FUNCTION WAITS NS
- *   thread FUNCTION LIFE CPU */
+ *   thread FUNCTION CPU LIFE OWN_LIFE */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,7 +24,7 @@
 
 #define KEPT __attribute__((noinline, noclone))
 
-static int rounds = 20;
+static int rounds = 20, times = 1;
 
 static uint64_t now(clockid_t clock) {
   struct timespec time;
@@ -43,13 +44,13 @@ static sem_t semaphore, taken, free_again;
 static int posted;
 
 KEPT void wait_sleep(void) {
-  const struct timespec time = {0, 15000000};
+  const struct timespec time = {0, 15000000L * times};
   nanosleep(&time, NULL);
 }
 KEPT void wait_short(void) { usleep(2000); }
-KEPT void wait_poll(void) { poll(NULL, 0, 12); }
+KEPT void wait_poll(void) { poll(NULL, 0, 12 * times); }
 KEPT void wait_select(void) {
-  struct timeval time = {0, 11000};
+  struct timeval time = {0, 11000L * times};
   select(0, NULL, NULL, NULL, &time);
 }
 KEPT void wait_epoll(void) {
@@ -57,7 +58,7 @@ KEPT void wait_epoll(void) {
   struct epoll_event event;
   if (fd == 0)
     fd = epoll_create1(0);
-  epoll_wait(fd, &event, 1, 10);
+  epoll_wait(fd, &event, 1, 10 * times);
 }
 KEPT void wait_pipe(void) {
   char byte;
@@ -138,12 +139,13 @@ struct way {
   const char *name;
   void (*wait)(void);
   void (*prepare)(void);
-  uint64_t waited, created, life, cpu;
+  uint64_t waited, created, begun, ended, cpu;
   pthread_t thread;
 };
 
 static void *run(void *of) {
   struct way *const way = of;
+  way->begun = now(CLOCK_MONOTONIC);
   pthread_setname_np(pthread_self(), way->name);
   for (int i = 0; i < rounds; ++i) {
     if (way->prepare)
@@ -152,30 +154,32 @@ static void *run(void *of) {
     way->wait();
     way->waited += now(CLOCK_MONOTONIC) - before;
   }
-  way->life = now(CLOCK_MONOTONIC) - way->created;
+  way->ended = now(CLOCK_MONOTONIC);
   way->cpu = now(CLOCK_THREAD_CPUTIME_ID);
   return NULL;
 }
 
 int main(int argc, char **argv) {
   static struct way ways[] = {
-      {"wait_sleep", wait_sleep, NULL, 0, 0, 0, 0, 0},
-      {"wait_short", wait_short, NULL, 0, 0, 0, 0, 0},
-      {"wait_poll", wait_poll, NULL, 0, 0, 0, 0, 0},
-      {"wait_select", wait_select, NULL, 0, 0, 0, 0, 0},
-      {"wait_epoll", wait_epoll, NULL, 0, 0, 0, 0, 0},
-      {"wait_pipe", wait_pipe, NULL, 0, 0, 0, 0, 0},
-      {"wait_socket", wait_socket, NULL, 0, 0, 0, 0, 0},
-      {"wait_lock", wait_lock, prepare_lock, 0, 0, 0, 0, 0},
-      {"wait_condition", wait_condition, NULL, 0, 0, 0, 0, 0},
-      {"wait_semaphore", wait_semaphore, NULL, 0, 0, 0, 0, 0},
-      {"wait_join", wait_join, prepare_join, 0, 0, 0, 0, 0},
-      {"wait_child", wait_child, prepare_child, 0, 0, 0, 0, 0},
+      {"wait_sleep", wait_sleep, NULL, 0, 0, 0, 0, 0, 0},
+      {"wait_short", wait_short, NULL, 0, 0, 0, 0, 0, 0},
+      {"wait_poll", wait_poll, NULL, 0, 0, 0, 0, 0, 0},
+      {"wait_select", wait_select, NULL, 0, 0, 0, 0, 0, 0},
+      {"wait_epoll", wait_epoll, NULL, 0, 0, 0, 0, 0, 0},
+      {"wait_pipe", wait_pipe, NULL, 0, 0, 0, 0, 0, 0},
+      {"wait_socket", wait_socket, NULL, 0, 0, 0, 0, 0, 0},
+      {"wait_lock", wait_lock, prepare_lock, 0, 0, 0, 0, 0, 0},
+      {"wait_condition", wait_condition, NULL, 0, 0, 0, 0, 0, 0},
+      {"wait_semaphore", wait_semaphore, NULL, 0, 0, 0, 0, 0, 0},
+      {"wait_join", wait_join, prepare_join, 0, 0, 0, 0, 0, 0},
+      {"wait_child", wait_child, prepare_child, 0, 0, 0, 0, 0, 0},
   };
   enum { count = sizeof ways / sizeof ways[0] };
   pthread_t feeder, holder;
   if (argc > 1)
     rounds = atoi(argv[1]);
+  if (argc > 2)
+    times = atoi(argv[2]);
   if (pipe(pipe_ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
     return 1;
   sem_init(&semaphore, 0, 0);
@@ -193,8 +197,9 @@ int main(int argc, char **argv) {
   pthread_join(holder, NULL);
   for (int i = 0; i < count; ++i) {
     printf("wait %s %d %llu\n", ways[i].name, rounds, (unsigned long long)ways[i].waited);
-    printf("thread %s %llu %llu\n", ways[i].name, (unsigned long long)ways[i].life,
-           (unsigned long long)ways[i].cpu);
+    printf("thread %s %llu %llu %llu\n", ways[i].name, (unsigned long long)ways[i].cpu,
+           (unsigned long long)(ways[i].ended - ways[i].created),
+           (unsigned long long)(ways[i].ended - ways[i].begun));
   }
   return 0;
 }

@@ -10,13 +10,14 @@ class Way:
 
     waits: int
     waited: int
-    life: int  # of its thread
-    cpu: int  # the thread's CPU time
+    cpu: int  # of its thread
+    life: int  # of its thread, from before its creation on
+    own_life: int  # of its thread, from its first instruction on
 
 
 def ways_of(output: str) -> dict[str, Way]:
     """Returns the ways by the names of their functions."""
     words = [line.split() for line in output.splitlines() if line.startswith(("wait ", "thread "))]
-    own = {word[1]: (int(word[2]), int(word[3])) for word in words if word[0] == "wait"}
-    threads = {word[1]: (int(word[2]), int(word[3])) for word in words if word[0] == "thread"}
+    own = {word[1]: [int(each) for each in word[2:]] for word in words if word[0] == "wait"}
+    threads = {word[1]: [int(each) for each in word[2:]] for word in words if word[0] == "thread"}
     return {name: Way(*own[name], *threads[name]) for name in own}
