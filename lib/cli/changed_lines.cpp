@@ -25,17 +25,26 @@ namespace {
 
 using ChangedLines = std::map<std::string, std::vector<LineRange>>; // by absolute path
 
-std::string first_line(int fd) {
-  char bytes[512];
+// Returns the line of git's messages that says why it failed: the first that is not a warning.
+std::string reason_of_git(int fd) {
+  char bytes[4096];
   const ssize_t got = ::pread(fd, bytes, sizeof bytes, 0);
-  const std::string_view text(bytes, got > 0 ? static_cast<size_t>(got) : 0);
-  return std::string(text.substr(0, text.find('\n')));
+  std::string_view text(bytes, got > 0 ? static_cast<size_t>(got) : 0);
+  while (text.starts_with("warning: ") && text.find('\n') + 1 < text.size())
+    text.remove_prefix(text.find('\n') + 1);
+  text = text.substr(0, text.find('\n'));
+  for (const std::string_view prefix : {"fatal: ", "error: "})
+    if (text.starts_with(prefix))
+      text.remove_prefix(prefix.size());
+  return std::string(text);
 }
 
 // Returns the output of a git command in a directory. An error contains the first line of its error
-// message. A file system monitor is a program that the repository's own configuration names.
+// message. The repository may be a stranger's: git starts no file system monitor and no hook, and
+// fetches nothing by a helper or a shell that the repository's own configuration names.
 Result<std::string> output_of_git(const std::string &root, std::vector<std::string> words) {
-  std::vector<std::string> command{"git", "-C", root, "-c", "core.fsmonitor=false"};
+  std::vector<std::string> command{"git", "--no-optional-locks",  "-C", root,
+                                   "-c",  "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"};
   std::ranges::move(words, std::back_inserter(command));
   const UniqueFd said(::memfd_create("git", MFD_CLOEXEC));
   int ends[2];
@@ -43,7 +52,8 @@ Result<std::string> output_of_git(const std::string &root, std::vector<std::stri
     return fail_errno(errno, "cannot start git", "--diff");
   const UniqueFd out_end(ends[0]);
   UniqueFd in_end(ends[1]);
-  const Child child = start_child(std::move(command), in_end.get(), said.get(), false);
+  const Child child = start_child(std::move(command), in_end.get(), said.get(), false,
+                                  {"GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1"});
   in_end.reset();
   if (child.fault != 0)
     return fail_errno(child.fault, "cannot start git", "--diff");
@@ -65,11 +75,28 @@ Result<std::string> output_of_git(const std::string &root, std::vector<std::stri
     return fail_errno(read_fault != 0 ? read_fault : errno, "cannot read the output of git",
                       "--diff");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    std::string why = first_line(said.get());
-    for (const std::string_view prefix : {"fatal: ", "error: "})
-      if (why.starts_with(prefix))
-        why.erase(0, prefix.size());
+    const std::string why = reason_of_git(said.get());
     return fail(ErrorCode::invalid_input, why.empty() ? "git failed" : "git: " + why, "--diff");
+  }
+  return out;
+}
+
+// Returns the options by which git starts no filter that the repository's configuration names. The
+// lines of the sources are compared as they are in the files.
+Result<std::vector<std::string>> without_filters(const std::string &root) {
+  TALLY_TRY(names, output_of_git(root, {"config", "--list", "--name-only", "--null"}));
+  std::vector<std::string> out;
+  for (std::string_view rest = names; !rest.empty();) {
+    const std::string_view name = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    if (!name.starts_with("filter."))
+      continue;
+    if (name.find('=') != name.npos) // an option would set another name
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("the repository's configuration names a filter '{}'", name),
+                  "--diff");
+    out.insert(out.end(),
+               {"-c", fmt::format("{}={}", name, name.ends_with(".required") ? "0" : "")});
   }
   return out;
 }
@@ -196,11 +223,27 @@ Result<void> keep_changed(Coverage &coverage, const std::string &root,
   // missing.
   if (auto top = output_of_git(root, {"rev-parse", "--show-toplevel"}); !top)
     return fail(top.error().code, fmt::format("{}: {}", root, top.error().message), "--diff");
-  TALLY_TRY(diff,
-            output_of_git(root, {"-c", "core.quotePath=false", "-c", "diff.noprefix=false", "diff",
-                                 "--relative", "--unified=0", "--inter-hunk-context=0", "--text",
-                                 "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/",
-                                 "--dst-prefix=b/", revision, "--"}));
+  TALLY_TRY(words, without_filters(root));
+  // For a submodule, git would start itself with the configuration of that repository.
+  const std::string options[] = {"-c",
+                                 "core.quotePath=false",
+                                 "-c",
+                                 "diff.noprefix=false",
+                                 "diff",
+                                 "--relative",
+                                 "--unified=0",
+                                 "--inter-hunk-context=0",
+                                 "--text",
+                                 "--no-color",
+                                 "--no-ext-diff",
+                                 "--no-textconv",
+                                 "--ignore-submodules=all",
+                                 "--src-prefix=a/",
+                                 "--dst-prefix=b/",
+                                 revision,
+                                 "--"};
+  words.insert(words.end(), std::begin(options), std::end(options));
+  TALLY_TRY(diff, output_of_git(root, std::move(words)));
   const ChangedLines changed = changed_lines(diff, root);
   keep(coverage.files, changed);
   for (TestCoverage &test : coverage.tests)

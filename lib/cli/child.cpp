@@ -1,12 +1,16 @@
 #include "child.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include <fcntl.h>
 #include <spawn.h>
 #include <unistd.h>
 
 namespace tally::cli {
 
-Child start_child(std::vector<std::string> command, int output, int errors, bool in_own_group) {
+Child start_child(std::vector<std::string> command, int output, int errors, bool in_own_group,
+                  std::vector<std::string> variables) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
@@ -20,12 +24,25 @@ Child start_child(std::vector<std::string> command, int output, int errors, bool
   for (std::string &word : command)
     words.push_back(word.data());
   words.push_back(nullptr);
+  std::vector<char *> environment;
+  for (std::string &variable : variables)
+    environment.push_back(variable.data());
+  const auto is_replaced = [&](std::string_view own) {
+    return std::ranges::any_of(variables, [&](std::string_view variable) {
+      return own.starts_with(variable.substr(0, variable.find('=') + 1));
+    });
+  };
+  for (char **own = environ; *own != nullptr; ++own)
+    if (!is_replaced(*own))
+      environment.push_back(*own);
+  environment.push_back(nullptr);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   if (in_own_group)
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   Child out;
-  out.fault = ::posix_spawnp(&out.pid, words[0], &actions, &attributes, words.data(), environ);
+  out.fault =
+      ::posix_spawnp(&out.pid, words[0], &actions, &attributes, words.data(), environment.data());
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   return out;

@@ -14,7 +14,9 @@ struct Child {
 };
 // Starts command[0], searched for in PATH, with empty standard input. `output` and `errors` are the
 // descriptors for its standard output and standard error; errors = -1 discards the latter.
-// `in_own_group` puts it into a new process group.
-Child start_child(std::vector<std::string> command, int output, int errors, bool in_own_group);
+// `in_own_group` puts it into a new process group. `variables` are NAME=VALUE, and replace those of
+// this process.
+Child start_child(std::vector<std::string> command, int output, int errors, bool in_own_group,
+                  std::vector<std::string> variables = {});
 
 } // namespace tally::cli

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from typing import Any, Callable
@@ -429,6 +430,51 @@ class BuildFolderTest(unittest.TestCase):
             self.assertRegex(failed.stderr, said)
             self.assertEqual(failed.stderr.count("\n"), 1, failed.stderr)
         self.assertFalse((self.project / "x").exists())
+
+    def test_programs_of_the_repository(self) -> None:
+        """Comparing with a revision starts no program that the repository's configuration names."""
+        git = self.commit("main.c", "stale.c")
+        inner = self.project / "inner"
+        inner.mkdir()
+        for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+            subprocess.run([*git, "-C", str(inner), *words], check=True, timeout=60)
+        (inner / "a.c").write_text("int a;\n", encoding="utf-8")
+        subprocess.run([*git, "-C", str(inner), "add", "."], check=True, timeout=60)
+        subprocess.run([*git, "-C", str(inner), "commit", "-qm", "a"], check=True, timeout=60)
+        subprocess.run([*git, "add", "inner"], check=True, timeout=60, capture_output=True)
+        subprocess.run([*git, "commit", "-qm", "inner"], check=True, timeout=60)
+        (inner / ".gitattributes").write_text("*.c filter=mine\n", encoding="utf-8")
+        (self.project / ".gitattributes").write_text("*.c filter=mine\n", encoding="utf-8")
+        ran = self.project / "ran"
+        hook = self.project / ".git" / "hooks" / "post-index-change"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {ran}\n", encoding="utf-8")
+        hook.chmod(0o755)
+
+        def set_in(folder: Path, key: str, value: str) -> None:
+            subprocess.run([*git, "-C", str(folder), "config", key, value], check=True, timeout=60)
+
+        def touch() -> None:
+            ran.unlink(missing_ok=True)
+            for file in (self.project / "main.c", inner / "a.c"):
+                os.utime(file, ns=(time.time_ns(), time.time_ns()))
+
+        diff = ["coverage", "--build", "build", "--diff", "HEAD", "--report", "lcov:none.info"]
+        for folder, key, value in (
+            (self.project, "core.fsmonitor", f"touch {ran}"),
+            (self.project, "filter.mine.clean", f"touch {ran}; cat"),
+            (self.project, "filter.mine.process", f"touch {ran}; cat"),
+            (inner, "filter.mine.clean", f"touch {ran}; cat"),
+        ):
+            with self.subTest(key, folder=folder.name):
+                set_in(folder, key, value)
+                touch()
+                self.assertIn("no line that could run", self.tally(*diff).stderr)
+                self.assertFalse(ran.exists())
+                subprocess.run([*git, "diff", "HEAD"], check=False, timeout=60, capture_output=True)
+                self.assertTrue(ran.exists(), "git itself starts it")
+        set_in(self.project, "filter.a=b.clean", f"touch {ran}")
+        self.assertIn("names a filter", self.tally(*diff, status=1).stderr)
 
     def test_a_last_line_without_its_end(self) -> None:
         """Git marks such a line by one that belongs to neither side."""
