@@ -110,7 +110,8 @@ private:
   void take_profiles() {
     std::ranges::move(found_profiles_, std::back_inserter(inputs_.source_based.profiles));
   }
-  std::string notes_of(const ObjectFiles &files) const;
+  std::optional<uint32_t> stamp_of_notes(const std::string &path);
+  std::string notes_of(const ObjectFiles &files);
 
   Diagnostics &diagnostics_;
   const ReadOptions &reading_; // of streams
@@ -118,7 +119,8 @@ private:
   std::vector<std::string> found_profiles_; // in directories
   std::map<std::string, size_t> seen_;      // real paths, and the indices of objects
   RealPaths real_paths_;
-  std::multimap<std::string, std::string> notes_; // the existing notes, by their base name
+  std::multimap<std::string, std::string> notes_;         // the existing notes, by their base name
+  std::map<std::string, std::optional<uint32_t>> stamps_; // of notes, by their paths
 };
 
 Result<void> FindInputs::add(const std::string &path) {
@@ -208,14 +210,23 @@ std::optional<uint32_t> stamp_of(const ObjectFiles &files) {
                         : gcov::stamp_of(head_of(files.data, 12));
 }
 
+std::optional<uint32_t> FindInputs::stamp_of_notes(const std::string &path) {
+  const auto [at, added] = stamps_.try_emplace(path);
+  if (added)
+    at->second = gcov::stamp_of(head_of(path, 12));
+  return at->second;
+}
+
 // Finds the notes of counters that lie elsewhere. GCOV_PREFIX alone puts the prefix before the
 // whole path of the object. GCOV_PREFIX_STRIP also removes components from the beginning of that
 // path. In this case, uses the notes that have the most components at the end in common with the
 // counters, unless several notes have as many. With -fprofile-dir the file name is the whole path,
 // with '#' for '/'. Of notes with the same base name, those with the stamp of the counters count,
 // if there are any, and without such a name all notes with that stamp.
-std::string FindInputs::notes_of(const ObjectFiles &files) const {
+std::string FindInputs::notes_of(const ObjectFiles &files) {
   const std::string path = absolute(files.notes);
+  if (!may_be_a_path(path))
+    return files.notes;
   for (size_t at = 0; at != path.npos; at = path.find('/', at + 1))
     if (is_there(path.substr(at)))
       return path.substr(at);
@@ -233,9 +244,8 @@ std::string FindInputs::notes_of(const ObjectFiles &files) const {
       candidates.push_back(each);
   if (const auto stamp = stamp_of(files); stamp && (candidates.size() > 1 || !has_name)) {
     std::vector<std::string> same;
-    std::ranges::copy_if(candidates, std::back_inserter(same), [&](const std::string &each) {
-      return gcov::stamp_of(head_of(each, 12)) == stamp;
-    });
+    std::ranges::copy_if(candidates, std::back_inserter(same),
+                         [&](const std::string &each) { return stamp_of_notes(each) == stamp; });
     if (!has_name || !same.empty())
       candidates = std::move(same);
   } else if (!has_name) {

@@ -56,7 +56,7 @@ std::optional<std::string> without_build_folder(const fs::path &above, std::stri
   const std::string folder = above.string();
   for (size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
     const std::string_view head = name.substr(0, slash);
-    if (!folder.ends_with(fmt::format("/{}", head)))
+    if (!ends_with_path(folder, head) || head.size() == folder.size())
       continue;
     std::string path = folder.substr(0, folder.size() - head.size());
     path += name.substr(slash + 1);
@@ -95,6 +95,7 @@ bool SourceResolver::leads_to_file(std::string_view name, std::string_view folde
 std::optional<std::string> SourceResolver::above_notes(const std::string &name,
                                                        const std::string &folder) {
   std::error_code ignored;
+  const std::string normal = fs::path(name).lexically_normal().string();
   for (fs::path above = fs::absolute(notes_, ignored).parent_path();; above = above.parent_path()) {
     // The directory is relative if an option told the compiler to record it instead of its own.
     if (!folder.starts_with('/') && !folder.empty() && is_file(above / folder / name))
@@ -104,7 +105,7 @@ std::optional<std::string> SourceResolver::above_notes(const std::string &name,
         moved_.try_emplace(folder, above.string());
       return (above / name).string();
     }
-    if (auto path = without_build_folder(above, fs::path(name).lexically_normal().string()))
+    if (auto path = without_build_folder(above, normal))
       return path;
     if (above == above.root_path())
       return {};
@@ -113,6 +114,8 @@ std::optional<std::string> SourceResolver::above_notes(const std::string &name,
 
 // Returns the path of the source in the file system; the file may not exist.
 std::string SourceResolver::path_of(const std::string &name, const std::string &folder) {
+  if (!may_be_a_path(name) || !may_be_a_path(folder))
+    return name;
   std::string joined = (fs::path(folder) / name).string();
   for (const PathMap &map : rules_.substitutes)
     for (const std::string &recorded : {name, joined})

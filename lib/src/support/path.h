@@ -1,9 +1,14 @@
 // File names as text.
 #pragma once
 
+#include <climits>
 #include <string_view>
 
 namespace tally {
+
+// Returns whether the system may have a file of this name. Longer names are not looked for: a
+// search that tries each part of a name takes the square of its size.
+inline bool may_be_a_path(std::string_view name) { return name.size() < PATH_MAX; }
 
 // Returns the part after the last slash.
 inline std::string_view base_name(std::string_view path) {
