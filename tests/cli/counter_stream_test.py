@@ -103,6 +103,32 @@ class CounterStreamTest(unittest.TestCase):
         self.write("gcda/renamed.gcda", self.counters["one"])
         self.assertEqual(self.rows(".")["TOTAL"], "8/10")
 
+    def test_names_that_are_no_counters(self) -> None:
+        """A stream names the files that are written: no other file of the user's is replaced."""
+        mine = self.folder / "out" / "src" / "main.c"
+        mine.parent.mkdir(parents=True)
+        for name, said in (
+            ("src/main.c", "does not end in .gcda"),
+            ("src/main.gcda", "it is not replaced"),
+        ):
+            mine = self.folder / "out" / name
+            mine.write_text("mine", encoding="utf-8")
+            stream = self.write("stream", binary({name: self.counters["one"]}))
+            done = self.run_tally("convert", stream, "-o", "out/", status=1)
+            self.assertIn(said, done.stderr)
+            self.assertEqual(mine.read_text(encoding="utf-8"), "mine")
+        mine.write_bytes(self.counters["two"])
+        self.run_tally("convert", stream, "-o", "out/")
+        self.assertEqual(mine.read_bytes(), self.counters["one"])
+
+    def test_a_name_that_is_too_long_for_a_file(self) -> None:
+        """No part of it is looked for: that would take minutes."""
+        name = "/a" * 500000
+        stream = self.write("stream", binary({name + "/a.gcda": self.counters["one"]}))
+        self.assertIn("no line", self.run_tally("coverage", stream, status=4).stderr)
+        report = self.write("a.info", f"SF:{name[1:]}.c\nDA:1,1\nend_of_record\n".encode())
+        self.assertIn("1/1", self.run_tally("coverage", report).stdout)
+
     def test_pipes(self) -> None:
         """A report may come through a pipe, also a named one, but a stream may not."""
         stream = self.write("stream", binary({"/there/a.gcda": self.counters["one"]}))

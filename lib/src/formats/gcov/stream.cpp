@@ -10,6 +10,7 @@
 #include "formats/gcov/header.h"
 #include "support/found_file.h"
 #include "support/line_blocks.h"
+#include "support/read_at.h"
 
 namespace tally {
 
@@ -38,6 +39,27 @@ Result<void> GcovStream::add(const CounterFile &other) {
   return {};
 }
 
+namespace {
+
+// Fails unless counters may be written into a file that only a stream or a program names: it has
+// the ending of counters, and it is new or holds counters.
+Result<void> check_place_of_counters(const std::string &path) {
+  if (!path.ends_with(".gcda") && !path.ends_with(".da"))
+    return fail(ErrorCode::invalid_input,
+                "does not end in .gcda, as a file of counters does: nothing is written there",
+                path);
+  const auto file = open_found(path);
+  if (!file && file.error().code == ErrorCode::not_found)
+    return {};
+  char head[4];
+  if (!file || read_at(file->fd.get(), head, sizeof head, 0).size != sizeof head ||
+      !gcov::has_magic({head, sizeof head}, gcov::data_magic))
+    return fail(ErrorCode::invalid_input, "exists, and has no counters: it is not replaced", path);
+  return {};
+}
+
+} // namespace
+
 Result<void> GcovStream::write_below(const std::string &folder) const {
   std::set<fs::path> written;
   for (const auto &[name, data] : files_) {
@@ -47,6 +69,7 @@ Result<void> GcovStream::write_below(const std::string &folder) const {
     TALLY_CHECK(check_no_link(folder, inner));
     if (!written.insert(path).second)
       return fail(ErrorCode::invalid_input, "two names lead to this file", path.string());
+    TALLY_CHECK(check_place_of_counters(path.string()));
     std::error_code fault;
     fs::create_directories(path.parent_path(), fault);
     if (fault)
