@@ -72,6 +72,18 @@ TEST(SeededMap, SpreadsChosenNumbers) {
   EXPECT_LT(largest, 50u);
 }
 
+// One large record among many small ones: each clear() would go through all places of the largest.
+TEST(SeededMap, IsNotLargerThanItsLastContent) {
+  SeededSet<int> table;
+  for (int i = 0; i < 100'000; ++i)
+    table.insert(i);
+  table.clear();
+  EXPECT_TRUE(table.empty());
+  table.insert(1);
+  table.clear();
+  EXPECT_LT(table.bucket_count(), 100u);
+}
+
 TEST(SeededMap, HashesEachByte) {
   std::set<uint64_t> hashes;
   std::string text(40, 'a');

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 
 #include <sys/types.h>
+
+#include "support/hash.h"
 
 namespace tally {
 
@@ -23,7 +24,7 @@ private:
   bool reads_as_call(uint64_t pc) const;
 
   pid_t pid_;
-  std::unordered_map<uint64_t, bool> known_;
+  SeededMap<uint64_t, bool> known_;
 };
 
 } // namespace tally

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include <sys/types.h>
@@ -18,6 +17,7 @@
 #include "collect/region_filter.h"
 #include "session/session.h"
 #include "session/tracee.h"
+#include "support/hash.h"
 
 namespace tally {
 
@@ -197,7 +197,7 @@ private:
   std::unordered_map<pid_t, Pass> open_; // by thread, or RegionFilter::all_threads for all
   pid_t known_pid_ = 0;                  // the process whose step area the region filter knows
   std::unordered_map<pid_t, HeldThread> threads_;
-  std::unordered_set<uint64_t> return_addresses_; // accepted by is_return_address()
+  SeededSet<uint64_t> return_addresses_; // accepted by is_return_address()
   PassTimes passes_, cpu_;
   PassList made_; // with the newest sampler
   StopCost stops_;

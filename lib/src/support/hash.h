@@ -77,9 +77,22 @@ struct SeededHash {
   }
 };
 
-template <class Key, class Value> using SeededMap = std::unordered_map<Key, Value, SeededHash>;
+// A table whose clear() takes no longer than filling it did. That of the standard tables takes the
+// time of the places that the table ever had: one large record would make each later one slow.
+template <class Table> struct ClearedInTime : Table {
+  using Table::Table;
+  void clear() {
+    if (this->bucket_count() > 64 + 4 * this->size())
+      *this = ClearedInTime();
+    else
+      Table::clear();
+  }
+};
+
 template <class Key, class Value>
-using SeededMultimap = std::unordered_multimap<Key, Value, SeededHash>;
-template <class Key> using SeededSet = std::unordered_set<Key, SeededHash>;
+using SeededMap = ClearedInTime<std::unordered_map<Key, Value, SeededHash>>;
+template <class Key, class Value>
+using SeededMultimap = ClearedInTime<std::unordered_multimap<Key, Value, SeededHash>>;
+template <class Key> using SeededSet = ClearedInTime<std::unordered_set<Key, SeededHash>>;
 
 } // namespace tally
