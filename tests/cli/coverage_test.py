@@ -1,6 +1,7 @@
 """`tally coverage`: which objects it selects, what it prints, and its exit statuses."""
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -424,6 +425,9 @@ class CoverageTest(unittest.TestCase):
                 self.run_in("--report", f"html:{folder}", status=2).stderr,
             )
             self.assertEqual(theirs.read_text(encoding="utf-8"), "mine")
+        theirs = self.folder / "index.html" / "index.html"
+        theirs.write_bytes(gzip.compress(index.encode()))  # no page is packed
+        self.run_in("--report", f"html:{theirs.parent}", status=2)
         linked = self.folder / "linked"
         linked.mkdir()
         (linked / "source").symlink_to(pages / "source")

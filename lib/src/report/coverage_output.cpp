@@ -15,6 +15,7 @@
 #include "report/live_coverage.h"
 #include "support/found_file.h"
 #include "support/path.h"
+#include "support/read_at.h"
 #include "support/text.h"
 
 namespace tally {
@@ -66,16 +67,40 @@ constexpr const char *index_name = "index.html";
 constexpr const char *pages_name = "source";
 constexpr const char *style_name = "style.css";
 
-// Returns the text of a file, or nothing if it is not a regular file with the mark of a report.
-std::optional<std::string> text_of_page(const std::filesystem::path &path) {
+// The mark of a report is in the first bytes of a page. No index is larger than an index of a
+// million sources.
+constexpr size_t head_size = 512, most_of_index = 512U << 20;
+
+// Returns at most `most` bytes of a file, or nothing if it is not a regular file with the mark of a
+// report.
+std::optional<std::string> text_of_page(const std::filesystem::path &path, size_t most) {
   std::error_code fault;
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, fault)))
     return std::nullopt;
-  auto source = ByteSource::open_found(path.string());
-  auto text = source ? (*source)->rest() : Result<std::string>(fail(source.error()));
-  const bool has_mark =
-      text && std::string_view(*text).substr(0, 512).find(html_report_mark) != std::string::npos;
-  return has_mark ? std::optional(std::move(*text)) : std::nullopt;
+  const auto file = open_found(path.string());
+  std::string text(head_size, '\0');
+  text.resize(file ? read_at(file->fd.get(), text.data(), text.size(), 0).size : 0);
+  if (text.find(html_report_mark) == text.npos)
+    return std::nullopt;
+  const size_t size = std::min(static_cast<size_t>(file->status.st_size), most);
+  if (size > text.size()) {
+    text.resize(size);
+    text.resize(read_at(file->fd.get(), text.data(), size, 0).size);
+  }
+  return text;
+}
+
+// Returns the names of the pages that an index lists.
+std::set<std::string_view> pages_of(std::string_view index) {
+  std::set<std::string_view> out;
+  const std::string begin = fmt::format("{}/", pages_name), end = ".html";
+  for (size_t at = 0; (at = index.find(begin, at)) != index.npos;) {
+    at += begin.size();
+    const size_t last = index.find_first_of("\"/<> ", at);
+    if (const std::string_view name = index.substr(at, last - at); name.ends_with(end))
+      out.insert(name);
+  }
+  return out;
 }
 
 // Returns the index of the report that is in a directory, or nothing if there is none. Refuses a
@@ -84,10 +109,10 @@ Result<std::string> earlier_index(const std::filesystem::path &folder) {
   namespace fs = std::filesystem;
   std::error_code fault;
   TALLY_CHECK(check_no_link(folder, pages_name));
-  if (auto text = text_of_page(folder / index_name))
+  if (auto text = text_of_page(folder / index_name, most_of_index))
     return std::move(*text);
   // A report that was not completed has a style sheet, but no index.
-  if (text_of_page(folder / style_name) && !fs::exists(folder / index_name, fault))
+  if (text_of_page(folder / style_name, head_size) && !fs::exists(folder / index_name, fault))
     return std::string();
   for (const char *const name : {index_name, pages_name, style_name, "report.js"})
     if (fs::exists(fs::symlink_status(folder / name, fault)))
@@ -102,12 +127,11 @@ Result<std::string> earlier_index(const std::filesystem::path &folder) {
 void remove_old_pages(const std::filesystem::path &folder, const std::string &index,
                       const std::set<std::string> &kept) {
   std::error_code fault;
+  const std::set<std::string_view> listed = pages_of(index);
   for (auto at = std::filesystem::directory_iterator(folder, fault);
        !fault && at != std::filesystem::directory_iterator(); at.increment(fault)) {
     const std::string name = at->path().filename().string();
-    if (name.ends_with(".html") && !kept.contains(name) &&
-        index.find(fmt::format("{}/{}", pages_name, name)) != index.npos &&
-        text_of_page(at->path()))
+    if (listed.contains(name) && !kept.contains(name) && text_of_page(at->path(), head_size))
       std::filesystem::remove(at->path(), fault);
   }
 }
