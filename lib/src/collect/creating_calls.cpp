@@ -4,7 +4,8 @@
 #include <cstring>
 
 #include <sys/syscall.h>
-#include <sys/uio.h>
+
+#include "support/process_memory.h"
 
 namespace tally {
 
@@ -28,9 +29,7 @@ bool CreatingCalls::reads_as_call(uint64_t pc) const {
   constexpr uint8_t mov_eax = 0xb8; // with a number of 32 bits
   constexpr std::array<uint8_t, 2> syscall_code{0x0f, 0x05};
   std::array<uint8_t, 7> code{};
-  const iovec here{code.data(), code.size()};
-  const iovec there{reinterpret_cast<void *>(pc - code.size()), code.size()};
-  if (::process_vm_readv(pid_, &here, 1, &there, 1, 0) != static_cast<ssize_t>(code.size()) ||
+  if (read_process_memory(pid_, pc - code.size(), code.data(), code.size()) != code.size() ||
       code[0] != mov_eax || code[5] != syscall_code[0] || code[6] != syscall_code[1])
     return false;
   uint32_t number = 0;

@@ -1,16 +1,13 @@
 #include "collect/wait_look.h"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <string>
 
 #include <fmt/format.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "collect/proc_info.h"
+#include "support/process_memory.h"
 
 namespace tally {
 
@@ -46,21 +43,11 @@ std::optional<WaitLook::Seen> WaitLook::at(pid_t tid, bool traced) {
   if (!seen)
     return std::nullopt;
   stack_.resize(stack_bytes);
-  // Page by page, because nothing is read of a piece that is not readable to its end.
-  constexpr uint64_t page = 4096;
-  std::array<iovec, stack_bytes / page + 1> there{};
-  size_t pieces = 0;
-  for (uint64_t at = seen->sp, end = seen->sp + stack_bytes; at < end; ++pieces) {
-    const uint64_t next = std::min((at / page + 1) * page, end);
-    there[pieces] = {reinterpret_cast<void *>(at), next - at};
-    at = next;
-  }
-  const iovec here{stack_.data(), stack_.size()};
-  const ssize_t got = ::process_vm_readv(pid_, &here, 1, there.data(), pieces, 0);
+  const size_t got = read_process_memory(pid_, seen->sp, stack_.data(), stack_.size());
   // A thread that went on has written over its stack.
-  if (got <= 0 || read_small_file(folder + "/syscall") != before)
+  if (got == 0 || read_small_file(folder + "/syscall") != before)
     return std::nullopt;
-  seen->stack = std::span(stack_).first(static_cast<size_t>(got));
+  seen->stack = std::span(stack_).first(got);
   if (traced) {
     const auto status = process_status(fmt::format("{}/task/{}", pid_, tid));
     seen->is_held = status && status->state == 't';

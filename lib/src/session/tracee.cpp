@@ -11,10 +11,11 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
+
+#include "support/process_memory.h"
 
 namespace tally {
 
@@ -105,10 +106,7 @@ constexpr uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05
 } // namespace
 
 bool read_word(pid_t pid, uint64_t address, uint64_t &word) {
-  iovec here{&word, sizeof word};
-  // NOLINTNEXTLINE: an address of another process
-  iovec there{reinterpret_cast<void *>(static_cast<uintptr_t>(address)), sizeof word};
-  return ::process_vm_readv(pid, &here, 1, &there, 1, 0) == static_cast<ssize_t>(sizeof word);
+  return read_process_memory(pid, address, &word, sizeof word) == sizeof word;
 }
 
 uint64_t auxiliary_value(pid_t pid, uint64_t type) {
