@@ -8,6 +8,7 @@
 #include <string>
 
 #include <elf.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +19,10 @@
 #include <tally/symbolizer.h>
 
 #include "../support/sanitized.h"
+#include "support/unique_fd.h"
 #include "symbolize/die_scan.h"
 #include "symbolize/elf_file.h"
+#include "symbolize/mapped_files.h"
 #include "symbolize/tables.h"
 
 // Two names of one function.
@@ -68,6 +71,40 @@ void hide_search_table(std::string &elf) {
   const size_t name = elf.rfind(std::string_view("\0.eh_frame_hdr", 14));
   ASSERT_NE(name, elf.npos);
   elf[name + 2] = '_';
+}
+
+TEST(ElfFile, IsNotReadIfItIsAllHoles) {
+  const fs::path path = fs::temp_directory_path() / ("tally-hollow-" + std::to_string(::getpid()));
+  std::ofstream(path, std::ios::binary) << bytes_of("/proc/self/exe").substr(0, 4096);
+  fs::resize_file(path, uint64_t{1} << 30);
+  const auto file = symbolize::ElfFile::open(path);
+  fs::remove(path);
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().message, "is not read: nearly all of it is holes");
+}
+
+TEST(MappedFiles, LeadToFilesThatAreGone) {
+  symbolize::MappedFiles mapped;
+  std::vector<void *> mappings;
+  for (int i = 0; i < 50; ++i) {
+    char name[] = "/tmp/tally-mapped-XXXXXX";
+    const UniqueFd file(::mkstemp(name));
+    ::unlink(name);
+    ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
+    mappings.push_back(::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, file.get(), 0));
+    struct stat made {};
+    ASSERT_EQ(::fstat(file.get(), &made), 0);
+    EXPECT_EQ(mapped.path_of(::getpid(), made.st_dev, ~made.st_ino), "");
+    symbolize::MappedFiles other; // has read nothing yet
+    const std::string path = other.path_of(::getpid(), made.st_dev, made.st_ino);
+    if (path.empty())
+      GTEST_SKIP() << "/proc/PID/map_files may not be used, or has other device numbers";
+    struct stat found {};
+    ASSERT_EQ(::stat(path.c_str(), &found), 0) << path;
+    EXPECT_EQ(found.st_ino, made.st_ino);
+  }
+  for (void *const each : mappings)
+    ::munmap(each, 4096);
 }
 
 class SymbolizeModule : public ::testing::Test {

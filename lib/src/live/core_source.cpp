@@ -22,6 +22,7 @@ public:
   std::vector<LoadedModule> modules(Diagnostics &diagnostics) override {
     std::vector<LoadedModule> modules;
     SeededSet<std::string_view> seen;
+    symbolize::MappedFiles no_process;
     memory_.clear();
     for (const symbolize::CoreFile::Mapping &mapping : held_.core.mappings()) {
       if (seen.contains(mapping.path))
@@ -31,7 +32,7 @@ public:
       Diagnostics ignored; // an object without debug information has counters, too
       ModuleKey key;
       key.path = path;
-      const symbolize::ModuleFiles files = symbolize::find_files(key, {}, ignored);
+      const symbolize::ModuleFiles files = symbolize::find_files(key, {}, ignored, no_process);
       const auto link_address = files.link_address(mapping.file_offset);
       if (!link_address)
         continue; // not code: another mapping of the file may be

@@ -31,8 +31,9 @@ class ModuleSymbols {
 public:
   explicit ModuleSymbols(const LoadedModule &module) : bias_(module.bias) {
     Diagnostics ignored;
+    symbolize::MappedFiles mapped;
     const symbolize::ModuleFiles files =
-        symbolize::find_files(module.key, {"/usr/lib/debug"}, ignored);
+        symbolize::find_files(module.key, {"/usr/lib/debug"}, ignored, mapped);
     for (const auto &file : {files.open_debug(), files.open_main()})
       if (file && entries_.empty())
         file->visit_function_symbols([this](std::string_view name, uint64_t low, uint64_t size) {

@@ -83,7 +83,8 @@ const OpenFunctions::Compilation &OpenFunctions::compilation_at(uint64_t pc,
   const auto [at, added] = compilations_.try_emplace(pc);
   if (added)
     at->second = how_compiled(symbolize::producer_at(
-        symbolize::find_files(module.key, {"/usr/lib/debug"}, findings_), pc - module.bias));
+        symbolize::find_files(module.key, {"/usr/lib/debug"}, findings_, mapped_),
+        pc - module.bias));
   return at->second;
 }
 

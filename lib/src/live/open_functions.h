@@ -17,6 +17,7 @@
 #include "live/counter_layout.h"
 #include "live/memory.h"
 #include "support/hash.h"
+#include "symbolize/mapped_files.h"
 
 namespace tally::live {
 
@@ -79,7 +80,8 @@ private:
   SeededMultimap<std::string_view, Place> functions_;                      // by linkage name
   std::map<uint64_t, std::pair<Place, const CounterArray *>> by_counters_; // by address
   std::unique_ptr<Symbolizer> symbolizer_;
-  Diagnostics findings_;                          // of the symbolizer
+  Diagnostics findings_; // of the symbolizer
+  symbolize::MappedFiles mapped_;
   std::vector<ModuleId> module_ids_;              // by module
   SeededMap<uint64_t, Compilation> compilations_; // by pc
 };

@@ -51,12 +51,13 @@ pid_t thread_with_memory(pid_t pid) {
 std::vector<LoadedModule> modules_of(std::string_view maps, pid_t pid, Diagnostics &diagnostics) {
   std::vector<LoadedModule> modules;
   SeededSet<std::string> seen;
+  symbolize::MappedFiles mapped;
   for (const CodeRange &range : parse_maps(maps)) {
     if (range.inode == 0 || !seen.insert(range.path).second)
       continue;
     LoadedModule module;
     module.key = {range.path, range.build_id, range.device, range.inode, pid};
-    const symbolize::ModuleFiles files = symbolize::find_files(module.key, {}, diagnostics);
+    const symbolize::ModuleFiles files = symbolize::find_files(module.key, {}, diagnostics, mapped);
     const auto file = files.open_main();
     const auto link_address = files.link_address(range.file_offset);
     if (!file || !link_address)

@@ -132,15 +132,16 @@ SourceBasedProgram::SourceBasedProgram(const CounterLayout &layout,
                                        Diagnostics &diagnostics)
     : layout_(layout), modules_(modules), symbolizer_(make_symbolizer()) {
   auto objects = std::make_shared<std::vector<llvm::CoverageObject>>();
+  symbolize::MappedFiles mapped;
   for (const SourceBasedModule &counted : layout_.source_based) {
     const LoadedModule &module = modules_[counted.module];
     // A file that was replaced after the program loaded it is not used.
-    const symbolize::ModuleFiles files = symbolize::find_files(module.key, {}, diagnostics);
+    const symbolize::ModuleFiles files = symbolize::find_files(module.key, {}, diagnostics, mapped);
     auto read = files.main.empty() ? std::vector<llvm::CoverageObject>()
                                    : llvm::CoverageObject::read(files.main, diagnostics);
     object_of_.emplace_back();
     finders_.emplace_back(counted);
-    files_.push_back(symbolize::find_files(module.key, {"/usr/lib/debug"}, findings_));
+    files_.push_back(symbolize::find_files(module.key, {"/usr/lib/debug"}, findings_, mapped));
     if (read.size() != 1) {
       if (!files.main.empty())
         diagnostics.add(Severity::warning,

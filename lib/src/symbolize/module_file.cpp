@@ -1,13 +1,10 @@
 #include "symbolize/module_file.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <climits>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -55,27 +52,6 @@ bool is_mapped_file(const ElfFile &file, const ModuleKey &key, const Candidate &
   return key.device == 0 || is_same_device(key.device, identity.device);
 }
 
-// Returns the path of the mapping itself in /proc/PID/map_files. This path also leads to a deleted
-// file, but requires privileges (proc(5)).
-std::string map_file(const ModuleKey &key) {
-  const std::string folder = fmt::format("/proc/{}/", key.pid);
-  std::unique_ptr<FILE, int (*)(FILE *)> maps(std::fopen((folder + "maps").c_str(), "re"),
-                                              std::fclose);
-  char line[PATH_MAX + 256];
-  while (maps && std::fgets(line, sizeof line, maps.get())) {
-    uint64_t start = 0;
-    uint64_t end = 0;
-    unsigned major_number = 0;
-    unsigned minor_number = 0;
-    uint64_t inode = 0;
-    if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %*x %x:%x %" SCNu64, &start, &end,
-                    &major_number, &minor_number, &inode) == 5 &&
-        inode == key.inode && makedev(major_number, minor_number) == key.device)
-      return fmt::format("{}map_files/{:x}-{:x}", folder, start, end);
-  }
-  return {};
-}
-
 // Returns the path at which perf keeps its copy of a recorded file, by build ID; see
 // perf-buildid-cache(1).
 std::string file_kept_by_perf(const std::string &build_id) {
@@ -106,11 +82,8 @@ std::vector<Candidate> candidates(const ModuleKey &key, const ModuleSources &sou
   if (key.pid > 0 && path.starts_with("/"))
     all.push_back({process + "/root" + path, deleted});
   all.push_back({path, deleted});
-  if (key.pid > 0 && (key.inode || !key.build_id.empty())) {
+  if (key.pid > 0 && (key.inode || !key.build_id.empty()))
     all.push_back({process + "/exe", false});
-    if (std::string mapped = key.inode ? map_file(key) : std::string(); !mapped.empty())
-      all.push_back({mapped, false});
-  }
   if (key.pid == 0 && key.build_id.size() > 2)
     if (std::string kept = file_kept_by_perf(key.build_id); !kept.empty())
       all.push_back({std::move(kept), false});
@@ -278,7 +251,8 @@ bool has_code(const std::vector<Segment> &segments) {
 } // namespace
 
 ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &debug_directories,
-                       Diagnostics &diagnostics, const ModuleSources &sources) {
+                       Diagnostics &diagnostics, MappedFiles &mapped,
+                       const ModuleSources &sources) {
   ModuleFiles files;
   files.name = key.path;
   if (key.path == kernel_object) // the kernel has no file here; KernelSymbols names its functions
@@ -313,7 +287,15 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
     files.kept = kept_file(key.device, key.inode);
   if (files.kept)
     all.push_back({files.kept->path(), false, Candidate::Place::kept});
-  for (const Candidate &candidate : all) {
+  // Looked at last, because it takes a look at all mappings.
+  bool may_ask_for_mapping = key.pid > 0 && key.inode != 0;
+  for (size_t i = 0;; ++i) {
+    if (i == all.size() && std::exchange(may_ask_for_mapping, false))
+      if (std::string path = mapped.path_of(key.pid, key.device, key.inode); !path.empty())
+        all.push_back({std::move(path), false});
+    if (i == all.size())
+      break;
+    const Candidate &candidate = all[i];
     const bool is_of_machine =
         candidate.place == Candidate::Place::machine || candidate.place == Candidate::Place::kept;
     auto file = ElfFile::open(candidate.path);

@@ -11,6 +11,7 @@
 #include <tally/symbolizer.h>
 
 #include "symbolize/elf_file.h"
+#include "symbolize/mapped_files.h"
 
 namespace tally {
 class KeptFile;
@@ -48,8 +49,9 @@ struct ModuleFiles {
 };
 
 // Finds the files of a module, in `sources` first. A file that was replaced after it was mapped is
-// never used. Reports in `diagnostics` what is missing.
+// never used. Reports in `diagnostics` what is missing. Calls for many modules share `mapped`.
 ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &debug_directories,
-                       Diagnostics &diagnostics, const ModuleSources &sources = {});
+                       Diagnostics &diagnostics, MappedFiles &mapped,
+                       const ModuleSources &sources = {});
 
 } // namespace tally::symbolize

@@ -39,8 +39,8 @@ public:
       if (auto found = ids_.find(exact); found != ids_.end())
         return found->second;
       modules_.push_back(std::make_unique<ModuleTable>(
-          find_files(key, options_.debug_directories, diagnostics, options_.sources), options_,
-          pool_));
+          find_files(key, options_.debug_directories, diagnostics, mapped_, options_.sources),
+          options_, pool_));
       const auto id = static_cast<ModuleId>(modules_.size() - 1);
       ids_[exact] = id;
       if (modules_.back()->usable())
@@ -203,6 +203,7 @@ private:
   }
 
   SymbolizerOptions options_;
+  MappedFiles mapped_;
   StringPool pool_;
   std::vector<std::unique_ptr<ModuleTable>> modules_;
   std::map<Key, ModuleId> ids_;

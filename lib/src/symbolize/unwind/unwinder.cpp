@@ -495,7 +495,9 @@ public:
         return at->second;
       Diagnostics reported_by_the_symbolizer;
       modules_.push_back(
-          {find_files(key, debug_directories_, reported_by_the_symbolizer, sources_), {}, false});
+          {find_files(key, debug_directories_, reported_by_the_symbolizer, mapped_, sources_),
+           {},
+           false});
       // The ID is published last: if memory runs out before, nothing refers to the new module.
       const auto id = static_cast<ModuleId>(modules_.size() - 1);
       ids_.emplace(known, id);
@@ -677,6 +679,7 @@ private:
 
   std::vector<std::string> debug_directories_;
   ModuleSources sources_;
+  MappedFiles mapped_;
   std::vector<Module> modules_;
   std::map<Key, ModuleId> ids_;
 };
