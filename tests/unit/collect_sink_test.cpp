@@ -1,5 +1,14 @@
 // Tests the conversion of records to a profile, without a kernel.
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
 
 #include <gtest/gtest.h>
 
@@ -295,6 +304,31 @@ TEST_F(UnsampledTest, CountsNoneWithARegion) {
   sink_.switched(pid, 11 * ms, PERF_RECORD_MISC_SWITCH_OUT);
   sink_.finish(12 * ms);
   EXPECT_EQ(kernel_ms(), 0);
+}
+
+// A program may map any number of files: those in which no sample lies are not opened.
+TEST(StackCollector, KeepsTheFilesOfSamplesOnly) {
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  StackCollector collector(::getpid(), {1'000'000});
+  char folder[] = "/tmp/tally-files-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  for (uint64_t i = 0; i < 20; ++i) {
+    const std::string path = fmt::format("{}/{}", folder, i);
+    std::ofstream(path) << i;
+    struct stat made {};
+    ASSERT_EQ(::stat(path.c_str(), &made), 0);
+    collector.map({0x1000 * (i + 1), 0x1000 * (i + 2), 0, made.st_dev, made.st_ino, path});
+  }
+  const auto before = descriptors();
+  const std::array<uint64_t, 2> stack{0x1010, 0x2010};
+  for (int i = 0; i < 3; ++i) {
+    collector.add(::getpid(), stack, 1, 0);
+    EXPECT_LE(descriptors(), before + 2);
+    ASSERT_TRUE(collector.snapshot("now", 0, 1)); // this numbers all mappings
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(WaitsTest, HaveTheirTimeAndStack) {

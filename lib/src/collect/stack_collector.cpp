@@ -192,10 +192,15 @@ void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count
               time_of(at_ns, is_interval ? static_cast<uint64_t>(count) : 0));
 }
 
+// Keeps the files in which new addresses lie. A program may map thousands of others.
 void StackCollector::keep_new_files() {
-  const std::vector<CodeRange> &ranges = addresses_.ranges();
-  for (; kept_.ranges < ranges.size(); ++kept_.ranges) {
-    const CodeRange &range = ranges[kept_.ranges];
+  if (addresses_.size() < kept_.addresses) // they were cleared
+    kept_.addresses = 0;
+  for (; kept_.addresses < addresses_.size(); ++kept_.addresses) {
+    const uint32_t number = addresses_[kept_.addresses].range;
+    if (number == AddressSpace::nowhere || !kept_.ranges.insert(number).second)
+      continue;
+    const CodeRange &range = addresses_.ranges()[number];
     kept_.files->keep({last_.pid, range.path, range.device, range.inode});
   }
 }

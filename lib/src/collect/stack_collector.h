@@ -14,6 +14,7 @@
 
 #include <sys/types.h>
 
+#include <tally/sampler.h>
 #include <tally/stack_profile.h>
 
 #include "collect/region_filter.h"
@@ -134,7 +135,8 @@ private:
   AddressTable addresses_;
   struct {
     std::shared_ptr<KeptFiles> files = std::make_shared<KeptFiles>();
-    size_t ranges = 0; // how many ranges of addresses_ have been kept
+    uint32_t addresses = 0;     // the first of these addresses_ have been looked at
+    SeededSet<uint32_t> ranges; // of addresses_, with the files that have been kept
   } kept_;
   PackedStacks stacks_;
   Process main_;                                                 // process pid_
