@@ -25,6 +25,15 @@ bool is_kernels(int fd) {
   }
 }
 
+// Returns whether the file is nearly all holes: a few bytes on a disk that take gigabytes when they
+// are read. A file system that compresses stores less than the size, too, and some do not tell.
+bool is_hollow(const struct stat &file) {
+  constexpr int64_t most_compressed = 64, block = 512, always_read = int64_t{16} << 20;
+  const bool may_not_tell = file.st_blocks == 0 && file.st_size <= always_read * 16;
+  return !may_not_tell && file.st_size > always_read &&
+         file.st_size / most_compressed > file.st_blocks * block;
+}
+
 } // namespace
 
 bool may_be_opened(const std::string &path) {
@@ -46,6 +55,8 @@ Result<FoundFile> open_found(const std::string &path) {
     return fail_errno(errno, "cannot get the status of", path);
   if (!S_ISREG(file.status.st_mode))
     return fail(ErrorCode::invalid_input, "is not a regular file", path);
+  if (is_hollow(file.status))
+    return fail(ErrorCode::invalid_input, "is not read: nearly all of it is holes", path);
   if (is_kernels(file.fd.get()))
     return fail(ErrorCode::invalid_input, "is a file of the kernel, which has no fixed content",
                 path);

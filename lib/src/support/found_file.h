@@ -20,9 +20,9 @@ struct FoundFile {
 };
 
 // Opens a regular file for reading, and never blocks. Fails with not_found, permission or io
-// as open(2) does, and with invalid_input for what is not a regular file or is one of the kernel's
-// (/proc, /sys). A path in /proc that leads to another file system, such as /proc/PID/root/FILE, is
-// no file of the kernel's.
+// as open(2) does, and with invalid_input for what is not a regular file, is nearly all holes, or
+// is one of the kernel's (/proc, /sys). A path in /proc that leads to another file system, such as
+// /proc/PID/root/FILE, is no file of the kernel's.
 Result<FoundFile> open_found(const std::string &path);
 
 // Returns false if there is something at `path` that is not a regular file, for libraries that open

@@ -123,18 +123,8 @@ static Result<void> check_unpacked_size(Elf *elf, int fd, const GElf_Ehdr &heade
   return {};
 }
 
-// Returns whether the file is nearly all holes: a few bytes on a disk that take gigabytes when they
-// are read. A file system that compresses stores less than the size, too, and some do not tell.
-static bool is_hollow(const struct stat &file) {
-  constexpr int64_t most_compressed = 64, block = 512, always_read = int64_t{16} << 20;
-  return file.st_blocks != 0 && file.st_size > always_read &&
-         file.st_size / most_compressed > file.st_blocks * block;
-}
-
 Result<ElfFile> ElfFile::open(const std::string &path) {
   TALLY_TRY(found, open_found(path));
-  if (is_hollow(found.status))
-    return fail(ErrorCode::invalid_input, "is not read: nearly all of it is holes", path);
   ElfFile file;
   file.fd_ = std::move(found.fd);
   file.path_ = path;
