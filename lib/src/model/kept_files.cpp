@@ -91,7 +91,8 @@ KeptFiles::KeptFiles() {
 void KeptFiles::keep(const SampledFile &file) {
   if (is_anonymous_memory(file.path))
     return keep_perf_map(file.pid);
-  if (file.inode == 0 || !file.path.starts_with('/') || is_full())
+  if (file.inode == 0 || !file.path.starts_with('/') || is_full() ||
+      file_systems_.may_not_answer(file.pid, file.device, file.path))
     return;
   // The process's own root directory first: the same path may name another file here.
   for (const std::string &path : {fmt::format("/proc/{}/root{}", file.pid, file.path),
@@ -124,7 +125,7 @@ void KeptFiles::keep_as(const KeptId &id, UniqueFd fd, const struct stat &found)
 }
 
 void KeptFiles::keep_perf_map(pid_t pid) {
-  if (perf_maps_.contains(pid) || is_full())
+  if (perf_maps_.contains(pid) || is_full() || file_systems_.may_not_answer(pid, 0, "/tmp"))
     return;
   PerfMap map{UniqueFd(), inner_pid(pid)};
   // The root directory alone would not do: what is mounted below it is gone with the namespace.

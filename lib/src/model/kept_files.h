@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "support/file_systems.h"
 #include "support/unique_fd.h"
 
 namespace tally {
@@ -70,6 +71,7 @@ private:
   void keep_perf_map(pid_t pid);
   bool is_full() const { return files_.size() + perf_maps_.size() >= most_descriptors_; }
 
+  FileSystems file_systems_;
   size_t most_descriptors_;
   uint64_t copied_ = 0; // bytes
   std::map<KeptId, std::shared_ptr<const KeptFile>> files_;

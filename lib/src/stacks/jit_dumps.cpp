@@ -10,6 +10,8 @@ namespace tally {
 
 void JitDumps::open(int pid, const CodeRange &mapping) {
   constexpr size_t most_dumps = 16; // a process has one
+  if (file_systems_.may_not_answer(pid, mapping.device, mapping.path))
+    return;
   for (const std::string &path :
        {fmt::format("/proc/{}/root{}", pid, mapping.path), mapping.path}) {
     auto file = JitDump::open(path, JitDump::Names::skipped);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stacks/address_space.h"
+#include "support/file_systems.h"
 #include "support/jit_dump.h"
 
 namespace tally {
@@ -36,6 +37,7 @@ private:
   void advance_all(uint64_t time, AddressSpace &space);
 
   std::vector<Dump> dumps_;
+  FileSystems file_systems_;
 };
 
 } // namespace tally

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include "support/file_systems.h"
 #include "support/hash.h"
 
 namespace tally::symbolize {
@@ -18,6 +19,7 @@ public:
   // none. Using the path requires privileges (proc(5)). If the file is not in what was read before,
   // reads again, but spends at most a twentieth of the time with that.
   std::string path_of(pid_t pid, uint64_t device, uint64_t inode);
+  FileSystems &file_systems() { return file_systems_; }
 
 private:
   struct Maps {
@@ -28,6 +30,7 @@ private:
   static void read(pid_t pid, Maps &to);
 
   SeededMap<pid_t, Maps> maps_;
+  FileSystems file_systems_;
 };
 
 } // namespace tally::symbolize

@@ -280,6 +280,13 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
     return files;
   }
 
+  if (mapped.file_systems().may_not_answer(key.pid, key.device, key.path)) {
+    diagnostics.add(Severity::warning,
+                    "is in a file system of a program (FUSE), which may not answer, so its "
+                    "functions have no names",
+                    key.path);
+    return files;
+  }
   std::optional<Error> first_error;
   bool replaced = false, is_debug_only = false;
   std::vector<Candidate> all = candidates(key, sources);
