@@ -77,6 +77,16 @@ TEST_F(Jit, ReadsAPerfMapThatGrows) {
   EXPECT_EQ(name_at(map, 0x1000), "-");
 }
 
+// A program may make a map of gigabytes without a line.
+TEST_F(Jit, EndsAPerfMapAtALineThatIsTooLong) {
+  const std::string path = write("perf-2.map", "1000 10 before\n" + std::string(3 << 20, 'x'));
+  const ModuleId map = module(path);
+  EXPECT_EQ(name_at(map, 0x1000), "before");
+  write("perf-2.map", "\n2000 10 behind\n", true);
+  EXPECT_EQ(module(path), map);
+  EXPECT_EQ(name_at(map, 0x2000), "-");
+}
+
 template <class Number> std::string bytes_of(Number number) {
   return {reinterpret_cast<const char *>(&number), sizeof number};
 }

@@ -16,13 +16,38 @@ namespace {
 constexpr size_t jit_header_bytes = 40;
 constexpr size_t jit_record_bytes = 16;
 constexpr size_t jit_load_bytes = jit_record_bytes + 40; // before the name
+constexpr size_t jit_move_bytes = jit_record_bytes + 48; // all of it
 constexpr size_t longest_jit_name = 4096;                // of code or of a file
 constexpr size_t most_jit_code = 1 << 20;                // code that is held
+constexpr size_t most_jit_records = 4 * most_jit_code;   // of all kinds, that are read
 constexpr size_t most_jit_name_bytes = 128 << 20;        // of the names that are held
 constexpr size_t most_jit_lines = 1 << 20;               // bytes of one record of lines
 constexpr uint32_t most_jit_record = 1U << 30;
 
 enum class JitRecord : uint32_t { load = 0, move = 1, debug_info = 2, close = 3 };
+
+// Reads parts of a file. Most records are small: one call of the system reads many.
+class Window {
+public:
+  explicit Window(const UniqueFd &file) : fd_(file.get()) {}
+
+  // Returns fewer bytes at the end of the file. The result is valid until the next call.
+  std::string_view at(uint64_t offset, size_t size) {
+    constexpr size_t usual = 64 << 10;
+    if (offset < begin_ || offset - begin_ > bytes_.size() ||
+        bytes_.size() - (offset - begin_) < size) {
+      begin_ = offset;
+      bytes_.resize(std::max(size, usual));
+      bytes_.resize(read_at(fd_, bytes_.data(), bytes_.size(), offset).size);
+    }
+    return std::string_view(bytes_).substr(offset - begin_, size);
+  }
+
+private:
+  int fd_;
+  uint64_t begin_ = 0; // of bytes_ in the file
+  std::string bytes_;
+};
 
 // Returns nothing if the record is damaged. V8 writes the memory of a string object in place of
 // some files' names (Node 20).
@@ -61,12 +86,6 @@ JitLines lines_of(ByteCursor cursor) {
 
 } // namespace
 
-std::string JitDump::at(uint64_t offset, size_t size) const {
-  std::string bytes(size, '\0');
-  bytes.resize(read_at(fd_.get(), bytes.data(), size, offset).size);
-  return bytes;
-}
-
 std::optional<JitDump> JitDump::open(const std::string &path, Names names) {
   JitDump dump;
   dump.names_ = names;
@@ -76,7 +95,8 @@ std::optional<JitDump> JitDump::open(const std::string &path, Names names) {
   dump.fd_ = std::move(file->fd);
   dump.device_ = file->status.st_dev;
   dump.inode_ = file->status.st_ino;
-  const std::string head = dump.at(0, jit_header_bytes);
+  Window window(dump.fd_);
+  const std::string_view head = window.at(0, jit_header_bytes);
   if (head.size() < jit_header_bytes ||
       (!head.starts_with("DTiJ") && !head.starts_with("JiTD"))) // little-endian; big-endian
     return std::nullopt;
@@ -99,14 +119,15 @@ void JitDump::read(const TakeCode &code, const TakeLines &lines) {
   if (ended_ || ::fstat(fd_.get(), &info) != 0)
     return;
   const auto end = static_cast<uint64_t>(info.st_size);
+  Window window(fd_);
   while (!ended_ && offset_ <= end && end - offset_ >= jit_record_bytes) {
-    const std::string head = at(offset_, jit_load_bytes + 256);
+    const std::string_view head = window.at(offset_, std::max(jit_load_bytes, jit_move_bytes));
     ByteCursor cursor(head, big_endian_);
     const auto type = static_cast<JitRecord>(cursor.u32());
     const uint32_t size = cursor.u32();
     const uint64_t time = cursor.u64_whole();
     if (cursor.failed() || size < jit_record_bytes || size > most_jit_record ||
-        count_ >= most_jit_code) {
+        count_ >= most_jit_code || ++records_ > most_jit_records) {
       ended_ = true;
       break;
     }
@@ -120,9 +141,9 @@ void JitDump::read(const TakeCode &code, const TakeLines &lines) {
       if (type == JitRecord::load) {
         found.size = cursor.u64_whole();
         const uint64_t index = cursor.u64_whole();
-        const std::string rest =
-            at(offset_ + jit_load_bytes,
-               std::min<size_t>(longest_jit_name, size - std::min<size_t>(size, jit_load_bytes)));
+        const std::string_view rest = window.at(
+            offset_ + jit_load_bytes,
+            std::min<size_t>(longest_jit_name, size - std::min<size_t>(size, jit_load_bytes)));
         const size_t name_end = rest.find('\0');
         found.file_offset = offset_ + jit_load_bytes + std::min(name_end, rest.size()) + 1;
         if (names_ == Names::read)
@@ -151,7 +172,7 @@ void JitDump::read(const TakeCode &code, const TakeLines &lines) {
         code(std::move(found));
       }
     } else if (type == JitRecord::debug_info && lines && size <= most_jit_lines) {
-      const std::string body = at(offset_ + jit_record_bytes, size - jit_record_bytes);
+      const std::string_view body = window.at(offset_ + jit_record_bytes, size - jit_record_bytes);
       lines(lines_of(ByteCursor(body, big_endian_)));
     } else if (type == JitRecord::close) {
       ended_ = true;

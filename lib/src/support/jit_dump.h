@@ -52,7 +52,6 @@ public:
 
 private:
   JitDump() : fd_(-1) {}
-  std::string at(uint64_t offset, size_t size) const;
   struct Loaded {
     uint64_t file_offset, size;
     std::string name;
@@ -68,6 +67,7 @@ private:
   uint64_t device_ = 0, inode_ = 0;
   uint64_t offset_ = 0;                // of the next record
   size_t count_ = 0;                   // of the code that was read
+  size_t records_ = 0;                 // that were read
   SeededMap<uint64_t, Loaded> loaded_; // by the index that records of moves name
 };
 

@@ -12,6 +12,7 @@
 
 #include "model/jit_code.h"
 #include "model/kept_files.h"
+#include "support/file_systems.h"
 #include "support/found_file.h"
 #include "support/read_at.h"
 #include "support/unique_fd.h"
@@ -47,6 +48,10 @@ bool take_hex(std::string_view &text, uint64_t &value) {
 } // namespace
 
 std::unique_ptr<JitTable> JitTable::find(const ModuleKey &key, StringPool &pool) {
+  const std::string_view source =
+      is_anonymous_memory(key.path) ? std::string_view("/tmp") : std::string_view(key.path);
+  if (FileSystems().may_not_answer(key.pid, key.device, source))
+    return nullptr;
   if (is_jit_dump(key.path)) {
     for (const std::string &path : {fmt::format("/proc/{}/root{}", key.pid, key.path), key.path}) {
       auto dump = JitDump::open(path, JitDump::Names::read);
@@ -91,12 +96,13 @@ bool JitTable::read_map() {
   if (info.st_ino != inode_ || end < read_) { // another file, or written anew
     inode_ = info.st_ino;
     read_ = 0;
+    is_damaged_ = false;
     codes_.clear();
     ranges_.clear();
   }
-  constexpr size_t piece = 1 << 20;
+  constexpr size_t piece = 1 << 20, longest_line = 1 << 16;
   std::string text;
-  for (uint64_t at = read_; at < end;) {
+  for (uint64_t at = read_; at < end && !is_damaged_;) {
     const size_t before = text.size();
     text.resize(before + std::min<uint64_t>(piece, end - at));
     const size_t got = read_at(file->fd.get(), text.data() + before, text.size() - before, at).size;
@@ -109,6 +115,7 @@ bool JitTable::read_map() {
     add_map_lines(std::string_view(text).substr(0, whole));
     read_ += whole;
     text.erase(0, whole);
+    is_damaged_ = text.size() > longest_line;
   }
   return true;
 }

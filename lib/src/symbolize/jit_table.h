@@ -48,8 +48,9 @@ private:
   };
 
   StringPool &pool_;
-  std::string path_; // of a perf map
-  int map_pid_ = 0;  // its process; 0 if unknown
+  std::string path_;        // of a perf map
+  int map_pid_ = 0;         // its process; 0 if unknown
+  bool is_damaged_ = false; // the rest of the perf map is not read
   uint64_t inode_ = 0, read_ = 0;
   std::optional<JitDump> dump_;
   JitLines pending_lines_; // of the code that follows
