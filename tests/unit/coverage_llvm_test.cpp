@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "coverage/llvm_counts.h"
+#include "coverage/llvm_mcdc.h"
 #include "formats/llvm/names.h"
 #include "formats/llvm/segments.h"
 #include "support/md5.h"
@@ -244,6 +245,41 @@ TEST(LlvmCounts, LeaveOutExpressionsOfThemselves) {
   ObjectBytes object(ulebs({1, 0, 2, 1 << 2 | plus, counter(0), 0 << 2 | plus, counter(0), 1,
                             0 << 2 | plus, 1, 1, 0, 5}));
   EXPECT_EQ(object.counted({1}), std::vector<uint64_t>{});
+}
+
+// Each condition belongs to one of the decisions around it: others need not be looked at.
+TEST(LlvmDecisions, TakeTimeForTheirOwnConditionsOnly) {
+  constexpr uint32_t count = 200'000;
+  const auto at = [](Kind kind, uint32_t line, uint32_t file) {
+    llvm::CountedRegion out;
+    out.region.kind = kind;
+    out.region.file = file;
+    out.region.start = {line, 1};
+    out.region.end = {line, 9};
+    return out;
+  };
+  llvm::CountedFunction function;
+  for (uint32_t i = 0; i < count; ++i) {
+    function.regions.push_back(at(Kind::decision, i + 1, 0)); // is not complete before the end
+    function.regions.back().region.conditions = 2;
+    function.regions.back().region.bitmap_index = 3;
+    function.regions.push_back(at(Kind::expansion, i + 1, 0));
+    function.regions.back().region.expanded = i + 1;
+  }
+  for (uint32_t i = 0; i < count; ++i)
+    for (const int32_t id : {0, 1}) {
+      function.regions.push_back(at(Kind::branch, 1, i + 1));
+      llvm::MappingRegion &condition = function.regions.back().region;
+      condition.is_condition = true;
+      condition.id = id;
+      condition.next_if_true = id == 0 ? 1 : -1;
+    }
+  function.bitmap = "\x07";
+  const llvm::Decisions found = decisions_of(function);
+  EXPECT_EQ(found.decisions.size(), count);
+  EXPECT_EQ(found.left_out, 0u);
+  function.regions.resize(size_t{2} * count); // no decision has its conditions
+  EXPECT_EQ(decisions_of(function).left_out, count);
 }
 
 TEST(LlvmNames, AreChunksThatMayBePacked) {

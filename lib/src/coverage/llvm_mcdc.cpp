@@ -6,7 +6,9 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
+#include "support/hash.h"
 #include "support/sort.h"
 
 namespace tally::llvm {
@@ -21,7 +23,7 @@ constexpr size_t most_vectors = 4096;
 
 // A decision whose conditions are being found.
 struct OpenDecision {
-  const CountedRegion *region;
+  const CountedRegion *region = nullptr;
   std::vector<const CountedRegion *> conditions;
   std::set<int32_t> ids;
   std::set<uint32_t> files; // that are expanded in it
@@ -163,35 +165,80 @@ std::optional<McdcCoverage> covered(const OpenDecision &decision, const std::str
   return out;
 }
 
+// The decisions whose conditions are being found. Clang sorts the regions by file and position, and
+// gives each expansion a file of its own.
+class OpenDecisions {
+public:
+  void open(const CountedRegion &region) {
+    all_.push_back({&region, {}, {}, {}});
+    reaching(region.region).push_back(all_.size() - 1);
+  }
+  void expand(const MappingRegion &expansion) {
+    for (const size_t i : reaching(expansion))
+      if (all_[i].contains(expansion)) {
+        all_[i].files.insert(expansion.expanded);
+        reaching_[expansion.expanded].push_back(i);
+        break;
+      }
+  }
+  // Returns the decision that the condition completes, if it completes one.
+  std::optional<OpenDecision> take(const CountedRegion &condition) {
+    for (const size_t i : reaching(condition.region)) {
+      if (!all_[i].take(condition))
+        continue;
+      if (!all_[i].is_whole())
+        break;
+      ++completed_;
+      return std::exchange(all_[i], {});
+    }
+    return std::nullopt;
+  }
+  size_t left() const { return all_.size() - completed_; }
+
+private:
+  // Returns the decisions that may contain a region, outer ones first. No source nests more than
+  // `deepest`: each further one would make all regions slow.
+  std::vector<size_t> &reaching(const MappingRegion &region) {
+    constexpr size_t deepest = 64;
+    std::vector<size_t> &in_file = reaching_[region.file];
+    std::erase_if(in_file, [&](size_t i) {
+      const CountedRegion *const outer = all_[i].region;
+      return !outer || (outer->region.file == region.file && outer->region.end <= region.start);
+    });
+    if (in_file.size() > deepest)
+      in_file.erase(in_file.begin());
+    return in_file;
+  }
+
+  std::vector<OpenDecision> all_; // those that were completed have no region
+  size_t completed_ = 0;
+  SeededMap<uint32_t, std::vector<size_t>> reaching_; // by file
+};
+
 } // namespace
 
 Decisions decisions_of(const CountedFunction &function) {
   Decisions out;
-  std::vector<OpenDecision> open;
+  OpenDecisions open;
   for (const CountedRegion &each : function.regions) {
     const MappingRegion &region = each.region;
     if (region.kind == Kind::decision) {
-      open.push_back({&each, {}, {}, {}});
+      open.open(each);
     } else if (region.kind == Kind::expansion) {
-      const auto at = std::ranges::find_if(
-          open, [&](const OpenDecision &decision) { return decision.contains(region); });
-      if (at != open.end())
-        at->files.insert(region.expanded);
+      open.expand(region);
     } else if (region.is_condition) {
-      const auto at =
-          std::ranges::find_if(open, [&](OpenDecision &decision) { return decision.take(each); });
-      if (at == open.end() || !at->is_whole())
+      const auto whole = open.take(each);
+      if (!whole)
         continue;
-      const MappingRegion &decided = at->region->region;
+      const MappingRegion &decided = whole->region->region;
       if (const auto coverage =
-              function.has_other_bitmap ? std::nullopt : covered(*at, function.bitmap))
+              function.has_other_bitmap ? std::nullopt : covered(*whole, function.bitmap))
         out.decisions.push_back({decided.file, decided.start, decided.end, *coverage});
       else
         ++out.left_out;
-      open.erase(at);
     }
   }
-  out.left_out += open.size();
+  out.left_out += open.left();
   return out;
 }
 
