@@ -111,6 +111,7 @@ private:
     std::ranges::move(found_profiles_, std::back_inserter(inputs_.source_based.profiles));
   }
   std::optional<uint32_t> stamp_of_notes(const std::string &path);
+  std::vector<std::string> notes_with(uint32_t stamp);
   std::string notes_of(const ObjectFiles &files);
 
   Diagnostics &diagnostics_;
@@ -121,6 +122,7 @@ private:
   RealPaths real_paths_;
   std::multimap<std::string, std::string> notes_;         // the existing notes, by their base name
   std::map<std::string, std::optional<uint32_t>> stamps_; // of notes, by their paths
+  std::multimap<uint32_t, std::string> by_stamp_; // all of notes_, when they are first asked for
 };
 
 Result<void> FindInputs::add(const std::string &path) {
@@ -217,6 +219,18 @@ std::optional<uint32_t> FindInputs::stamp_of_notes(const std::string &path) {
   return at->second;
 }
 
+std::vector<std::string> FindInputs::notes_with(uint32_t stamp) {
+  if (by_stamp_.empty())
+    for (const auto &[name, path] : notes_)
+      if (const auto own = stamp_of_notes(path))
+        by_stamp_.emplace(*own, path);
+  std::vector<std::string> out;
+  const auto [first, last] = by_stamp_.equal_range(stamp);
+  for (auto at = first; at != last; ++at)
+    out.push_back(at->second);
+  return out;
+}
+
 // Finds the notes of counters that lie elsewhere. GCOV_PREFIX alone puts the prefix before the
 // whole path of the object. GCOV_PREFIX_STRIP also removes components from the beginning of that
 // path. In this case, uses the notes that have the most components at the end in common with the
@@ -239,17 +253,17 @@ std::string FindInputs::notes_of(const ObjectFiles &files) {
   for (auto at = first; at != last; ++at)
     candidates.push_back(at->second);
   const bool has_name = !candidates.empty();
+  if (has_name && candidates.size() == 1)
+    return candidates[0];
+  const auto stamp = stamp_of(files);
   if (!has_name)
-    for (const auto &[name, each] : notes_)
-      candidates.push_back(each);
-  if (const auto stamp = stamp_of(files); stamp && (candidates.size() > 1 || !has_name)) {
+    candidates = stamp ? notes_with(*stamp) : std::vector<std::string>();
+  else if (stamp) {
     std::vector<std::string> same;
     std::ranges::copy_if(candidates, std::back_inserter(same),
                          [&](const std::string &each) { return stamp_of_notes(each) == stamp; });
-    if (!has_name || !same.empty())
+    if (!same.empty())
       candidates = std::move(same);
-  } else if (!has_name) {
-    return files.notes;
   }
   return most_alike(candidates, path).value_or(files.notes);
 }
