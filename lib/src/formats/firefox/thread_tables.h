@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,6 +20,10 @@ public:
     if (is_new)
       keys_.push_back(key);
     return {found->second, is_new};
+  }
+  std::optional<uint32_t> find(const Key &key) const {
+    const auto at = numbers_.find(key);
+    return at == numbers_.end() ? std::nullopt : std::optional(at->second);
   }
   const std::vector<Key> &keys() const { return keys_; }
 
