@@ -1,6 +1,11 @@
 #include "support/source_text.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include <sys/stat.h>
+
+#include <fmt/format.h>
 
 #include <tally/file_io.h>
 
@@ -18,6 +23,9 @@ Result<SourceText> read_source(const std::string &path) {
   if (::stat(path.c_str(), &info) == 0)
     out.modified = info.st_mtime;
   TALLY_TRY(bytes, source->rest());
+  constexpr ptrdiff_t most_lines = 2'000'000; // nor has a real one more: a page has a row for each
+  if (std::ranges::count(bytes, '\n') > most_lines)
+    return fail(ErrorCode::limit, fmt::format("has more than {} lines", most_lines), path);
   out.bytes = std::move(bytes);
   return out;
 }

@@ -17,11 +17,14 @@
 #include "model/coverage_findings.h"
 #include "support/hash.h"
 #include "support/memory_limit.h"
+#include "support/path.h"
 #include "transform/coverage_sum.h"
 
 namespace tally::cobertura {
 
 namespace {
+
+constexpr size_t longest_class = 4096; // of a name that is put before those of methods
 
 template <class Number> std::optional<Number> number_in(std::string_view text) {
   Number value = 0;
@@ -107,7 +110,7 @@ private:
       diagnostics_.add(Severity::note,
                        "has several sources; the names of files are read as they are", source_,
                        Position::at_offset(offset_of(sources)));
-    else if (!folders.empty() && folders[0] != ".")
+    else if (!folders.empty() && folders[0] != "." && may_be_a_path(folders[0]))
       folder_ = with_slashes(std::string(folders[0]));
     if (!folder_.empty() && !folder_.ends_with('/'))
       folder_ += '/';
@@ -182,8 +185,8 @@ private:
   Result<void> read_method(const pugi::xml_node &node, std::string_view of_class) {
     FunctionCoverage function;
     function.name = name_of(node.attribute("name").value(), node.attribute("signature").value());
-    if (!of_class.empty())
-      function.name.insert(0, fmt::format("{}.", of_class));
+    if (!of_class.empty()) // a long name before each method would take the square of its size
+      function.name.insert(0, fmt::format("{}.", of_class.substr(0, longest_class)));
     const pugi::xml_node first = node.child("lines").child("line");
     if (function.name.empty() || !first)
       return {}; // nothing is known about it
