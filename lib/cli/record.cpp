@@ -367,7 +367,7 @@ Result<size_t> write_processes(const StackProfile &profile, const Format &format
   for (const int32_t pid : pids) {
     TALLY_TRY(own, filter_samples(profile, {.process = std::to_string(pid)}));
     TALLY_TRY(written, write_profile(own, format));
-    TALLY_CHECK(write_file(fmt::format("{}.{}", stem, pid), format, written));
+    TALLY_CHECK(write_file(fmt::format("{}.{}", stem, pid), format, written, OutputName::usual));
   }
   return pids.size();
 }
@@ -499,7 +499,8 @@ Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
     TALLY_TRY(files, write_processes(profile, *format, stem));
     path = fmt::format("{} ({}.PID)", counted(files, "files"), stem);
   } else {
-    TALLY_CHECK(write_file(path, *format, written));
+    TALLY_CHECK(write_file(path, *format, written,
+                           output.empty() ? OutputName::usual : OutputName::chosen));
   }
   // A format of addresses may leave out samples. Of what other formats lose, only the event's name
   // changes what the counts mean.

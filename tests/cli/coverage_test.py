@@ -436,6 +436,25 @@ class CoverageTest(unittest.TestCase):
         )
         self.assertEqual(os.listdir(linked), ["source"])
 
+    def test_a_usual_name_is_not_followed(self) -> None:
+        """Whoever wrote the directory knows the names of outputs that the user does not choose."""
+        theirs = self.folder / "theirs"
+        theirs.write_text("mine", encoding="utf-8")
+        for name, made in (("badge", "coverage-badge.svg"), ("lcov", "coverage.info")):
+            for plant in (lambda at: at.symlink_to(theirs), lambda at: os.mkfifo(at)):
+                output = self.folder / made
+                output.unlink(missing_ok=True)
+                plant(output)
+                self.run_in("--report", name)
+                self.assertTrue(output.is_file() and not output.is_symlink())
+        (self.folder / "coverage-html").symlink_to(self.folder)
+        self.assertIn("is a symbolic link", self.run_in("--report", "html", status=2).stderr)
+        chosen = self.folder / "chosen.info"
+        chosen.symlink_to(theirs)
+        self.assertEqual(theirs.read_text(encoding="utf-8"), "mine")
+        self.run_in("--report", "lcov:chosen.info")
+        self.assertNotEqual(theirs.read_text(encoding="utf-8"), "mine")
+
     def test_a_report_is_read_back(self) -> None:
         self.run_in("--report", "lcov:a.info")
         self.assertEqual(self.table("a.info"), self.table())

@@ -17,6 +17,7 @@ namespace tally {
 struct CoverageReport {
   std::string format; // a name of coverage_report_names()
   std::string path;   // a file, for "html" a directory; "-" is standard output
+  OutputName name = OutputName::chosen;
 };
 
 // Parses "FORMAT" or "FORMAT:FILE". Without a file, a report for people goes to standard output,

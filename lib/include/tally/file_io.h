@@ -75,11 +75,17 @@ private:
   std::unique_ptr<State> state_;
 };
 
+// What is done with a symbolic link, a pipe or a device that has the name of an output. A name that
+// the user did not choose is replaced: a program or a stranger's directory may have put something
+// there that leads elsewhere.
+enum class OutputName : unsigned char { chosen, usual };
+
 // Writes `bytes` to a temporary file in the target's directory and renames it to the target. The
 // new file gets the mode of the file that it replaces and, if that is permitted, its owner and
-// group; symbolic links are followed. "-" is standard output; devices and pipes are written
-// directly. After an error an existing file is unchanged, and the temporary file is gone. A file
-// without write permission is an error, although it could be replaced.
-TALLY_API Result<void> write_file(const std::string &path, std::string_view bytes);
+// group. If the name is `chosen`, symbolic links are followed, "-" is standard output, and devices
+// and pipes are written directly. After an error an existing file is unchanged, and the temporary
+// file is gone. A file without write permission is an error, although it could be replaced.
+TALLY_API Result<void> write_file(const std::string &path, std::string_view bytes,
+                                  OutputName name = OutputName::chosen);
 
 } // namespace tally

@@ -176,7 +176,7 @@ TALLY_API Result<Written> write_content(const Content &content, const Format &fo
                                         const WriteOptions &options = {});
 // Writes the file, compressed with gzip if its name and the format demand it.
 TALLY_API Result<void> write_file(const std::string &path, const Format &format,
-                                  const Written &written);
+                                  const Written &written, OutputName name = OutputName::chosen);
 // Writes each part as a file of its own, as Callgrind does, in the order of the parts' numbers. A
 // format that does not hold costs is unsupported. A profile without parts is no_data.
 TALLY_API Result<std::vector<Written>>

@@ -234,22 +234,23 @@ Result<Written> write_content(const Content &content, const Format &format,
   return Written{std::move(bytes), counters.lost()};
 }
 
-Result<void> write_file(const std::string &path, const Format &format, const Written &written) {
+Result<void> write_file(const std::string &path, const Format &format, const Written &written,
+                        OutputName name) {
   if (dot::is_drawn(format, path)) {
     auto picture = dot::png_of(written.bytes);
     if (!picture) {
       picture.error().source = path;
       return fail(std::move(picture.error()));
     }
-    TALLY_CHECK(write_file(path, *picture));
+    TALLY_CHECK(write_file(path, *picture, name));
     return {};
   }
   if (format.gzip != Gzip::by_name || !path.ends_with(".gz")) {
-    TALLY_CHECK(write_file(path, written.bytes));
+    TALLY_CHECK(write_file(path, written.bytes, name));
     return {};
   }
   TALLY_TRY(packed, gzip_packed(written.bytes));
-  TALLY_CHECK(write_file(path, packed));
+  TALLY_CHECK(write_file(path, packed, name));
   return {};
 }
 

@@ -190,39 +190,46 @@ Result<CoverageReport> coverage_report_of(const std::string &word) {
   if (colon != word.npos && path.empty())
     return fail(ErrorCode::invalid_argument, fmt::format("'{}' does not name a file", word),
                 "--report");
+  const auto report = [&](const std::string &usual) {
+    const bool is_chosen = !path.empty() || usual == "-";
+    return CoverageReport{name, path.empty() ? usual : path,
+                          is_chosen ? OutputName::chosen : OutputName::usual};
+  };
   if (const Page *page = page_by_name(name))
-    return CoverageReport{name, path.empty() ? std::string(page->path) : path};
+    return report(std::string(page->path));
   if (name == html_format && path == "-")
     return fail(ErrorCode::invalid_argument,
                 "writes a directory, which cannot go to standard output", word);
   if (unpacked_name(path).size() < path.size())
     return fail(ErrorCode::invalid_argument, "output is not compressed", word);
   if (name == html_format)
-    return CoverageReport{name, path.empty() ? "coverage-html" : path};
+    return report("coverage-html");
   const auto format = format_by_name(name);
   if (!format || !holds_coverage(**format))
     return fail(
         ErrorCode::invalid_argument,
         fmt::format("there is no report '{}' (there are: {})", name, coverage_report_names()),
         "--report");
-  return CoverageReport{name, path.empty() ? default_file_name(**format, "coverage") : path};
+  return report(default_file_name(**format, "coverage"));
 }
 
 Result<void> write_coverage_report(const Coverage &coverage, const CoverageReport &report,
                                    const CoverageReportOptions &options, Diagnostics &diagnostics) {
+  if (report.format == html_format && report.name == OutputName::usual)
+    TALLY_CHECK(check_no_link("", report.path));
   if (report.format == html_format)
     return write_folder(coverage, report.path, options, diagnostics);
   if (const Page *page = page_by_name(report.format)) {
     CoverageReportOptions how = options;
     if (report.path != "-")
       how.text = TextOptions{.limit = 0, .width = 0};
-    return write_file(report.path, page->draw(coverage, how));
+    return write_file(report.path, page->draw(coverage, how), report.name);
   }
   TALLY_TRY(format, format_by_name(report.format));
   WriteOptions how = options.write;
   how.root = options.root;
   TALLY_TRY(written, write_coverage(coverage, *format, how));
-  TALLY_CHECK(write_file(report.path, written.bytes));
+  TALLY_CHECK(write_file(report.path, written.bytes, report.name));
   // Report losses as notes, because they are the same in each report of a project.
   for (const std::string &what : written.lost)
     diagnostics.add(Severity::note, fmt::format("not in {}: {}", format->name, what), report.path);

@@ -110,14 +110,16 @@ private:
 
 } // namespace
 
-Result<void> write_file(const std::string &path, std::string_view bytes) {
-  if (path == "-")
+Result<void> write_file(const std::string &path, std::string_view bytes, OutputName name) {
+  const bool is_chosen = name == OutputName::chosen;
+  if (is_chosen && path == "-")
     return write_all(STDOUT_FILENO, bytes, "<stdout>");
 
-  const std::string target = follow_links(path);
+  const std::string target = is_chosen ? follow_links(path) : path;
   std::optional<struct stat> replaced;
   struct stat info {};
-  if (::stat(path.c_str(), &info) == 0) {
+  if (::fstatat(AT_FDCWD, path.c_str(), &info, is_chosen ? 0 : AT_SYMLINK_NOFOLLOW) == 0 &&
+      (is_chosen || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))) {
     if (S_ISDIR(info.st_mode))
       return fail(ErrorCode::io, "is a directory", path);
     if (!S_ISREG(info.st_mode)) {
@@ -130,7 +132,7 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
     if (::access(path.c_str(), W_OK) != 0)
       return fail_errno(errno, "cannot write", path);
     replaced = info;
-  } else if (errno != ENOENT) {
+  } else if (is_chosen && errno != ENOENT) {
     return fail_errno(errno, "cannot write", path);
   }
 
