@@ -703,6 +703,7 @@ class HostileTextTest(ProfilesCase):
                 ["--tests-by-function", "-"],
                 ["--report", "markdown:-"],
                 ["--report", "gcovr:-"],
+                ["--report", "github:-"],
                 ["--report", f"html:{what}/no"],
                 ["--root", f"no{what}"],
                 ["--exclude", f"{what}("],

@@ -11,6 +11,7 @@
 #include "report/coverage_text.h"
 #include "support/path.h"
 #include "support/sort.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -18,12 +19,14 @@ namespace {
 
 std::string escaped(std::string_view text, std::string_view what) {
   std::string out;
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (what.find(c) != what.npos)
-      out += fmt::format("%{:02X}", byte);
-    else // the other control characters are replaced, because a terminal might obey them
-      out += byte < ' ' || byte == 0x7F ? '?' : c;
+  while (!text.empty()) {
+    const size_t plain = std::min(text.find_first_of(what), text.size());
+    out += printable(std::string(text.substr(0, plain)));
+    text.remove_prefix(plain);
+    if (!text.empty()) {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(text[0]));
+      text.remove_prefix(1);
+    }
   }
   return out;
 }
