@@ -50,6 +50,8 @@ _tally_choices() {
 _tally() {
   local program=$1 current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} i words=
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
+  # A relative path may lead to a stranger's program, which is not run before the command is.
+  [[ $program == */* && $program != /* ]] && program=${program##*/}
   COMPREPLY=()
   if [[ $current == = ]]; then # bash splits --option=VALUE at the =
     current=

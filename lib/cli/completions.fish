@@ -83,6 +83,10 @@ function __tally_words
     set -l words (commandline -opc)
     set -l current (commandline -ct)
     set -l program $words[1]
+    # A relative path may lead to a stranger's program, which is not run before the command is.
+    if string match -q -- '*/*' $program; and not string match -q -- '/*' $program
+        set program (string replace -r '.*/' '' -- $program)
+    end
     set -l found
     # Words after -- belong to another program.
     if contains -- -- $words; or not type -q $program

@@ -70,6 +70,8 @@ _tally_choices() {
 
 _tally() {
   local program=$words[1] command=$words[2] option= line
+  # A relative path may lead to a stranger's program, which is not run before the command is.
+  [[ $program == */* && $program != /* ]] && program=${program##*/}
   local -a found fields
   local -i separator=${words[(ie)--]}
   if ((separator < CURRENT)); then # words after -- belong to another program
