@@ -436,6 +436,16 @@ class CoverageTest(unittest.TestCase):
         )
         self.assertEqual(os.listdir(linked), ["source"])
 
+    def test_a_source_of_empty_lines_is_not_shown(self) -> None:
+        """A page would have a row for each, of some 60 bytes."""
+        (self.folder / "empty.c").write_text("\n" * 2_000_001, encoding="utf-8")
+        (self.folder / "empty.info").write_text("SF:empty.c\nDA:1,1\nend_of_record\n", "utf-8")
+        done = self.run_in("empty.info", "--report", "html:empty")
+        self.assertIn("has more than 2000000 lines", done.stderr)
+        self.assertLess(
+            sum(file.stat().st_size for file in (self.folder / "empty").rglob("*.html")), 1e6
+        )
+
     def test_a_usual_name_is_not_followed(self) -> None:
         """Whoever wrote the directory knows the names of outputs that the user does not choose."""
         theirs = self.folder / "theirs"

@@ -158,6 +158,16 @@ class Bash(Completed):
         self.assertEqual(self.completed("tally", "record", "--", "./program", "--f"), [])
         self.assertEqual(self.completed("/nowhere/tally", ""), [])
 
+    def test_a_relative_path_is_not_run(self) -> None:
+        """Whoever wrote the directory may have put a program there: that of PATH is asked."""
+        with tempfile.TemporaryDirectory() as folder:
+            planted = Path(folder) / "tally"
+            planted.write_text(f"#!/bin/sh\ntouch {folder}/ran\n", encoding="utf-8")
+            planted.chmod(0o755)
+            found = self.completed(os.path.relpath(planted), "")
+            self.assertEqual(os.listdir(folder), ["tally"])
+            self.assertIn("report", found)
+
     def test_loaded_for_both(self) -> None:
         done = output_of(
             [
