@@ -17,6 +17,7 @@
 
 #include "child.h"
 #include "coverage/exclusion_markers.h"
+#include "support/read_at.h"
 #include "support/unique_fd.h"
 
 namespace tally::cli {
@@ -25,18 +26,19 @@ namespace {
 
 using ChangedLines = std::map<std::string, std::vector<LineRange>>; // by absolute path
 
-// Returns the line of git's messages that says why it failed: the first that is not a warning.
+// Returns the line of git's messages that says why it failed: the first error, or the first line.
 std::string reason_of_git(int fd) {
-  char bytes[4096];
-  const ssize_t got = ::pread(fd, bytes, sizeof bytes, 0);
-  std::string_view text(bytes, got > 0 ? static_cast<size_t>(got) : 0);
-  while (text.starts_with("warning: ") && text.find('\n') + 1 < text.size())
-    text.remove_prefix(text.find('\n') + 1);
-  text = text.substr(0, text.find('\n'));
-  for (const std::string_view prefix : {"fatal: ", "error: "})
-    if (text.starts_with(prefix))
-      text.remove_prefix(prefix.size());
-  return std::string(text);
+  std::string bytes(1 << 20, '\0');
+  bytes.resize(read_at(fd, bytes.data(), bytes.size(), 0).size);
+  const auto line_of = [](std::string_view text) { return text.substr(0, text.find('\n')); };
+  for (std::string_view rest = bytes; !rest.empty();) {
+    std::string_view line = line_of(rest);
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    for (const std::string_view prefix : {"fatal: ", "error: "})
+      if (line.starts_with(prefix))
+        return std::string(line.substr(prefix.size()));
+  }
+  return std::string(line_of(bytes));
 }
 
 // Returns the output of a git command in a directory. An error contains the first line of its error
@@ -93,7 +95,9 @@ Result<std::vector<std::string>> without_filters(const std::string &root) {
       continue;
     if (name.find('=') != name.npos) // an option would set another name
       return fail(ErrorCode::invalid_input,
-                  fmt::format("the repository's configuration names a filter '{}'", name),
+                  fmt::format("the repository's configuration has '{}', which cannot be "
+                              "turned off: remove it",
+                              name),
                   "--diff");
     out.insert(out.end(),
                {"-c", fmt::format("{}={}", name, name.ends_with(".required") ? "0" : "")});

@@ -448,8 +448,6 @@ class BuildFolderTest(unittest.TestCase):
         ran = self.project / "ran"
         hook = self.project / ".git" / "hooks" / "post-index-change"
         hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\ntouch {ran}\n", encoding="utf-8")
-        hook.chmod(0o755)
 
         def set_in(folder: Path, key: str, value: str) -> None:
             subprocess.run([*git, "-C", str(folder), "config", key, value], check=True, timeout=60)
@@ -461,20 +459,30 @@ class BuildFolderTest(unittest.TestCase):
 
         diff = ["coverage", "--build", "build", "--diff", "HEAD", "--report", "lcov:none.info"]
         for folder, key, value in (
+            (self.project, "hook", f"touch {ran}"),
             (self.project, "core.fsmonitor", f"touch {ran}"),
             (self.project, "filter.mine.clean", f"touch {ran}; cat"),
             (self.project, "filter.mine.process", f"touch {ran}; cat"),
             (inner, "filter.mine.clean", f"touch {ran}; cat"),
         ):
             with self.subTest(key, folder=folder.name):
-                set_in(folder, key, value)
+                if key == "hook":
+                    hook.write_text(f"#!/bin/sh\n{value}\n", encoding="utf-8")
+                    hook.chmod(0o755)
+                else:
+                    set_in(folder, key, value)
                 touch()
                 self.assertIn("no line that could run", self.tally(*diff).stderr)
                 self.assertFalse(ran.exists())
-                subprocess.run([*git, "diff", "HEAD"], check=False, timeout=60, capture_output=True)
+                looks = ["status"] if key == "hook" else ["diff", "HEAD"]
+                subprocess.run([*git, *looks], check=False, timeout=60, capture_output=True)
                 self.assertTrue(ran.exists(), "git itself starts it")
+                if key == "hook":
+                    hook.unlink()
+                else:
+                    set_in(folder, key, "")
         set_in(self.project, "filter.a=b.clean", f"touch {ran}")
-        self.assertIn("names a filter", self.tally(*diff, status=1).stderr)
+        self.assertIn("cannot be turned off", self.tally(*diff, status=1).stderr)
 
     def test_a_last_line_without_its_end(self) -> None:
         """Git marks such a line by one that belongs to neither side."""

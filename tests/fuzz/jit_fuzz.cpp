@@ -29,7 +29,8 @@ FUZZ_TARGET(jit) {
     std::ofstream(key.path, std::ios::binary)
         .write(reinterpret_cast<const char *>(data), static_cast<std::streamsize>(size));
     StringPool pool;
-    const auto table = symbolize::JitTable::find(key, pool);
+    FileSystems file_systems;
+    const auto table = symbolize::JitTable::find(key, pool, file_systems);
     if (!table)
       continue;
     std::vector<SourceFrame> frames;

@@ -1,4 +1,5 @@
 // Tests which file a module's names come from, and how files that are not modules are handled.
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -100,7 +101,8 @@ TEST(MappedFiles, LeadToFilesThatAreGone) {
     if (path.empty())
       GTEST_SKIP() << "/proc/PID/map_files may not be used, or has other device numbers";
     struct stat found {};
-    ASSERT_EQ(::stat(path.c_str(), &found), 0) << path;
+    if (::stat(path.c_str(), &found) != 0 && errno == EPERM)
+      GTEST_SKIP() << "/proc/PID/map_files needs the rights for checkpoints";
     EXPECT_EQ(found.st_ino, made.st_ino);
   }
   for (void *const each : mappings)

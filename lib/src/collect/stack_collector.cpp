@@ -35,6 +35,7 @@ void StackCollector::begin_profile() {
   builder_.set_period_ns(counted_.period_ns);
   builder_.set_command(command_);
   addresses_.clear();
+  kept_.addresses = 0;
   PackedStacks::Amounts amounts;
   for (const Value &value : counted_.values)
     amounts.push_back(value.amount);
@@ -194,8 +195,6 @@ void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count
 
 // Keeps the files in which new addresses lie. A program may map thousands of others.
 void StackCollector::keep_new_files() {
-  if (addresses_.size() < kept_.addresses) // they were cleared
-    kept_.addresses = 0;
   for (; kept_.addresses < addresses_.size(); ++kept_.addresses) {
     const uint32_t number = addresses_[kept_.addresses].range;
     if (number == AddressSpace::nowhere || !kept_.ranges.insert(number).second)

@@ -206,7 +206,7 @@ private:
       return !outer || (outer->region.file == region.file && outer->region.end <= region.start);
     });
     if (in_file.size() > deepest)
-      in_file.erase(in_file.begin());
+      in_file.erase(in_file.begin(), in_file.end() - deepest);
     return in_file;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <utility>
 #include <map>
 #include <memory>
 #include <optional>
@@ -122,6 +123,7 @@ private:
   RealPaths real_paths_;
   std::multimap<std::string, std::string> notes_;         // the existing notes, by their base name
   std::map<std::string, std::optional<uint32_t>> stamps_; // of notes, by their paths
+  bool has_stamps_ = false;
   std::multimap<uint32_t, std::string> by_stamp_; // all of notes_, when they are first asked for
 };
 
@@ -220,7 +222,7 @@ std::optional<uint32_t> FindInputs::stamp_of_notes(const std::string &path) {
 }
 
 std::vector<std::string> FindInputs::notes_with(uint32_t stamp) {
-  if (by_stamp_.empty())
+  if (!std::exchange(has_stamps_, true))
     for (const auto &[name, path] : notes_)
       if (const auto own = stamp_of_notes(path))
         by_stamp_.emplace(*own, path);

@@ -5,10 +5,8 @@
 #include <climits>
 #include <cstdio>
 #include <fstream>
-#include <optional>
-#include <string>
-#include <string_view>
 
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -21,18 +19,21 @@ namespace tally {
 
 namespace {
 
+std::string folder_of(pid_t pid) { return pid == 0 ? "/proc/self" : fmt::format("/proc/{}", pid); }
+
 // Returns the device of the file that the process executes, as /proc/PID/maps has it; 0 if it is
 // not mapped.
 uint64_t device_of_executable(pid_t pid) {
   std::array<char, PATH_MAX> bytes{};
-  const ssize_t size =
-      ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), bytes.data(), bytes.size());
+  const ssize_t size = ::readlink((folder_of(pid) + "/exe").c_str(), bytes.data(), bytes.size());
   const std::string_view program(bytes.data(), size > 0 ? static_cast<size_t>(size) : 0);
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  std::ifstream maps(folder_of(pid) + "/maps");
   for (std::string line; !program.empty() && std::getline(maps, line);) {
     unsigned major_number = 0, minor_number = 0;
-    if (line.ends_with(program) &&
-        std::sscanf(line.c_str(), "%*s %*s %*s %x:%x", &major_number, &minor_number) == 2)
+    int path = 0;
+    if (std::sscanf(line.c_str(), "%*s %*s %*s %x:%x %*s %n", &major_number, &minor_number,
+                    &path) == 2 &&
+        path > 0 && std::string_view(line).substr(static_cast<size_t>(path)) == program)
       return makedev(major_number, minor_number);
   }
   return 0;
@@ -56,45 +57,66 @@ std::string without_escapes(std::string_view text) {
 
 } // namespace
 
-// proc_pid_mountinfo(5): the device is the third field, the folder the fifth, and the type is
-// behind " - ".
-void FileSystems::read(pid_t pid, Mounts &to) {
-  const uint64_t begun = now_ns();
-  to = {};
-  std::optional<uint64_t> of_executable;
-  std::ifstream mounts(fmt::format("/proc/{}/mountinfo", pid));
-  for (std::string line; std::getline(mounts, line);) {
+std::vector<FileSystems::Mount> FileSystems::parse(std::istream &mountinfo) {
+  std::vector<Mount> out;
+  for (std::string line; std::getline(mountinfo, line);) {
     unsigned major_number = 0, minor_number = 0;
     int folder = 0;
-    const size_t dash = line.find(" - fuse");
-    if (dash == line.npos || line.compare(dash + 7, 3, "blk") == 0 ||
-        std::sscanf(line.c_str(), "%*d %*d %u:%u %*s %n", &major_number, &minor_number, &folder) !=
-            2)
+    const size_t dash = line.find(" - ");
+    if (dash == line.npos || std::sscanf(line.c_str(), "%*d %*d %u:%u %*s %n", &major_number,
+                                         &minor_number, &folder) != 2)
       continue;
-    const uint64_t device = makedev(major_number, minor_number);
-    if (!of_executable)
-      of_executable = device_of_executable(pid);
-    if (device == *of_executable)
-      continue;
-    to.devices.insert(device);
     const auto begin = static_cast<size_t>(folder);
-    to.folders.push_back(
-        without_escapes(std::string_view(line).substr(begin, line.find(' ', begin) - begin)));
+    const std::string_view all = line, type = all.substr(dash + 3);
+    out.push_back({makedev(major_number, minor_number),
+                   without_escapes(all.substr(begin, all.find(' ', begin) - begin)),
+                   type.starts_with("fuse ") || type.starts_with("fuse.")});
+  }
+  return out;
+}
+
+void FileSystems::read(pid_t pid, Mounts &to) {
+  const uint64_t begun = now_ns();
+  if (std::ifstream mountinfo(folder_of(pid) + "/mountinfo"); mountinfo) {
+    to.all = parse(mountinfo);
+    if (std::ranges::any_of(to.all, &Mount::is_fuse)) {
+      std::vector<uint64_t> trusted{device_of_executable(pid)};
+      for (const char *const own : {"/", "/proc/self/exe"})
+        if (struct stat here{}; ::stat(own, &here) == 0)
+          trusted.push_back(here.st_dev);
+      for (Mount &mount : to.all)
+        mount.is_fuse &= std::ranges::find(trusted, mount.device) == trusted.end();
+    }
   }
   const uint64_t ended = now_ns();
   to.next_ns = ended + 20 * (ended - begun);
 }
 
+bool FileSystems::may_not_answer(std::span<const Mount> mounts, uint64_t device,
+                                 std::string_view path) {
+  const Mount *at = nullptr; // the mount that the path leads to: a later one hides earlier ones
+  for (const Mount &mount : mounts) {
+    if (mount.is_fuse && mount.device == device)
+      return true;
+    const bool is_below = mount.folder == "/" || path == mount.folder ||
+                          relative_path(path, mount.folder).size() < path.size();
+    if (is_below && (!at || mount.folder.size() >= at->folder.size()))
+      at = &mount;
+  }
+  return at && at->is_fuse;
+}
+
 bool FileSystems::may_not_answer(pid_t pid, uint64_t device, std::string_view path) {
   if (pid <= 0)
     return false;
-  Mounts &mounts = mounts_[pid];
-  if (now_ns() >= mounts.next_ns)
-    read(pid, mounts);
-  return mounts.devices.contains(device) ||
-         std::ranges::any_of(mounts.folders, [&](const std::string &folder) {
-           return path == folder || relative_path(path, folder).size() < path.size();
-         });
+  for (const pid_t of : {pid, 0}) { // paths are also looked for as this process has them
+    Mounts &mounts = mounts_[of];
+    if (now_ns() >= mounts.next_ns)
+      read(of, mounts);
+    if (may_not_answer(mounts.all, device, path))
+      return true;
+  }
+  return false;
 }
 
 } // namespace tally

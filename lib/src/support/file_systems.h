@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <istream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,22 +18,33 @@ namespace tally {
 
 class FileSystems {
 public:
-  // Returns whether a path of a process, or a file that it has mapped from there, is in a FUSE file
-  // system that does not have the process's executable, too: that one, the debugger opens itself.
-  // `device` is 0 if no file is mapped. Touches no file of them. Spends at most a twentieth of the
-  // time with looks at the mounts, so that it may miss one that is new.
+  struct Mount {
+    uint64_t device = 0;
+    std::string folder;
+    bool is_fuse = false;
+  };
+
+  // Returns whether a path of a process, or the file that it has mapped from there, is in a FUSE
+  // file system. That of the process's executable and those of this process do not count, because
+  // the debugger uses them itself. `device` is 0 if no file is mapped. Only the lists of mounts are
+  // read, and no file of such a system is touched. This takes at most a twentieth of the time: a
+  // mount that is new may be missed, and a symbolic link into such a system is not seen.
   bool may_not_answer(pid_t pid, uint64_t device, std::string_view path);
+
+  // Parses the text of proc_pid_mountinfo(5): the device is the third field, the folder the fifth,
+  // and the type is behind " - ".
+  static std::vector<Mount> parse(std::istream &mountinfo);
+  static bool may_not_answer(std::span<const Mount> mounts, uint64_t device, std::string_view path);
 
 private:
   struct Mounts {
-    SeededSet<uint64_t> devices;      // of FUSE
-    std::vector<std::string> folders; // where these are mounted
-    uint64_t next_ns = 0;             // of CLOCK_MONOTONIC: not read again before
+    std::vector<Mount> all; // is_fuse only where the system may not answer
+    uint64_t next_ns = 0;   // of CLOCK_MONOTONIC: not read again before
   };
 
   static void read(pid_t pid, Mounts &to);
 
-  SeededMap<pid_t, Mounts> mounts_;
+  SeededMap<pid_t, Mounts> mounts_; // 0: those of this process
 };
 
 } // namespace tally

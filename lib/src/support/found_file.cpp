@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 namespace tally {
 
@@ -25,13 +26,22 @@ bool is_kernels(int fd) {
   }
 }
 
-// Returns whether the file is nearly all holes: a few bytes on a disk that take gigabytes when they
-// are read. A file system that compresses stores less than the size, too, and some do not tell.
-bool is_hollow(const struct stat &file) {
-  constexpr int64_t most_compressed = 64, block = 512, always_read = int64_t{16} << 20;
-  const bool may_not_tell = file.st_blocks == 0 && file.st_size <= always_read * 16;
-  return !may_not_tell && file.st_size > always_read &&
-         file.st_size / most_compressed > file.st_blocks * block;
+// Returns whether a sixty-fourth of the file or less is data, and the rest holes: a few bytes on a
+// disk that take gigabytes when they are read. A file system without holes says that all is data.
+bool is_hollow(int fd, const struct stat &status) {
+  constexpr off64_t always_read = off64_t{16} << 20, block = 512;
+  if (status.st_size <= always_read || status.st_blocks * block > status.st_size / 64)
+    return false;
+  off64_t data = 0, end = 0;
+  for (int pieces = 0; pieces < 1000 && data <= status.st_size / 64; ++pieces) {
+    const off64_t begin = ::lseek64(fd, end, SEEK_DATA);
+    if (begin < 0 && errno == ENXIO)
+      break; // only holes are left
+    end = begin < 0 ? begin : ::lseek64(fd, begin, SEEK_HOLE);
+    data = end < 0 ? status.st_size : data + (end - begin);
+  }
+  ::lseek64(fd, 0, SEEK_SET);
+  return data <= status.st_size / 64;
 }
 
 } // namespace
@@ -41,7 +51,7 @@ bool may_be_opened(const std::string &path) {
   return ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
 }
 
-Result<FoundFile> open_found(const std::string &path) {
+Result<FoundFile> open_found(const std::string &path, Holes holes) {
   if (path.find('\0') != path.npos)
     return fail(ErrorCode::not_found, "there is no such file", path);
   FoundFile file;
@@ -55,7 +65,7 @@ Result<FoundFile> open_found(const std::string &path) {
     return fail_errno(errno, "cannot get the status of", path);
   if (!S_ISREG(file.status.st_mode))
     return fail(ErrorCode::invalid_input, "is not a regular file", path);
-  if (is_hollow(file.status))
+  if (holes == Holes::few && is_hollow(file.fd.get(), file.status))
     return fail(ErrorCode::invalid_input, "is not read: nearly all of it is holes", path);
   if (is_kernels(file.fd.get()))
     return fail(ErrorCode::invalid_input, "is a file of the kernel, which has no fixed content",

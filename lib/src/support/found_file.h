@@ -23,7 +23,9 @@ struct FoundFile {
 // as open(2) does, and with invalid_input for what is not a regular file, is nearly all holes, or
 // is one of the kernel's (/proc, /sys). A path in /proc that leads to another file system, such as
 // /proc/PID/root/FILE, is no file of the kernel's.
-Result<FoundFile> open_found(const std::string &path);
+// A core is written with holes.
+enum class Holes : bool { few, many };
+Result<FoundFile> open_found(const std::string &path, Holes holes = Holes::few);
 
 // Returns false if there is something at `path` that is not a regular file, for libraries that open
 // files by themselves.

@@ -127,12 +127,13 @@ void JitDump::read(const TakeCode &code, const TakeLines &lines) {
     const uint32_t size = cursor.u32();
     const uint64_t time = cursor.u64_whole();
     if (cursor.failed() || size < jit_record_bytes || size > most_jit_record ||
-        count_ >= most_jit_code || ++records_ > most_jit_records) {
+        count_ >= most_jit_code || records_ >= most_jit_records) {
       ended_ = true;
       break;
     }
     if (size > end - offset_)
       break; // it is being written
+    ++records_;
     if (type == JitRecord::load || type == JitRecord::move) {
       JitCode found;
       found.time = time;

@@ -26,7 +26,7 @@ int no_debuginfo(Dwfl_Module *, void **, const char *, Dwarf_Addr, const char *,
 } // namespace
 
 Result<CoreFile> CoreFile::open(const std::string &path) {
-  TALLY_TRY(file, ElfFile::open(path));
+  TALLY_TRY(file, ElfFile::open(path, Holes::many));
   GElf_Ehdr header;
   if (!gelf_getehdr(file.elf(), &header) || header.e_type != ET_CORE)
     return fail(ErrorCode::invalid_input, "is not a core file", path);
@@ -109,7 +109,7 @@ std::vector<CoreFile::Thread> CoreFile::threads(const std::string &program) cons
                                         .section_address = nullptr,
                                         .debuginfo_path = nullptr};
   // libdwfl changes the ELF descriptor that it is given, so it gets one of its own.
-  const auto file = open_found(path_);
+  const auto file = open_found(path_, Holes::many);
   const std::unique_ptr<Elf, int (*)(Elf *)> elf(
       file ? elf_begin(file->fd.get(), ELF_C_READ, nullptr) : nullptr, elf_end);
   const std::unique_ptr<Dwfl, void (*)(Dwfl *)> dwfl(dwfl_begin(&callbacks), dwfl_end);

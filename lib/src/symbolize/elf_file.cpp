@@ -123,8 +123,8 @@ static Result<void> check_unpacked_size(Elf *elf, int fd, const GElf_Ehdr &heade
   return {};
 }
 
-Result<ElfFile> ElfFile::open(const std::string &path) {
-  TALLY_TRY(found, open_found(path));
+Result<ElfFile> ElfFile::open(const std::string &path, Holes holes) {
+  TALLY_TRY(found, open_found(path, holes));
   ElfFile file;
   file.fd_ = std::move(found.fd);
   file.path_ = path;

@@ -19,6 +19,7 @@
 #include <tally/result.h>
 #include <tally/unwinder.h>
 
+#include "support/found_file.h"
 #include "support/unique_fd.h"
 
 namespace tally::symbolize {
@@ -90,7 +91,7 @@ Dwarf *search_alternate(Dwarf *dwarf, const std::string &path, EndedSections &en
 
 class ElfFile {
 public:
-  static Result<ElfFile> open(const std::string &path);
+  static Result<ElfFile> open(const std::string &path, Holes holes = Holes::few);
   // Opens the vdso of this process: the kernel maps the same vdso into all processes with the same
   // word size.
   static Result<ElfFile> open_vdso();

@@ -12,7 +12,6 @@
 
 #include "model/jit_code.h"
 #include "model/kept_files.h"
-#include "support/file_systems.h"
 #include "support/found_file.h"
 #include "support/read_at.h"
 #include "support/unique_fd.h"
@@ -47,10 +46,11 @@ bool take_hex(std::string_view &text, uint64_t &value) {
 
 } // namespace
 
-std::unique_ptr<JitTable> JitTable::find(const ModuleKey &key, StringPool &pool) {
+std::unique_ptr<JitTable> JitTable::find(const ModuleKey &key, StringPool &pool,
+                                         FileSystems &file_systems) {
   const std::string_view source =
       is_anonymous_memory(key.path) ? std::string_view("/tmp") : std::string_view(key.path);
-  if (FileSystems().may_not_answer(key.pid, key.device, source))
+  if (file_systems.may_not_answer(key.pid, key.device, source))
     return nullptr;
   if (is_jit_dump(key.path)) {
     for (const std::string &path : {fmt::format("/proc/{}/root{}", key.pid, key.path), key.path}) {

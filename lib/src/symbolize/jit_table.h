@@ -21,7 +21,8 @@ class JitTable {
 public:
   // Finds the files for a key: the jitdump that it names, or the perf map of the key's process if
   // it names memory without a file. Returns null if there is none.
-  static std::unique_ptr<JitTable> find(const ModuleKey &key, StringPool &pool);
+  static std::unique_ptr<JitTable> find(const ModuleKey &key, StringPool &pool,
+                                        FileSystems &file_systems);
 
   ModuleKind kind() const { return dump_ ? ModuleKind::jit_dump : ModuleKind::perf_map; }
   // Reads what was added to the file. Views of earlier answers stay valid.

@@ -280,13 +280,6 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
     return files;
   }
 
-  if (mapped.file_systems().may_not_answer(key.pid, key.device, key.path)) {
-    diagnostics.add(Severity::warning,
-                    "is in a file system of a program (FUSE), which may not answer, so its "
-                    "functions have no names",
-                    key.path);
-    return files;
-  }
   std::optional<Error> first_error;
   bool replaced = false, is_debug_only = false;
   std::vector<Candidate> all = candidates(key, sources);
@@ -295,7 +288,12 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
   if (files.kept)
     all.push_back({files.kept->path(), false, Candidate::Place::kept});
   // Looked at last, because it takes a look at all mappings.
-  bool may_ask_for_mapping = key.pid > 0 && key.inode != 0;
+  bool may_ask_for_mapping =
+      key.pid > 0 && key.inode != 0 && (sources.sysroot.empty() || !key.build_id.empty());
+  const bool may_not_answer = mapped.file_systems().may_not_answer(key.pid, key.device, key.path);
+  if (may_not_answer)
+    first_error = Error{ErrorCode::unsupported,
+                        "is in a file system of a program (FUSE), which may not answer", key.path};
   for (size_t i = 0;; ++i) {
     if (i == all.size() && std::exchange(may_ask_for_mapping, false))
       if (std::string path = mapped.path_of(key.pid, key.device, key.inode); !path.empty())
@@ -305,6 +303,8 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
     const Candidate &candidate = all[i];
     const bool is_of_machine =
         candidate.place == Candidate::Place::machine || candidate.place == Candidate::Place::kept;
+    if (candidate.place == Candidate::Place::machine && may_not_answer)
+      continue;
     auto file = ElfFile::open(candidate.path);
     if (!file && candidate.place == Candidate::Place::named) {
       diagnostics.add(Severity::warning, file.error().message, candidate.path, file.error().where,

@@ -181,7 +181,7 @@ private:
       jits_[known->second]->refresh();
       return static_cast<ModuleId>(first_jit + known->second);
     }
-    auto table = JitTable::find(key, pool_);
+    auto table = JitTable::find(key, pool_, mapped_.file_systems());
     if (!table)
       return std::nullopt;
     jits_.push_back(std::move(table));
