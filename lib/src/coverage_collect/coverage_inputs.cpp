@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <utility>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,8 @@
 // Reads the memory of other processes, through /proc/PID/mem. process_vm_readv(2) is faster, but
 // where the program handles page faults itself (userfaultfd(2)), it waits for the program, whose
-// handler does not run while a debugger holds it; /proc/PID/mem fails there. Both wait for a page of
-// a file that its file system has to provide. Memory without rights reads as its content, or zeros.
+// handler does not run while a debugger holds it; /proc/PID/mem fails there. Both wait for a page
+// of a file that its file system has to provide. Memory without rights reads as its content, or
+// zeros.
 #pragma once
 
 #include <cstddef>
