@@ -25,6 +25,7 @@ Child start_child(std::vector<std::string> command, int output, int errors, bool
     words.push_back(word.data());
   words.push_back(nullptr);
   std::vector<char *> environment;
+  environment.reserve(variables.size() + 64);
   for (std::string &variable : variables)
     environment.push_back(variable.data());
   const auto is_replaced = [&](std::string_view own) {

@@ -11,6 +11,7 @@
 #include <tally/strings.h>
 #include <tally/symbolizer.h>
 
+#include "support/file_systems.h"
 #include "support/jit_dump.h"
 #include "symbolize/die_scan.h"
 #include "symbolize/tables.h"
