@@ -229,7 +229,8 @@ void Inferior::settle(lldb::SBProcess process) {
     const ProcessWatch::Seen seen = watch_.seen();
     const bool is_over = process.GetState() == lldb::eStateExited;
     const bool is_dead = seen.died_ns != 0;
-    const bool is_known = seen.exit_code || process.GetExitStatus() >= 0;
+    const bool is_known =
+        seen.exit_code || (!seen.awaits_exit_code && process.GetExitStatus() >= 0);
     return is_over == is_dead && (is_dead ? is_known : !killing_);
   });
 }

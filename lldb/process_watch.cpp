@@ -425,7 +425,20 @@ void ProcessWatch::note_state(bool stopped, uint64_t now) {
   stopped_ = stopped;
 }
 
+// The kernel has the exit code when the parent has asked for it, which may be later than the end.
+void ProcessWatch::look_at_exit_code() {
+  if (!seen_.awaits_exit_code)
+    return;
+  PidfdInfo info{};
+  info.mask = pidfd_info_exit;
+  const bool is_open = ::ioctl(pidfd_, pidfd_get_info, &info) == 0;
+  if (is_open && (info.mask & pidfd_info_exit) != 0)
+    seen_.exit_code = info.exit_code;
+  seen_.awaits_exit_code = is_open && !seen_.exit_code;
+}
+
 void ProcessWatch::look_at_process() {
+  look_at_exit_code();
   if (seen_.died_ns != 0)
     return;
   const uint64_t now = now_ns();
@@ -441,11 +454,8 @@ void ProcessWatch::look_at_process() {
   if (!died)
     return;
   seen_.died_ns = now;
-  PidfdInfo info{};
-  info.mask = pidfd_info_exit;
-  if (pidfd_ >= 0 && ::ioctl(pidfd_, pidfd_get_info, &info) == 0 &&
-      (info.mask & pidfd_info_exit) != 0)
-    seen_.exit_code = info.exit_code;
+  seen_.awaits_exit_code = pidfd_ >= 0;
+  look_at_exit_code();
 }
 
 } // namespace tally_lldb

@@ -65,10 +65,11 @@ public:
   struct Seen {
     // When the process was first noticed to have resumed since the last reset(); 0 if it has not.
     uint64_t left_ns = 0;
-    uint64_t stopped_ns = 0;      // when it last stopped; an estimate if no run has been noticed;
-                                  // 0 if no process is followed
-    uint64_t died_ns = 0;         // 0 if the process is alive
-    std::optional<int> exit_code; // the status of waitpid(), if the kernel reports it
+    uint64_t stopped_ns = 0;       // when it last stopped; an estimate if no run has been noticed;
+                                   // 0 if no process is followed
+    uint64_t died_ns = 0;          // 0 if the process is alive
+    std::optional<int> exit_code;  // the status of waitpid(), if the kernel reports it
+    bool awaits_exit_code = false; // the process is dead, and its parent has not asked yet
   };
   Seen seen();
   void reset(); // call this before the process resumes
@@ -101,6 +102,7 @@ private:
   int expected_process() const; // returns 0 if there is no such process yet
   int new_child() const;
   void look_at_process();
+  void look_at_exit_code();
   void note_state(bool stopped, uint64_t now);
   void forget_run();
   void tell_of_stop();
