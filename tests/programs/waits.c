@@ -161,18 +161,18 @@ static void *run(void *of) {
 
 int main(int argc, char **argv) {
   static struct way ways[] = {
-      {"wait_sleep", wait_sleep, NULL, 0, 0, 0, 0, 0, 0},
-      {"wait_short", wait_short, NULL, 0, 0, 0, 0, 0, 0},
-      {"wait_poll", wait_poll, NULL, 0, 0, 0, 0, 0, 0},
-      {"wait_select", wait_select, NULL, 0, 0, 0, 0, 0, 0},
-      {"wait_epoll", wait_epoll, NULL, 0, 0, 0, 0, 0, 0},
-      {"wait_pipe", wait_pipe, NULL, 0, 0, 0, 0, 0, 0},
-      {"wait_socket", wait_socket, NULL, 0, 0, 0, 0, 0, 0},
-      {"wait_lock", wait_lock, prepare_lock, 0, 0, 0, 0, 0, 0},
-      {"wait_condition", wait_condition, NULL, 0, 0, 0, 0, 0, 0},
-      {"wait_semaphore", wait_semaphore, NULL, 0, 0, 0, 0, 0, 0},
-      {"wait_join", wait_join, prepare_join, 0, 0, 0, 0, 0, 0},
-      {"wait_child", wait_child, prepare_child, 0, 0, 0, 0, 0, 0},
+      {.name = "wait_sleep", .wait = wait_sleep},
+      {.name = "wait_short", .wait = wait_short},
+      {.name = "wait_poll", .wait = wait_poll},
+      {.name = "wait_select", .wait = wait_select},
+      {.name = "wait_epoll", .wait = wait_epoll},
+      {.name = "wait_pipe", .wait = wait_pipe},
+      {.name = "wait_socket", .wait = wait_socket},
+      {.name = "wait_lock", .wait = wait_lock, .prepare = prepare_lock},
+      {.name = "wait_condition", .wait = wait_condition},
+      {.name = "wait_semaphore", .wait = wait_semaphore},
+      {.name = "wait_join", .wait = wait_join, .prepare = prepare_join},
+      {.name = "wait_child", .wait = wait_child, .prepare = prepare_child},
   };
   enum { count = sizeof ways / sizeof ways[0] };
   pthread_t feeder, holder;

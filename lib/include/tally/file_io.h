@@ -75,9 +75,9 @@ private:
   std::unique_ptr<State> state_;
 };
 
-// What is done with a symbolic link, a pipe or a device that has the name of an output. A name that
-// the user did not choose is replaced: a program or a stranger's directory may have put something
-// there that leads elsewhere.
+// Tells whether the user chose the name of an output. If not, write_file() replaces a symbolic
+// link, a pipe or a device of that name: a program or a stranger's directory may have put it there,
+// and it may lead elsewhere.
 enum class OutputName : unsigned char { chosen, usual };
 
 // Writes `bytes` to a temporary file in the target's directory and renames it to the target. The

@@ -254,13 +254,13 @@ std::string FindInputs::notes_of(const ObjectFiles &files) {
   const auto [first, last] = notes_.equal_range(std::string(base_name(files.notes)));
   for (auto at = first; at != last; ++at)
     candidates.push_back(at->second);
-  const bool has_name = !candidates.empty();
-  if (has_name && candidates.size() == 1)
+  if (candidates.size() == 1)
     return candidates[0];
   const auto stamp = stamp_of(files);
-  if (!has_name)
-    candidates = stamp ? notes_with(*stamp) : std::vector<std::string>();
-  else if (stamp) {
+  if (candidates.empty()) {
+    if (stamp)
+      candidates = notes_with(*stamp);
+  } else if (stamp) {
     std::vector<std::string> same;
     std::ranges::copy_if(candidates, std::back_inserter(same),
                          [&](const std::string &each) { return stamp_of_notes(each) == stamp; });

@@ -19,12 +19,13 @@ struct FoundFile {
   struct stat status {};
 };
 
+// Tells whether a file may be nearly all holes, as a core may be.
+enum class Holes : bool { few, many };
+
 // Opens a regular file for reading, and never blocks. Fails with not_found, permission or io
 // as open(2) does, and with invalid_input for what is not a regular file, is nearly all holes, or
-// is one of the kernel's (/proc, /sys). A path in /proc that leads to another file system, such as
-// /proc/PID/root/FILE, is no file of the kernel's.
-// A core is written with holes.
-enum class Holes : bool { few, many };
+// is one of the kernel's (/proc, /sys). A path in /proc may lead to a file of another file system,
+// as /proc/PID/root/FILE does. Such a file does not count as the kernel's.
 Result<FoundFile> open_found(const std::string &path, Holes holes = Holes::few);
 
 // Returns false if there is something at `path` that is not a regular file, for libraries that open
