@@ -139,6 +139,8 @@ class JitCase(NamesCase):
     def tearDown(self) -> None:
         for path in glob.glob("/tmp/perf-*.map"):
             with open(path, "rb") as file:
+                # Another program's map may be a sparse file of many gigabytes.
+                file.seek(max(0, os.stat(path).st_size - 100))
                 if file.read().endswith(b" 10 incom"):
                     os.unlink(path)
         super().tearDown()

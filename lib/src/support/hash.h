@@ -45,25 +45,41 @@ inline uint64_t combine(uint64_t hash, uint64_t value) {
   return mix(hash + 0x9e3779b97f4a7c15U + value);
 }
 
-// Multiplies each word by the seed, and folds the two halves of the product.
-inline uint64_t hash_bytes(std::string_view text) {
+// Loads the bytes of a Number from any address.
+template <class Number> uint64_t load(const char *from) {
+  Number number = 0;
+  std::memcpy(&number, from, sizeof number);
+  return number;
+}
+
+// Folds the two halves of a product.
+inline uint64_t fold(uint64_t a, uint64_t b) {
   __extension__ using Word128 = unsigned __int128;
+  const Word128 product = static_cast<Word128>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+// Folds 16 bytes at a time with the seeds, as wyhash does; the last ones may be folded twice.
+inline uint64_t hash_bytes(std::string_view text) {
   uint64_t hash = hash_seeds.number + text.size();
-  const auto add = [&hash](uint64_t word) {
-    const Word128 product = static_cast<Word128>(hash ^ word) * hash_seeds.text;
-    hash = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  };
-  uint64_t word = 0;
-  for (; text.size() >= sizeof word; text.remove_prefix(sizeof word)) {
-    std::memcpy(&word, text.data(), sizeof word);
-    add(word);
+  const char *from = text.data(), *const end = from + text.size();
+  for (; end - from > 16; from += 16)
+    hash = fold(load<uint64_t>(from) ^ hash_seeds.text, load<uint64_t>(from + 8) ^ hash);
+  uint64_t first = 0, last = 0;
+  if (text.size() >= 16) {
+    first = load<uint64_t>(end - 16);
+    last = load<uint64_t>(end - 8);
+  } else if (text.size() >= 8) {
+    first = load<uint64_t>(from);
+    last = load<uint64_t>(end - 8);
+  } else if (text.size() >= 4) {
+    first = load<uint32_t>(from);
+    last = load<uint32_t>(end - 4);
+  } else if (!text.empty()) {
+    first = load<uint8_t>(from) << 16 | load<uint8_t>(from + text.size() / 2) << 8 |
+            load<uint8_t>(end - 1);
   }
-  if (!text.empty()) {
-    word = 0;
-    std::memcpy(&word, text.data(), text.size());
-    add(word);
-  }
-  return finalize(hash);
+  return finalize(fold(first ^ hash_seeds.text, last ^ hash));
 }
 
 struct SeededHash {
