@@ -232,9 +232,10 @@ FUZZ_TARGET(lines) {
   everywhere.finish();
   StringPool pool;
   const symbolize::LineSections sections = symbolize::LineSections::of(unit.file);
-  symbolize::LineTable own(die, &sections, pool);
+  FileBudget budget(size);
+  symbolize::LineTable own(die, &sections, pool, budget);
   require(!own.uses_libdw(), "Tally itself reads it");
-  symbolize::LineTable other(die, nullptr, pool);
+  symbolize::LineTable other(die, nullptr, pool, budget);
   const std::string text = text_of(own.rows(everywhere), pool);
   const std::string expected = text_of(other.rows(everywhere), pool);
   require(text == expected, "the rows of libdw", text + "-- libdw:\n" + expected);

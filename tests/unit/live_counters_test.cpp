@@ -295,6 +295,54 @@ TEST(LiveCounters, SurviveDamagedMemory) {
   }
 }
 
+// A list may name one object thousands of times. If the object is damaged, it is not added, but its
+// functions are read all the same.
+TEST(LiveCounters, ReadADamagedObjectOnce) {
+  class Counting final : public Memory {
+  public:
+    explicit Counting(Image &image) : image_(image) {}
+    bool read(uint64_t address, std::span<std::byte> to) override {
+      ++reads;
+      return image_.read(address, to);
+    }
+    size_t reads = 0;
+
+  private:
+    Image &image_;
+  };
+  constexpr size_t many = 1000;
+  Image image({false, 8});
+  ImageObject object{"", 0x4233322a, 7, 8, {}}; // an object without a path
+  object.functions.resize(many, {false, 1, 2, 3, {{0, {1}}}});
+  LoadedModule module = write_objects(image, {object}, 8, true);
+  const uint64_t list = image.reserve(many * 8);
+  uint64_t info = 0;
+  std::memcpy(&info, image.bytes().data(), sizeof info); // the root's first word
+  for (size_t i = 0; i < many; ++i)
+    image.put_pointer(list + 8 * i, info);
+  module.places.info_lists = {{list, image.end()}};
+  module.places.segments = {{Image::base, image.end()}};
+  module.places.data.clear();
+  Counting memory(image);
+  CounterLayout layout;
+  Diagnostics diagnostics;
+  add_module(layout, module, 0, memory, diagnostics);
+  EXPECT_TRUE(layout.objects.empty());
+  EXPECT_GT(memory.reads, many);
+  EXPECT_LT(memory.reads, 5 * many);
+}
+
+// A file may claim counters of gigabytes that the program has nowhere.
+TEST(LiveCounters, TakeNoMoreMemoryThanCanBeRead) {
+  Image image({false, 8});
+  image.reserve(3 << 19);
+  std::string bytes;
+  EXPECT_FALSE(read_as_it_grows(image, Image::base, uint64_t{1} << 40, bytes));
+  EXPECT_LE(bytes.size(), size_t{2} << 20);
+  EXPECT_TRUE(read_as_it_grows(image, Image::base, 3 << 19, bytes));
+  EXPECT_EQ(bytes.size(), 3u << 19);
+}
+
 TEST(LiveCounters, EndALoopOfObjects) {
   std::mt19937 random(5);
   Image image({false, 8});

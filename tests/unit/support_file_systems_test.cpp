@@ -33,6 +33,8 @@ TEST(FileSystems, AreToldByTheMountThatAPathLeadsTo) {
   EXPECT_TRUE(may_not("/data/lib.so")) << "the later mount hides the earlier one";
   EXPECT_TRUE(may_not("/lib/libc.so", makedev(0, 40))) << "the file was mapped from there";
   EXPECT_FALSE(may_not("/lib/libc.so", makedev(0, 41)));
+  EXPECT_FALSE(FileSystems::may_not_answer(mounts, 0, "/mnt/a b/lib.so", makedev(0, 40)))
+      << "the program itself is there";
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 #include "formats/gcov/header.h"
 #include "live/counter_layout.h"
 #include "live/module_reader.h"
+#include "support/file_budget.h"
 #include "support/hash.h"
 #include "support/path.h"
 
@@ -105,9 +106,10 @@ private:
   // Takes the object whose notes have the unit's source and the same numbers of counters.
   bool by_notes(const ClangUnit &unit, CountedModuleObject &object) {
     std::shared_ptr<const GcovNotes> found;
-    for (const std::string &text : module_.places.data_paths) {
-      const auto [path, notes] = path_in(text);
-      if (!notes || taken_.contains(path) || !fits(unit, *notes))
+    if (!candidates_)
+      find_candidates();
+    for (const auto &[path, notes] : *candidates_) {
+      if (taken_.contains(path) || !fits(unit, *notes))
         continue;
       if (found)
         return damaged(fmt::format("several objects of {} have as many counters, so that it is not "
@@ -131,15 +133,21 @@ private:
     return true;
   }
 
-  // Returns the path that a text ends with, and its notes, if any can be read. The linker does not
-  // separate the path from the constants before it.
-  std::pair<std::string, std::shared_ptr<const GcovNotes>> path_in(const std::string &text) {
-    for (size_t at = 0; at != text.npos; at = text.find('/', at + 1)) {
-      std::string path = text.substr(at);
-      if (auto notes = notes_of_(path))
-        return {std::move(path), std::move(notes)};
-    }
-    return {};
+  // Looks for the path that each text ends with, and for its notes. The linker does not separate
+  // the path from the constants before it.
+  void find_candidates() {
+    FileBudget budget(module_.places.file_bytes);
+    candidates_.emplace();
+    for (const std::string &text : module_.places.data_paths)
+      for (size_t at = 0; at != text.npos; at = text.find('/', at + 1)) {
+        std::string path = text.substr(at);
+        if (!budget.take(path.size()))
+          return;
+        if (auto notes = notes_of_(path)) {
+          candidates_->emplace_back(std::move(path), std::move(notes));
+          break;
+        }
+      }
   }
 
   static uint32_t counters_of(const CoverageGraph &graph, const GraphFunction &function) {
@@ -168,6 +176,8 @@ private:
   uint32_t number_;
   const NotesOf &notes_of_;
   Diagnostics &diagnostics_;
+  // The paths of the module's files of counters, and their notes; nothing before they are sought.
+  std::optional<std::vector<std::pair<std::string, std::shared_ptr<const GcovNotes>>>> candidates_;
   SeededSet<std::string> taken_; // paths of files of counters
   ModuleReader reader_;
 };

@@ -46,6 +46,7 @@ std::vector<std::string> data_paths(std::string_view section) {
 CounterPlaces find_places(const symbolize::ElfFile &file) {
   CounterPlaces places;
   places.words = {file.is_big_endian(), file.pointer_size()};
+  places.file_bytes = file.size();
   places.x86_64 = file.processor() == Processor::x86_64;
   for (const symbolize::Segment &segment : file.loaded_segments())
     places.segments.push_back({segment.address, segment.address + segment.size});

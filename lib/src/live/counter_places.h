@@ -32,6 +32,7 @@ struct ClangUnit {
 // and GCC (gcc/coverage.cc) define the names of symbols and sections.
 struct CounterPlaces {
   WordLayout words;
+  uint64_t file_bytes = 0;              // the size of the file
   std::vector<uint64_t> roots;          // __gcov_root, the head of a list of objects
   std::vector<AddressRange> info_lists; // .gcov_info, arrays of pointers to objects
   std::vector<uint64_t> functions;      // __gcov_.FUNCTION, the description of a function

@@ -11,7 +11,7 @@ namespace tally::live {
 namespace {
 
 constexpr uint64_t most_gap = 4096;                // between arrays that are read at once
-constexpr uint64_t most_bytes = uint64_t{1} << 32; // of all counters
+constexpr uint64_t most_bytes = uint64_t{1} << 29; // of all counters
 
 void append_word(std::string &out, uint32_t word, bool big_endian) {
   word = in_order(word, big_endian);
@@ -117,7 +117,7 @@ private:
     data_.values[at + 1] = pairs;
   }
 
-  static constexpr int64_t most_pairs = 1 << 16; // of one counter; GCC keeps at most 32
+  static constexpr int64_t most_pairs = 64; // of one counter; GCC keeps at most 32
 
   const CounterLayout &layout_;
   const CountedModuleObject &object_;
@@ -131,9 +131,8 @@ AddressRange range_of(const CounterArray &array) {
   return {array.address, array.address + uint64_t{array.count} * 8};
 }
 
-} // namespace
-
-std::optional<CounterSnapshot> CounterSnapshot::zeros(const CounterLayout &layout) {
+// Returns disjoint ranges that hold all counters; nothing if they are more than can be.
+std::optional<std::vector<AddressRange>> ranges_of(const CounterLayout &layout) {
   std::vector<AddressRange> ranges;
   for (const CounterArray &array : layout.arrays)
     if (array.count > 0)
@@ -150,29 +149,31 @@ std::optional<CounterSnapshot> CounterSnapshot::zeros(const CounterLayout &layou
       merged.back().high = std::max(merged.back().high, range.high);
     else
       merged.push_back(range);
-  CounterSnapshot out;
-  for (const AddressRange &range : merged) {
-    total += range.high - range.low;
-    if (total > most_bytes)
-      return std::nullopt;
-    out.pieces_.push_back({range.low, std::vector<char>(range.high - range.low)});
-  }
-  return out;
+  for (const AddressRange &range : merged)
+    total += range.size();
+  return total > most_bytes ? std::nullopt : std::optional(std::move(merged));
 }
 
+} // namespace
+
 std::optional<CounterSnapshot> CounterSnapshot::take(const CounterLayout &layout, Memory &memory) {
-  std::optional<CounterSnapshot> out = zeros(layout);
-  bool complete = out.has_value(); // a debugger's memory learns from a failed read what to request
-  if (out)
-    for (Piece &piece : out->pieces_)
-      complete &= memory.read(piece.address, std::as_writable_bytes(std::span(piece.bytes)));
-  return complete ? std::move(out) : std::nullopt;
+  const auto ranges = ranges_of(layout);
+  if (!ranges)
+    return std::nullopt;
+  CounterSnapshot out;
+  bool complete = true; // a debugger's memory learns from a failed read what to request
+  for (const AddressRange &range : *ranges)
+    complete &= read_as_it_grows(memory, range.low, range.size(),
+                                 out.pieces_.emplace_back(range.low, std::vector<char>()).bytes);
+  return complete ? std::optional(std::move(out)) : std::nullopt;
 }
 
 CounterSnapshot
 CounterSnapshot::carried_to(const CounterLayout &layout,
                             const std::function<bool(uint32_t module)> &was_loaded) const {
-  CounterSnapshot out = zeros(layout).value_or(CounterSnapshot());
+  CounterSnapshot out; // at first, all counters are 0
+  for (const AddressRange &range : ranges_of(layout).value_or(std::vector<AddressRange>()))
+    out.pieces_.push_back({range.low, std::vector<char>(range.size())});
   for (const CountedModuleObject &object : layout.objects) {
     if (!was_loaded(object.module))
       continue;

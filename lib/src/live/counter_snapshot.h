@@ -38,8 +38,6 @@ private:
     uint64_t address = 0;
     std::vector<char> bytes;
   };
-  // Returns a snapshot in which all counters are 0; nothing if they are more than can be.
-  static std::optional<CounterSnapshot> zeros(const CounterLayout &layout);
   // Returns the piece that holds a range, or null.
   const Piece *piece_with(const AddressRange &range) const;
   void copy_from(const CounterSnapshot &other, const AddressRange &range);

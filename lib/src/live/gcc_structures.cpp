@@ -8,6 +8,7 @@
 #include "live/counter_layout.h"
 #include "live/module_reader.h"
 #include "support/byte_cursor.h"
+#include "support/file_budget.h"
 #include "support/hash.h"
 
 namespace tally::live {
@@ -60,7 +61,8 @@ public:
   GccReader(CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
             Diagnostics &diagnostics)
       : layout_(layout), module_(module), number_(number), memory_(memory),
-        diagnostics_(diagnostics), words_(module.places.words), reader_(module, memory) {
+        diagnostics_(diagnostics), words_(module.places.words), reader_(module, memory),
+        budget_(module.places.file_bytes) {
     for (const AddressRange &segment : module.places.segments)
       left_ += segment.high - segment.low;
   }
@@ -82,11 +84,11 @@ private:
       follow_list(root + module_.bias);
     for (const AddressRange &list : places.info_lists)
       take_pointers(list);
-    if (seen_.empty())
+    if (!is_known_)
       for (const uint64_t function : places.functions)
         if (const auto object = reader_.pointer_at(function + module_.bias))
           take_object(*object, true);
-    if (seen_.empty())
+    if (!is_known_)
       for (const AddressRange &data : places.data)
         scan(data);
   }
@@ -139,7 +141,7 @@ private:
   // Reads an object's description and adds the object. If `is_listed` is false, there may be
   // something else at the address. Returns false if the description is damaged or known already.
   bool take_object(uint64_t address, bool is_listed) {
-    if (seen_.contains(address))
+    if (!seen_.insert(address).second)
       return false;
     const auto damaged = [&](std::string_view what) {
       if (is_listed)
@@ -163,7 +165,8 @@ private:
     }
     const auto layout = layout_of(header.version);
     if (!layout) {
-      if (is_listed && seen_.insert(address).second)
+      is_known_ |= is_listed;
+      if (is_listed)
         find(fmt::format("was compiled by a GCC ({}) whose counters are not known",
                          version_text(header.version_word)));
       return is_listed;
@@ -203,7 +206,7 @@ private:
       return damaged(what);
     };
     auto pointers = reader_.bytes_at(table, count * pointer);
-    if (count > 0 && (!pointers || !claim(count * pointer)))
+    if (count > 0 && (!pointers || !claim(count * pointer) || !budget_.take(count * pointer)))
       return give_up("its table of functions cannot be read");
     table_.clear();
     for (uint32_t i = 0; i < count; ++i)
@@ -223,7 +226,7 @@ private:
     object.data_path = std::move(*text);
     object.last_function = static_cast<uint32_t>(layout_.functions.size());
     layout_.objects.push_back(std::move(object));
-    seen_.insert(address);
+    is_known_ = true;
     return true;
   }
 
@@ -247,8 +250,9 @@ private:
     }
     const uint64_t pointer = words_.pointer_size;
     const uint64_t arrays_at = reader_.aligned(pointer + 12);
-    auto cursor = reader_.bytes_at(address, arrays_at + kinds_.size() * 2 * pointer);
-    if (!cursor)
+    const uint64_t size = arrays_at + kinds_.size() * 2 * pointer;
+    auto cursor = reader_.bytes_at(address, size);
+    if (!cursor || !budget_.take(size))
       return false;
     function.elsewhere = reader_.take_pointer(*cursor) != object;
     function.key.ident = cursor->u32();
@@ -279,11 +283,13 @@ private:
   Memory &memory_;
   Diagnostics &diagnostics_;
   WordLayout words_;
-  SeededSet<uint64_t> seen_;            // objects
+  SeededSet<uint64_t> seen_;            // objects, damaged ones, too
+  bool is_known_ = false;               // whether there is an object of a known or unknown compiler
   std::optional<uint64_t> unversioned_; // the last listed object that begins without a version
   ModuleReader reader_;
   std::vector<uint32_t> kinds_; // those that the object counts
   std::vector<uint64_t> table_;
+  FileBudget budget_; // of tables and functions, of damaged objects, too
   uint64_t left_ = 0; // bytes of the module that no table or array has claimed
 };
 

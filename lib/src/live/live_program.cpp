@@ -18,7 +18,7 @@ namespace tally::live {
 
 std::shared_ptr<const GcovNotes> NotesCache::notes_of(const std::string &path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0)
+  if (file_systems_.may_not_answer_here(path) || ::stat(path.c_str(), &info) != 0)
     return nullptr;
   const int64_t mtime_ns =
       static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;

@@ -22,6 +22,7 @@
 #include "live/open_functions.h"
 #include "live/program_source.h"
 #include "live/source_based.h"
+#include "support/file_systems.h"
 
 namespace tally::live {
 
@@ -34,7 +35,8 @@ public:
   const std::string &place() const { return place_; }
   // Returns where the notes are that the compiler left at `path`.
   std::string place_of(const std::string &path) const;
-  // Returns null if the notes cannot be read.
+  // Returns null if the notes cannot be read, or are in a file system that may not answer: this is
+  // also asked at stops, about whatever path a mapped file contains.
   std::shared_ptr<const GcovNotes> notes_of(const std::string &path);
 
 private:
@@ -43,6 +45,7 @@ private:
     std::shared_ptr<const GcovNotes> notes;
   };
   std::string place_ = "none";
+  FileSystems file_systems_;
   std::map<std::string, Entry> entries_;
 };
 

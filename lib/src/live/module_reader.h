@@ -31,8 +31,7 @@ public:
   std::optional<ByteCursor> bytes_at(uint64_t address, uint64_t size) {
     if (!in_module(address, size))
       return std::nullopt;
-    buffer_.resize(size);
-    if (!memory_.read(address, std::as_writable_bytes(std::span(buffer_))))
+    if (!read_as_it_grows(memory_, address, size, buffer_))
       return std::nullopt;
     return ByteCursor(std::string_view(buffer_.data(), size), words().big_endian);
   }

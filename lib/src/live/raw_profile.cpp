@@ -13,7 +13,7 @@ namespace tally::live {
 
 namespace {
 
-constexpr uint64_t most_dumped = uint64_t{1} << 32; // bytes of a section
+constexpr uint64_t most_dumped = uint64_t{1} << 28; // bytes of a section
 
 class RawWriter {
 public:
@@ -94,8 +94,8 @@ private:
           return segment.contains(link_address, size) || size == 0;
         }))
       return refused(ErrorCode::io, "its sections of counters are not in its memory");
-    std::string out(size, '\0');
-    if (!memory_.read(link_address + module_.bias, std::as_writable_bytes(std::span(out))))
+    std::string out;
+    if (!read_as_it_grows(memory_, link_address + module_.bias, size, out))
       return refused(ErrorCode::io, "its counters cannot be read");
     return out;
   }

@@ -16,7 +16,7 @@ namespace tally::live {
 
 namespace {
 
-constexpr uint64_t most_section_bytes = uint64_t{1} << 32;
+constexpr uint64_t most_section_bytes = uint64_t{1} << 28;
 constexpr uint32_t any_number = UINT32_MAX / 2;   // of calls that have not returned
 constexpr uint64_t most_code = uint64_t{1} << 20; // of a function, in bytes
 
@@ -104,8 +104,12 @@ void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_
   if (!bytes)
     return refused("its counters cannot be read");
   out.data = std::string(bytes->take(data_size)) + std::string(padding, '\0');
+  std::string counters, bitmaps;
+  bool is_there = read_as_it_grows(memory, out.counters.low, out.counters.size(), counters);
+  is_there &= read_as_it_grows(memory, out.bitmaps.low, out.bitmaps.size(), bitmaps);
+  if (!is_there)
+    return refused("its counters cannot be read");
   // The counters may be anything here; whether the records fit to them is known once.
-  const std::string counters(out.counters.size(), '\0'), bitmaps(out.bitmaps.size(), '\0');
   if (const auto read = llvm::read_records(out.data, out.records,
                                            sections_of(out, counters, bitmaps), module.key.path, 0);
       !read)

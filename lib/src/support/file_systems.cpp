@@ -80,8 +80,9 @@ void FileSystems::read(pid_t pid, Mounts &to) {
   if (std::ifstream mountinfo(folder_of(pid) + "/mountinfo"); mountinfo) {
     to.all = parse(mountinfo);
     if (std::ranges::any_of(to.all, &Mount::is_fuse)) {
-      std::vector<uint64_t> trusted{device_of_executable(pid)};
-      for (const char *const own : {"/", "/proc/self/exe"})
+      to.executable = device_of_executable(pid);
+      std::vector<uint64_t> trusted{to.executable};
+      for (const char *const own : {"/", ".", "/proc/self/exe"})
         if (struct stat here{}; ::stat(own, &here) == 0)
           trusted.push_back(here.st_dev);
       for (Mount &mount : to.all)
@@ -92,31 +93,38 @@ void FileSystems::read(pid_t pid, Mounts &to) {
   to.next_ns = ended + 20 * (ended - begun);
 }
 
+const FileSystems::Mounts &FileSystems::of(pid_t pid) {
+  Mounts &mounts = mounts_[pid];
+  if (now_ns() >= mounts.next_ns)
+    read(pid, mounts);
+  return mounts;
+}
+
 bool FileSystems::may_not_answer(std::span<const Mount> mounts, uint64_t device,
-                                 std::string_view path) {
+                                 std::string_view path, uint64_t trusted) {
   const Mount *at = nullptr; // the mount that the path leads to: a later one hides earlier ones
   for (const Mount &mount : mounts) {
-    if (mount.is_fuse && mount.device == device)
+    if (mount.is_fuse && mount.device == device && device != trusted)
       return true;
     const bool is_below = mount.folder == "/" || path == mount.folder ||
                           relative_path(path, mount.folder).size() < path.size();
     if (is_below && (!at || mount.folder.size() >= at->folder.size()))
       at = &mount;
   }
-  return at && at->is_fuse;
+  return at && at->is_fuse && at->device != trusted;
 }
 
 bool FileSystems::may_not_answer(pid_t pid, uint64_t device, std::string_view path) {
   if (pid <= 0)
     return false;
-  for (const pid_t of : {pid, 0}) { // paths are also looked for as this process has them
-    Mounts &mounts = mounts_[of];
-    if (now_ns() >= mounts.next_ns)
-      read(of, mounts);
-    if (may_not_answer(mounts.all, device, path))
-      return true;
-  }
-  return false;
+  const Mounts &theirs = of(pid);
+  const uint64_t trusted = theirs.executable;
+  return may_not_answer(theirs.all, device, path, trusted) ||
+         may_not_answer(of(0).all, device, path, trusted); // paths are also looked for here
+}
+
+bool FileSystems::may_not_answer_here(std::string_view path) {
+  return may_not_answer(of(0).all, 0, path);
 }
 
 } // namespace tally

@@ -61,7 +61,7 @@ inline uint64_t fold(uint64_t a, uint64_t b) {
 
 // Folds 16 bytes at a time with the seeds, as wyhash does; the last ones may be folded twice.
 inline uint64_t hash_bytes(std::string_view text) {
-  uint64_t hash = hash_seeds.number + text.size();
+  uint64_t hash = hash_seeds.number;
   const char *from = text.data(), *const end = from + text.size();
   for (; end - from > 16; from += 16)
     hash = fold(load<uint64_t>(from) ^ hash_seeds.text, load<uint64_t>(from + 8) ^ hash);
@@ -79,7 +79,7 @@ inline uint64_t hash_bytes(std::string_view text) {
     first = load<uint8_t>(from) << 16 | load<uint8_t>(from + text.size() / 2) << 8 |
             load<uint8_t>(end - 1);
   }
-  return finalize(fold(first ^ hash_seeds.text, last ^ hash));
+  return finalize(fold(first ^ hash_seeds.text, last ^ hash) + text.size());
 }
 
 struct SeededHash {

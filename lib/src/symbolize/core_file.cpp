@@ -8,6 +8,7 @@
 #include <gelf.h>
 
 #include "support/byte_cursor.h"
+#include "support/file_budget.h"
 #include "support/found_file.h"
 #include "support/sort.h"
 #include "support/unique_fd.h"
@@ -31,6 +32,7 @@ Result<CoreFile> CoreFile::open(const std::string &path) {
   if (!gelf_getehdr(file.elf(), &header) || header.e_type != ET_CORE)
     return fail(ErrorCode::invalid_input, "is not a core file", path);
   CoreFile core(std::move(file), path);
+  FileBudget budget(core.file_.size());
   size_t count = 0;
   if (elf_getphdrnum(core.file_.elf(), &count) != 0)
     return fail(ErrorCode::invalid_input, "has no program headers", path);
@@ -41,7 +43,7 @@ Result<CoreFile> CoreFile::open(const std::string &path) {
     if (part.p_type == PT_LOAD && part.p_filesz > 0 && part.p_offset <= INT64_MAX &&
         part.p_filesz <= INT64_MAX - part.p_offset && part.p_filesz <= UINT64_MAX - part.p_vaddr)
       core.pieces_.push_back({part.p_vaddr, part.p_filesz, part.p_offset});
-    if (part.p_type != PT_NOTE || part.p_offset > INT64_MAX)
+    if (part.p_type != PT_NOTE || part.p_offset > INT64_MAX || !budget.take(part.p_filesz))
       continue;
     Elf_Data *const notes =
         elf_getdata_rawchunk(core.file_.elf(), static_cast<int64_t>(part.p_offset), part.p_filesz,
@@ -49,7 +51,7 @@ Result<CoreFile> CoreFile::open(const std::string &path) {
     GElf_Nhdr note;
     size_t name = 0, content = 0;
     for (size_t at = 0; notes && (at = gelf_getnote(notes, at, &note, &name, &content)) > 0;)
-      if (note.n_type == NT_FILE)
+      if (note.n_type == NT_FILE && core.mappings_.empty()) // the kernel writes one
         core.read_mappings({static_cast<const char *>(notes->d_buf) + content, note.n_descsz});
   }
   sort_stably(core.pieces_, {}, &Piece::start);

@@ -76,7 +76,7 @@ std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::str
                                              const std::vector<std::string> &debug_directories,
                                              std::vector<std::string> packages, StringPool &pool,
                                              Diagnostics &diagnostics) {
-  std::unique_ptr<DwarfTable> table(new DwarfTable(path, pool, diagnostics));
+  std::unique_ptr<DwarfTable> table(new DwarfTable(file, path, pool, diagnostics));
   table->dwarf_ = file.open_dwarf();
   if (const char *section = unknown_compression(file))
     diagnostics.add(
@@ -128,7 +128,10 @@ void DwarfTable::use_alternate(const std::string &name, std::optional<ElfFile> f
                      path_);
 }
 
-TextRef DwarfTable::intern(const char *text) { return text ? index_of(pool_.intern(text)) : 0; }
+TextRef DwarfTable::intern(const char *text) {
+  const auto name = text ? budget_.take_name(text) : std::nullopt;
+  return name ? index_of(pool_.intern(*name)) : 0;
+}
 
 LineTable &DwarfTable::lines_of(Dwarf_CU *unit) {
   std::shared_ptr<LineTable> &table = lines_[unit];
@@ -137,7 +140,7 @@ LineTable &DwarfTable::lines_of(Dwarf_CU *unit) {
     uint8_t type = 0;
     dwarf_cu_info(unit, nullptr, &type, &die, nullptr, nullptr, nullptr, nullptr);
     const bool here = dwarf_cu_getdwarf(unit) == dwarf_.get() && type != DW_UT_split_compile;
-    table = std::make_shared<LineTable>(die, here ? &line_sections_ : nullptr, pool_);
+    table = std::make_shared<LineTable>(die, here ? &line_sections_ : nullptr, pool_, budget_);
   }
   return *table;
 }
@@ -219,10 +222,12 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
 
   UnitScan scan;
   ScanBudget budget;
+  const uint32_t most_ranges = budget.ranges = std::min(budget.ranges, ranges_left_);
   if (has_functions_)
     scan =
         scan_unit(inner, code_,
                   split ? split->addresses : UnitAddresses(die, split_units_->sections()), budget);
+  ranges_left_ -= most_ranges - budget.ranges;
   built->scopes.emplace(inner.cu, std::move(scan.scopes));
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
   // The skeleton's table of files is also that of the split unit (DWARF 5, section 3.1.3). If there
@@ -281,8 +286,10 @@ void DwarfTable::resolve(BuiltUnit &unit, uint32_t function) {
   if (!linkage)
     linkage = string_of(die, DW_AT_MIPS_linkage_name); // used before DWARF 4
   row.linkage = intern(linkage);
-  if (const char *name = linkage ? nullptr : dwarf_diename(&die))
-    row.display = unit.cpp ? index_of(pool_.intern(qualified_name(unit, die, name))) : intern(name);
+  const char *const text = linkage ? nullptr : dwarf_diename(&die);
+  if (const auto name = text ? budget_.take_name(text) : std::nullopt)
+    row.display =
+        index_of(pool_.intern(unit.cpp ? qualified_name(unit, die, *name) : std::string(*name)));
   // The value of DW_AT_decl_file refers to the file table of the unit that contains the attribute.
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0;
@@ -311,7 +318,7 @@ static const UnitScopes &scopes_of(BuiltUnit &built, Dwarf_CU *unit) {
 }
 
 // Returns the name with the namespaces and classes around it, as in C++, but without parameters.
-std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name) {
+std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, std::string_view name) {
   // The scope contains the declaration. Follow at most 16 links, as libdw does.
   for (int links = 0; links < 16; ++links) {
     Dwarf_Attribute attribute;
@@ -322,11 +329,12 @@ std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, cons
       break;
     function = next;
   }
-  std::string text = name;
+  std::string text(name);
   auto prepend = [&](Dwarf_Die scope) {
-    const char *scope_name = dwarf_diename(&scope);
+    const char *const scope_text = dwarf_diename(&scope);
+    const auto scope_name = scope_text ? budget_.take_name(scope_text) : std::nullopt;
     if (scope_name)
-      text = std::string(scope_name) + "::" + text;
+      text = std::string(*scope_name) + "::" + text;
     else if (dwarf_tag(&scope) == DW_TAG_namespace)
       text = "(anonymous namespace)::" + text;
   };

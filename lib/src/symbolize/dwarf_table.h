@@ -1,6 +1,7 @@
 // Builds the tables of compilation units from DWARF.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <tally/diagnostics.h>
 #include <tally/strings.h>
 
+#include "support/file_budget.h"
 #include "symbolize/die_scan.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/line_table.h"
@@ -78,18 +80,23 @@ public:
   void resolve(BuiltUnit &unit, uint32_t function);
 
 private:
-  DwarfTable(std::string path, StringPool &pool, Diagnostics &diagnostics)
-      : pool_(pool), path_(std::move(path)), diagnostics_(diagnostics) {}
+  DwarfTable(const ElfFile &file, std::string path, StringPool &pool, Diagnostics &diagnostics)
+      : pool_(pool), path_(std::move(path)), diagnostics_(diagnostics), budget_(file.size()),
+        ranges_left_(static_cast<uint32_t>(
+            std::min<uint64_t>(UINT32_MAX, (uint64_t{1} << 16) + 2 * file.size()))) {}
   void use_alternate(const std::string &name, std::optional<ElfFile> file);
   std::vector<ScanRange> arange_list();
   std::vector<UnitRange> unit_map(std::vector<ScanRange> ranges) const;
   LineTable &lines_of(Dwarf_CU *unit);
+  // Returns what the budget has left for it; 0 for nullptr.
   TextRef intern(const char *text);
-  static std::string qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name);
+  std::string qualified_name(BuiltUnit &unit, Dwarf_Die function, std::string_view name);
 
   StringPool &pool_;
   std::string path_;
   Diagnostics &diagnostics_;
+  FileBudget budget_;
+  uint32_t ranges_left_;      // of all units that are built; a range takes two bytes of the file
   bool has_functions_ = true; // otherwise only lines are used
   CodeRanges code_;
   LineSections line_sections_;

@@ -16,6 +16,7 @@
 #include <zlib.h>
 
 #include "support/byte_cursor.h"
+#include "support/file_budget.h"
 #include "support/found_file.h"
 #include "support/memory_limit.h"
 #include "support/read_at.h"
@@ -233,7 +234,7 @@ std::string_view ElfFile::content_of(std::string_view section_name) const {
 }
 
 void ElfFile::visit_data_symbols(const std::function<void(const DataSymbol &symbol)> &visit) const {
-  visit_symbols([&](const GElf_Sym &symbol, std::string_view name) {
+  visit_symbols(section(".symtab"), [&](const GElf_Sym &symbol, std::string_view name) {
     const unsigned char type = GELF_ST_TYPE(symbol.st_info);
     if (type == STT_FILE || type == STT_OBJECT)
       visit({name, symbol.st_value, symbol.st_size, type == STT_FILE});
@@ -243,27 +244,26 @@ void ElfFile::visit_data_symbols(const std::function<void(const DataSymbol &symb
 void ElfFile::visit_function_symbols(
     const std::function<void(std::string_view name, uint64_t address, uint64_t size)> &visit)
     const {
-  visit_symbols([&](const GElf_Sym &symbol, std::string_view name) {
+  visit_symbols(section(".symtab"), [&](const GElf_Sym &symbol, std::string_view name) {
     if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
       visit(name, symbol.st_value, symbol.st_size);
   });
 }
 
-void ElfFile::visit_symbols(const VisitSymbol &visit) const {
-  Elf_Scn *const table = section(".symtab");
+void ElfFile::visit_symbols(Elf_Scn *table, const VisitSymbol &visit) const {
   GElf_Shdr header;
-  if (!table || !gelf_getshdr(table, &header) || header.sh_entsize == 0)
+  if (!table || !gelf_getshdr(table, &header))
     return;
+  FileBudget budget(size());
   Elf_Data *const data = elf_getdata(table, nullptr);
-  const size_t count = data ? data->d_size / header.sh_entsize : 0;
-  for (size_t i = 0; i < count; ++i) {
-    GElf_Sym symbol;
-    if (!gelf_getsym(data, static_cast<int>(i), &symbol))
-      return;
+  GElf_Sym symbol;
+  for (int i = 1; data && i < INT32_MAX && gelf_getsym(data, i, &symbol); ++i) {
     if (symbol.st_shndx == SHN_UNDEF)
       continue;
-    if (const char *name = elf_strptr(elf(), header.sh_link, symbol.st_name))
-      visit(symbol, name);
+    const char *const text = elf_strptr(elf(), header.sh_link, symbol.st_name);
+    const auto name = text ? budget.take_name(text) : std::nullopt;
+    if (name)
+      visit(symbol, *name);
   }
 }
 

@@ -103,6 +103,7 @@ public:
   const std::string &path() const { return path_; } // empty if it is in memory
   bool is_image() const { return fd_.get() < 0 && !image_.empty(); }
   const FileIdentity &identity() const { return identity_; }
+  uint64_t size() const { return is_image() ? image_.size() : identity_.size; }
   // Returns lower-case hexadecimal digits; empty if the file has no build ID.
   std::string build_id() const;
   // Returns the segments that are mapped executable (PT_LOAD with PF_X).
@@ -133,6 +134,10 @@ public:
                                                        uint64_t size)> &visit) const;
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
+  // Calls visit() for each symbol that a table defines and names, as far as the names are not far
+  // longer than the file.
+  using VisitSymbol = std::function<void(const GElf_Sym &symbol, std::string_view name)>;
+  void visit_symbols(Elf_Scn *table, const VisitSymbol &visit) const;
   bool has_dwarf() const;
   // Returns the processor, if it is one whose stacks can be unwound: 64-bit and little-endian.
   std::optional<Processor> processor() const;
@@ -146,8 +151,6 @@ public:
   void spare_descriptors();
 
 private:
-  using VisitSymbol = std::function<void(const GElf_Sym &symbol, std::string_view name)>;
-  void visit_symbols(const VisitSymbol &visit) const; // those that .symtab defines
   struct EndElf {
     void operator()(Elf *elf) const { elf_end(elf); }
   };

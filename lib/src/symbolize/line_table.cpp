@@ -4,19 +4,29 @@
 #include "symbolize/line_table.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <dwarf.h>
+
+#include "support/path.h"
 
 namespace tally::symbolize {
 
 namespace {
 
+// Returns nothing for a text that is longer than a path can be.
 std::string_view string_at(std::string_view section, uint64_t offset) {
   if (offset >= section.size())
     return {};
-  const std::string_view rest = section.substr(offset);
+  const std::string_view rest = section.substr(offset, PATH_MAX);
   const size_t end = rest.find('\0');
   return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
+}
+
+// Returns the text, or nothing if it is longer than a path can be.
+std::string_view short_enough(const char *text) {
+  const size_t size = ::strnlen(text, PATH_MAX);
+  return size < PATH_MAX ? std::string_view(text, size) : std::string_view();
 }
 
 bool is_absolute(std::string_view path) { return path.starts_with('/'); }
@@ -61,7 +71,7 @@ std::string_view compilation_folder(Dwarf_Die unit_die) {
       dwarf_whatform(&attribute) == DW_FORM_strp_sup)
     return {};
   const char *const folder = dwarf_formstring(&attribute);
-  return folder ? folder : std::string_view();
+  return folder ? short_enough(folder) : std::string_view();
 }
 
 } // namespace
@@ -75,8 +85,9 @@ LineSections LineSections::of(const ElfFile &file) {
   return sections;
 }
 
-LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool)
-    : pool_(pool), unit_die_(unit_die) {
+LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool,
+                     FileBudget &budget)
+    : pool_(pool), budget_(budget), unit_die_(unit_die) {
   if (!unit_die_.addr) {
     own_ = true; // without a unit there are no files and no rows
     return;
@@ -240,11 +251,17 @@ bool LineTable::read_table_5(DwarfCursor &cursor, bool folders, const LineSectio
   return cursor.good();
 }
 
+TextRef LineTable::intern_path(const std::string &path) {
+  return may_be_a_path(path) && budget_.take(path.size()) ? index_of(pool_.intern(path)) : 0;
+}
+
 std::string LineTable::path_of(const Entry &entry) const {
-  if (is_absolute(entry.name))
-    return std::string(entry.name);
   const std::string_view folder =
       entry.folder < folders_.size() ? folders_[entry.folder] : std::string_view();
+  if (!may_be_a_path(folder) || !may_be_a_path(entry.name))
+    return {};
+  if (is_absolute(entry.name))
+    return std::string(entry.name);
   std::string path;
   // Directory 0 is the compilation directory itself.
   if (entry.folder != 0 && !is_absolute(folder))
@@ -263,16 +280,17 @@ TextRef LineTable::file(uint64_t index) {
   if (entry.ref != no_index)
     return entry.ref;
   if (libdw_files_) {
-    const char *name = dwarf_filesrc(libdw_files_, index, nullptr, nullptr);
+    const char *const text = dwarf_filesrc(libdw_files_, index, nullptr, nullptr);
+    const std::string_view name = text ? short_enough(text) : std::string_view();
     std::string path;
     // libdw takes the compilation directory for directory 0, and does not join the others with it.
-    if (name && !is_absolute(name) && !is_in_folder(name, compilation_folder_))
+    if (!name.empty() && !is_absolute(name) && !is_in_folder(name, compilation_folder_))
       path = compilation_folder_;
-    if (name)
+    if (!name.empty())
       append_path(path, name);
-    entry.ref = index_of(pool_.intern(path));
+    entry.ref = intern_path(path);
   } else {
-    entry.ref = entry.name.empty() ? 0 : index_of(pool_.intern(path_of(entry)));
+    entry.ref = entry.name.empty() ? 0 : intern_path(path_of(entry));
   }
   return entry.ref;
 }
@@ -281,7 +299,10 @@ std::vector<AddressedLine> LineTable::rows(const CodeRanges &code) {
   if (!own_)
     return libdw_rows(code);
   std::vector<AddressedLine> out;
-  if (program_ && program_ < program_end_)
+  // A byte may make a row of 16 bytes. Each unit of a real file has a table of its own.
+  constexpr uint64_t weight = 8;
+  if (program_ && program_ < program_end_ &&
+      budget_.take(weight * static_cast<uint64_t>(program_end_ - program_)))
     run(code, out);
   keep_last_of_each_address(out);
   return out;

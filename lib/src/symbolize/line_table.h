@@ -11,6 +11,7 @@
 
 #include <tally/strings.h>
 
+#include "support/file_budget.h"
 #include "symbolize/dwarf_cursor.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/tables.h"
@@ -39,12 +40,13 @@ public:
   // Reads the table of a unit. libdw reads it if `sections` is nullptr (the table is in another
   // file) or the header contains something that is not supported here; this takes longer, and the
   // result also contains rows of code that the linker dropped.
-  LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool);
+  // Takes what it reads from the budget, which must outlive the table.
+  LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool, FileBudget &budget);
 
   bool uses_libdw() const { return !own_; }
 
   // Returns the path of a file, by the number that DIEs and rows use: absolute, or joined with the
-  // compilation directory; empty if there is none.
+  // compilation directory; empty if there is none, or if it is longer than a path can be.
   TextRef file(uint64_t index);
 
   // Returns rows sorted by address. Each address has one row, the last of those in the table.
@@ -78,11 +80,13 @@ private:
   void read_tables_before_5(DwarfCursor &cursor);
   bool read_table_5(DwarfCursor &cursor, bool folders, const LineSections &sections);
   std::string_view read_string(DwarfCursor &cursor, uint64_t form, const LineSections &sections);
+  TextRef intern_path(const std::string &path); // 0 if it is too long
   std::string path_of(const Entry &entry) const;
   void run(const CodeRanges &code, std::vector<AddressedLine> &out);
   std::vector<AddressedLine> libdw_rows(const CodeRanges &code);
 
   StringPool &pool_;
+  FileBudget &budget_;
   Dwarf_Die unit_die_;
   std::string_view compilation_folder_;
   bool own_ = false; // whether the table is read without libdw

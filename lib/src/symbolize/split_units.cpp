@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gelf.h>
 
+#include "support/file_budget.h"
 #include "support/found_file.h"
 #include "symbolize/dwarf_cursor.h"
 
@@ -51,6 +52,7 @@ bool has_split_unit(std::string_view info, uint64_t id, bool swap) {
 Result<std::unique_ptr<SplitUnit>> read_split_file(const std::string &path, uint64_t id) {
   TALLY_TRY(file, ElfFile::open(path));
   const bool swap = swaps_bytes(file.elf());
+  FileBudget budget(file.size());
   size_t names = 0;
   if (elf_getshdrstrndx(file.elf(), &names) != 0)
     return nullptr;
@@ -61,6 +63,8 @@ Result<std::unique_ptr<SplitUnit>> read_split_file(const std::string &path, uint
     const char *const name = elf_strptr(file.elf(), names, header.sh_name);
     if (!name || std::string_view(name) != ".debug_info.dwo")
       continue;
+    if (!budget.take(header.sh_size))
+      break;
     if (header.sh_flags & SHF_COMPRESSED)
       (void)elf_compress(each, 0, 0);
     const Elf_Data *const data = elf_getdata(each, nullptr);

@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <gelf.h>
 
+#include "support/file_budget.h"
 #include "support/sort.h"
 #include "symbolize/die_scan.h"
 
@@ -17,15 +18,15 @@ namespace {
 struct Symbol {
   uint64_t address;
   uint64_t size;
-  const char *name;
+  std::string_view name;
   int rank; // of several symbols at one address, the one with the highest rank is shown
 };
 
 // ARM, AArch64 and RISC-V mark code and data by $a, $d, $t, $x (and $x.name).
-bool is_mapping_symbol(const char *name) {
-  return name[0] == '$' && name[1] &&
+bool is_mapping_symbol(std::string_view name) {
+  return name.size() >= 2 && name[0] == '$' &&
          std::string_view("adtx").find(name[1]) != std::string_view::npos &&
-         (name[2] == 0 || name[2] == '.');
+         (name.size() == 2 || name[2] == '.');
 }
 
 // Ranks a function above a label. Among equals, ranks a symbol with a size above one without; then
@@ -64,29 +65,19 @@ Elf_Scn *section_of_type(const ElfFile &file, unsigned type) {
 // is not part of its address: it tells that the code is Thumb (ELF for the Arm Architecture,
 // section 5.5.3).
 template <class Take> void for_each_symbol(const ElfFile &file, Elf_Scn *section, Take take) {
-  GElf_Shdr header;
-  Elf_Data *data = elf_getdata(section, nullptr);
-  if (!data || !gelf_getshdr(section, &header))
-    return;
-  const size_t entry = gelf_fsize(file.elf(), ELF_T_SYM, 1, EV_CURRENT);
-  const size_t count = entry ? data->d_size / entry : 0;
   const bool is_arm = file.machine() == EM_ARM;
-  for (size_t i = 1; i < count && i < INT32_MAX; ++i) {
-    GElf_Sym symbol;
-    if (!gelf_getsym(data, static_cast<int>(i), &symbol))
-      break;
+  file.visit_symbols(section, [&](GElf_Sym symbol, std::string_view name) {
     const int type = GELF_ST_TYPE(symbol.st_info);
     if (is_arm && (type == STT_FUNC || type == STT_GNU_IFUNC))
       symbol.st_value &= ~GElf_Addr{1};
-    const char *name = elf_strptr(file.elf(), header.sh_link, symbol.st_name);
-    if (name && *name && symbol.st_shndx != SHN_UNDEF)
+    if (!name.empty())
       take(symbol, name);
-  }
+  });
 }
 
 std::vector<Symbol> read_table(const ElfFile &file, Elf_Scn *section, const CodeRanges &code) {
   std::vector<Symbol> symbols;
-  for_each_symbol(file, section, [&](const GElf_Sym &symbol, const char *name) {
+  for_each_symbol(file, section, [&](const GElf_Sym &symbol, std::string_view name) {
     const int type = GELF_ST_TYPE(symbol.st_info);
     if ((type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
         code.contains(symbol.st_value) && !is_mapping_symbol(name))
@@ -108,7 +99,7 @@ bool begins_function(const GElf_Sym &symbol, std::string_view name) {
   default:
     break;
   }
-  if (is_mapping_symbol(name.data()))
+  if (is_mapping_symbol(name))
     return false;
   if (GELF_ST_BIND(symbol.st_info) != STB_LOCAL)
     return true;
@@ -138,9 +129,7 @@ std::vector<ScanRange> cover(std::vector<Symbol> &symbols, const CodeRanges &cod
       return a.rank < b.rank;
     // Ties go to the shorter name, then to the one that sorts first, so the result does not depend
     // on the order of the table.
-    const std::string_view left = a.name;
-    const std::string_view right = b.name;
-    return left.size() != right.size() ? left.size() > right.size() : left > right;
+    return a.name.size() != b.name.size() ? a.name.size() > b.name.size() : a.name > b.name;
   });
   std::vector<ScanRange> ranges;
   ranges.reserve(symbols.size());
@@ -184,6 +173,7 @@ void name_stubs(const ElfFile &file, StringPool &pool, std::vector<SymbolRow> &r
   uint64_t at = stub_header.sh_addr + (second ? 0 : stub_size);
   const uint64_t end = stub_header.sh_addr + stub_header.sh_size;
   const size_t count = data->d_size / gelf_fsize(file.elf(), ELF_T_RELA, 1, EV_CURRENT);
+  FileBudget budget(file.size());
   for (size_t i = 0; i < count && i < INT32_MAX && at < end && end - at >= stub_size;
        ++i, at += stub_size) {
     GElf_Rela relocation;
@@ -193,9 +183,10 @@ void name_stubs(const ElfFile &file, StringPool &pool, std::vector<SymbolRow> &r
     if (!gelf_getsym(symbol_data, static_cast<int>(GELF_R_SYM(relocation.r_info) & 0x7fffffff),
                      &symbol))
       continue;
-    const char *name = elf_strptr(file.elf(), symbols_header.sh_link, symbol.st_name);
-    if (name && *name)
-      rows.push_back({at, at + stub_size, index_of(pool.intern(std::string(name) + "@plt")), 0});
+    const char *const text = elf_strptr(file.elf(), symbols_header.sh_link, symbol.st_name);
+    const auto name = text ? budget.take_name(text) : std::nullopt;
+    if (name && !name->empty())
+      rows.push_back({at, at + stub_size, index_of(pool.intern(std::string(*name) + "@plt")), 0});
   }
 }
 
@@ -206,7 +197,7 @@ std::vector<SymbolRow> read_functions(const ElfFile &main, const ElfFile *debug,
   std::map<uint64_t, Symbol> first; // by address
   const auto read = [&](const ElfFile &file, unsigned type) {
     if (Elf_Scn *table = section_of_type(file, type))
-      for_each_symbol(file, table, [&](const GElf_Sym &symbol, const char *name) {
+      for_each_symbol(file, table, [&](const GElf_Sym &symbol, std::string_view name) {
         if (!code.contains(symbol.st_value) || !begins_function(symbol, name))
           return;
         const Symbol found{symbol.st_value, symbol.st_size, name, function_rank(symbol, name)};

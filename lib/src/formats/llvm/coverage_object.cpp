@@ -10,9 +10,11 @@
 #include "formats/llvm/coverage_mapping.h"
 #include "formats/llvm/names.h"
 #include "support/byte_cursor.h"
+#include "support/file_budget.h"
 #include "support/found_file.h"
 #include "support/hash.h"
 #include "support/md5.h"
+#include "support/path.h"
 #include "support/read_at.h"
 
 namespace tally::llvm {
@@ -69,7 +71,7 @@ public:
     const auto add = [&](Elf *elf, std::string name, const ObjectImage &own) {
       CoverageObject object;
       object.name_ = std::move(name);
-      if (ObjectReader(object, diagnostics).read(elf, own))
+      if (ObjectReader(object, own.size, diagnostics).read(elf, own))
         out.push_back(std::move(object));
     };
     if (!whole)
@@ -96,8 +98,8 @@ public:
   }
 
 private:
-  ObjectReader(CoverageObject &out, Diagnostics &diagnostics)
-      : out_(out), diagnostics_(diagnostics) {}
+  ObjectReader(CoverageObject &out, uint64_t bytes, Diagnostics &diagnostics)
+      : out_(out), diagnostics_(diagnostics), budget_(bytes) {}
 
   // Returns false if the object has no mappings.
   bool read(Elf *elf, const ObjectImage &image) {
@@ -149,9 +151,10 @@ private:
     diagnostics_.add(Severity::warning, fmt::format("{} are damaged: left out", what), out_.name_);
   }
 
-  // Returns nothing for a section without content, or one beyond the end of the file.
+  // Returns nothing for a section without content, one beyond the end of the file, or one of many
+  // that overlap.
   std::string_view content(const GElf_Shdr &section, const ObjectImage &image) {
-    if (section.sh_type == SHT_NOBITS)
+    if (section.sh_type == SHT_NOBITS || !budget_.take(section.sh_size))
       return {};
     return image.range(section.sh_offset, section.sh_size, out_.sections_);
   }
@@ -219,8 +222,12 @@ private:
       return false;
     out_.has_folders_ |= version >= 6;
     if (version >= 6 && !files.empty())
-      for (size_t i = 1; i < files.size(); ++i)
+      for (size_t i = 1; i < files.size(); ++i) {
+        if (!may_be_a_path(files[0]) || !may_be_a_path(files[i]) ||
+            !budget_.take(files[0].size() + files[i].size()))
+          return false;
         files[i] = path_of(files[i], files[0]);
+      }
     out_.file_names_.emplace(md5_low(blob), std::move(files));
     return true;
   }
@@ -252,6 +259,7 @@ private:
 
   CoverageObject &out_;
   Diagnostics &diagnostics_;
+  FileBudget budget_;   // of sections and of paths
   size_t unpacked_ = 0; // bytes of the names of files
   SeededMap<std::string, std::string> paths_;
 };
