@@ -31,8 +31,14 @@ namespace {
 // Returns what earlier harvests of the directory packed; empty if there were none. There may be
 // several, because a process that the test left behind may write its counters later.
 Result<std::string> harvested(const std::string &path) {
+  if (fs::is_symlink(path))
+    return fail(ErrorCode::invalid_input, "is a symbolic link: remove it", path);
   TALLY_TRY(source, ByteSource::open_if_there(path));
-  return source ? source->rest() : Result<std::string>();
+  if (!source)
+    return std::string();
+  TALLY_TRY(bytes, source->rest());
+  TALLY_CHECK(PackedCounters::read(bytes, path)); // another file may have such a name
+  return bytes;
 }
 
 // Removes the counters, and the directories that are empty then. Other files are not ours.
@@ -61,7 +67,7 @@ Result<void> pack(const std::string &folder, const std::string &file) {
   Diagnostics findings;
   TALLY_TRY(before, harvested(file));
   TALLY_TRY(bytes, pack_counters(folder, findings, std::move(before)));
-  TALLY_CHECK(write_file(file, bytes));
+  TALLY_CHECK(write_file(file, bytes, OutputName::usual));
   show(findings);
   return remove_counters(folder);
 }
@@ -86,7 +92,10 @@ Result<void> harvest(const std::string &folder) {
   }
   if (::rename(name.c_str(), taken.c_str()) != 0)
     return fail_errno(errno, "cannot be renamed", name);
-  auto done = pack(taken, name + ".counters");
+  // The counters behind a link belong to something else.
+  Result<void> done = fs::is_symlink(taken)
+                          ? fail(ErrorCode::invalid_input, "is a symbolic link", name)
+                          : pack(taken, name + ".counters");
   std::error_code ignored;
   if (fs::exists(taken, ignored) && ::rename(taken.c_str(), name.c_str()) != 0)
     say(fmt::format("tally: {}: its other files are in {}", name, taken));
@@ -107,10 +116,10 @@ Result<std::vector<TestRun>> runs_of_tests(const std::string &folder) {
     const auto name = each.is_object() ? each.find("name") : each.end();
     if (!each.is_object() || number == each.end() || !number->is_number_unsigned() ||
         name == each.end() || !name->is_string())
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("expected a test's n and name, found {}",
-                              each.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)),
-                  path);
+      return fail(
+          ErrorCode::invalid_input,
+          fmt::format("expected a test's n and name in element {} of the array", &each - &all[0]),
+          path);
     const auto n = number->get<uint64_t>();
     if (!numbers.insert(n).second)
       return fail(ErrorCode::invalid_input, fmt::format("n {} occurs twice", n), path);

@@ -17,9 +17,6 @@ import typing as T
 
 from .refusal import Refusal, say
 
-_COMMENT = re.compile(r"(^|\s+)#.*$")
-_ENTRY = re.compile(r"^\s*([^=\s]+)\s*=\s*(.*?)\s*$")
-
 
 class Entries(T.NamedTuple):
     filter: T.List[str]
@@ -45,12 +42,20 @@ def searched(pattern: str, root: str) -> str:
     return f"^(?:{pattern})"
 
 
+def _without_comment(line: str) -> str:
+    """A comment begins with # at the beginning of the line or after a blank."""
+    for at, char in enumerate(line):
+        if char == "#" and (at == 0 or line[at - 1].isspace()):
+            return line[:at]
+    return line
+
+
 def _pairs_of_cfg(path: str) -> T.Iterator[T.Tuple[str, str]]:
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         for line in file:
-            found = _ENTRY.match(_COMMENT.sub("", line.rstrip("\n")))
-            if found:
-                yield found.group(1), found.group(2)
+            key, equals, value = _without_comment(line).partition("=")
+            if equals and len(key.split()) == 1:
+                yield key.strip(), value.strip()
 
 
 def _pairs_of_toml(path: str, *tables: str) -> T.Iterator[T.Tuple[str, str]]:

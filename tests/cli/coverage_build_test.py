@@ -647,6 +647,34 @@ class BuildFolderTest(unittest.TestCase):
                 said, self.tally("coverage", "--per-test", "tree", "build", status=1).stderr
             )
 
+    def test_a_directory_of_tests_from_a_stranger(self) -> None:
+        """What a link leads to is neither removed nor written, and nesting does not end Tally."""
+        kept = self.project / "kept"
+        kept.mkdir()
+        (kept / "keep.gcda").write_bytes(b"counters")
+        for name, harvested, said in (
+            ("1", "1", "is a symbolic link"),
+            ("2.counters", "2", "is a symbolic link: remove it"),
+            ("3.counters", "3", "is not a file of packed counters"),
+        ):
+            tree = self.project / f"tree{harvested}"
+            tree.mkdir()
+            if name != "1":
+                (tree / harvested).mkdir()
+                (tree / harvested / "own.gcda").write_bytes(b"own")
+            if name == "3.counters":
+                (tree / name).write_text("a user's file", encoding="utf-8")
+            else:
+                (tree / name).symlink_to(kept if name == "1" else kept / "keep.gcda")
+            done = self.tally("coverage", "--harvest", str(tree / harvested), status=1)
+            self.assertIn(said, done.stderr)
+            self.assertEqual((kept / "keep.gcda").read_bytes(), b"counters")
+            if name != "1":
+                self.assertEqual((tree / harvested / "own.gcda").read_bytes(), b"own")
+        (kept / "tests.json").write_text("[" * 200_000 + "]" * 200_000, encoding="utf-8")
+        done = self.tally("coverage", "--per-test", str(kept), "kept", status=1)
+        self.assertIn("expected a test's n and name in element 0", done.stderr)
+
     def test_counters_of_one_test_that_cannot_be_used(self) -> None:
         """Truncated counters, or those of another compilation, leave the other tests' counts."""
 

@@ -162,9 +162,10 @@ std::optional<CounterSnapshot> CounterSnapshot::take(const CounterLayout &layout
     return std::nullopt;
   CounterSnapshot out;
   bool complete = true; // a debugger's memory learns from a failed read what to request
-  for (const AddressRange &range : *ranges)
-    complete &= read_as_it_grows(memory, range.low, range.size(),
-                                 out.pieces_.emplace_back(range.low, std::vector<char>()).bytes);
+  for (const AddressRange &range : *ranges) {
+    out.pieces_.push_back({range.low, {}});
+    complete &= read_as_it_grows(memory, range.low, range.size(), out.pieces_.back().bytes);
+  }
   return complete ? std::optional(std::move(out)) : std::nullopt;
 }
 

@@ -25,8 +25,8 @@ public:
 
   // Returns the bytes before the NUL byte, and takes them; nothing if fewer are left.
   std::optional<std::string_view> take_name(const char *name) {
-    const size_t size = ::strnlen(name, left_);
-    return size < left_ && take(size) ? std::optional(std::string_view(name, size)) : std::nullopt;
+    const size_t size = ::strnlen(name, left_ + 1);
+    return take(size) ? std::optional(std::string_view(name, size)) : std::nullopt;
   }
 
 private:

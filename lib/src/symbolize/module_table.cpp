@@ -283,11 +283,20 @@ void ModuleTable::frames_once(uint64_t address, std::vector<SourceFrame> &out) {
       line = row->line;
     }
     const auto range = row_at(tables.ranges, tables.base, address);
+    // Compilers inline some tens of levels. Of a hostile file's thousands, the innermost ones and
+    // the function are shown.
+    constexpr size_t most_inlined = 256;
     uint32_t node = range ? range->node : no_index;
-    while (node < tables.nodes.size()) {
+    for (size_t depth = 0; node < tables.nodes.size(); ++depth) {
       const NodeRow row = tables.nodes[node];
-      SourceFrame frame = function_of(*unit, row.function);
       const bool outermost = row.parent >= node;
+      if (depth >= most_inlined && !outermost) {
+        file = text(*unit, row.call_file);
+        line = row.call_line;
+        node = row.parent;
+        continue;
+      }
+      SourceFrame frame = function_of(*unit, row.function);
       // Units with line tables only (-g1, -gmlt) have short names: no linkage name, no declaration.
       // Without the common part of dwz there are functions with a declaration and without a name.
       const bool nameless = frame.function.empty();

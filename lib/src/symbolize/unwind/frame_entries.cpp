@@ -16,8 +16,12 @@ namespace {
 constexpr uint64_t most_registers = 8192;
 constexpr unsigned most_remembered = 16; // states at a time; compilers use one
 constexpr uint64_t most_expression_bytes = 4096;
+// Of the instructions of an entry, which libdw runs from the beginning for each address. Those of
+// the largest functions take some thousand.
+constexpr uint64_t most_instruction_bytes = 1 << 15;
 
-// Returns whether libdw can interpret instructions (DWARF 5, section 6.4.2) with little memory.
+// Returns whether libdw can interpret instructions (DWARF 5, section 6.4.2) in little memory and
+// time.
 // Unknown instructions are refused, because the length of their operands is unknown.
 class Instructions {
 public:
@@ -25,6 +29,8 @@ public:
       : cursor_(cursor), pointer_bytes_(pointer_bytes) {}
 
   bool are_safe() {
+    if (cursor_.left() > most_instruction_bytes)
+      return false;
     while (cursor_.good() && cursor_.left())
       if (!step())
         return false;
