@@ -166,6 +166,8 @@ std::optional<std::string> SourceResolver::outside(const std::string &name) {
 
 const std::optional<std::string> &SourceResolver::resolve(std::string_view name,
                                                           std::string_view folder) {
+  if (!may_be_a_path(folder))
+    folder = {};
   std::string key = fmt::format("{}\n{}", folder, name);
   // The result of a search above the notes depends on their directory, so add that to the key.
   if (!name.starts_with('/') && !leads_to_file(name, folder))

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -41,6 +43,7 @@ public:
     if (!strings)
       return source_.tables.error("stringArray is missing");
     strings_ = *strings;
+    ids_.resize(strings_.size());
     read_libs();
     TALLY_CHECK(read_objects());
     TALLY_CHECK(read_functions());
@@ -56,7 +59,10 @@ private:
     const auto text = strings_[*row].text();
     if (!text)
       return strings_[*row].error("expected text in stringArray");
-    return builder_.intern(*text);
+    std::optional<StringId> &id = ids_[*row]; // many functions may have one long name
+    if (!id)
+      id = builder_.intern(*text);
+    return *id;
   }
 
   // Reads the name of a function. Before version 17, calls into JavaScript have a prefix.
@@ -262,8 +268,9 @@ private:
   const CodeSource &source_;
   StackProfileBuilder &builder_;
   JsonValue::Column strings_;
-  std::vector<StringId> libs_;    // their paths
-  std::vector<StringId> objects_; // by the row of a resource
+  std::vector<std::optional<StringId>> ids_; // of strings_
+  std::vector<StringId> libs_;               // their paths
+  std::vector<StringId> objects_;            // by the row of a resource
   std::vector<SourceFunctionId> functions_;
   std::vector<SourceLine> frames_;
   std::vector<bool> is_inlined_; // by frame: into the frame of its caller

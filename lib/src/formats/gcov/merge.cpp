@@ -10,6 +10,7 @@
 
 #include "support/byte_cursor.h"
 #include "support/checked.h"
+#include "support/hash.h"
 
 namespace tally {
 
@@ -280,12 +281,15 @@ private:
     for (size_t i = 0; i < lists.size(); ++i) {
       ValueList &list = lists[i];
       bool fits = checked_add(list.total, more[i].total);
+      SeededMap<int64_t, size_t> places; // of values in the list
+      for (size_t k = 0; k < list.values.size() && !more[i].values.empty(); ++k)
+        places.try_emplace(list.values[k].first, k);
       for (const auto &[value, count] : more[i].values) {
-        const auto at = std::ranges::find(list.values, value, &std::pair<int64_t, int64_t>::first);
-        if (at == list.values.end())
+        const auto [place, added] = places.try_emplace(value, list.values.size());
+        if (added)
           list.values.emplace_back(value, count);
         else
-          fits &= checked_add(at->second, count);
+          fits &= checked_add(list.values[place->second].second, count);
       }
       if (!fits)
         return fail(ErrorCode::overflow, "the sum of the counters exceeds 64 bits");

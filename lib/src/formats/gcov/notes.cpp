@@ -136,10 +136,11 @@ private:
       function_.block_count = static_cast<uint32_t>(cursor.left() / 4);
     if (cursor.failed())
       return short_record(at);
-    // Each block except the exit has an arc out of it, which takes at least 8 bytes of a record. A
-    // number of blocks above the size of the file is therefore wrong, and must not determine how
-    // much memory is allocated.
-    if (function_.block_count > bytes_.size())
+    // Each block except the exit has an arc out of it, which takes at least 8 bytes of a record. If
+    // all functions together have more blocks than the file has bytes, a number is wrong, and must
+    // not determine how much memory and time is taken.
+    blocks_ += function_.block_count;
+    if (blocks_ > bytes_.size())
       return fail_at(
           at, fmt::format("{} blocks are more than the file has room for", function_.block_count),
           source_);
@@ -210,6 +211,7 @@ private:
   CoverageGraph &graph_;
   std::string_view bytes_, source_;
   GraphFunction function_;
+  uint64_t blocks_ = 0; // of all functions
   bool open_ = false, function_of_clang_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include "formats/gcov_output/gcov_output.h"
 #include "model/coverage_findings.h"
 #include "support/json_tree.h"
+#include "support/path.h"
 #include "transform/coverage_sum.h"
 
 namespace tally::gcov_output {
@@ -25,7 +26,10 @@ public:
     if (!root["files"].is_list())
       return root.error("is not gcov's JSON: the list of files is missing");
     // Names of files are relative to the directory in which the compiler ran.
-    folder_ = root["current_working_directory"].text().value_or("");
+    const JsonValue folder = root["current_working_directory"];
+    folder_ = folder.text().value_or("");
+    if (!may_be_a_path(folder_))
+      return folder.error("is longer than a path can be");
     if (!folder_.empty() && !folder_.ends_with('/'))
       folder_ += '/';
     for (JsonValue file = root["files"].first(); !file.is_absent(); file = file.next())

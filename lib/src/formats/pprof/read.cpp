@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -119,7 +120,14 @@ private:
     return {};
   }
   StringId intern(const Fields &field) {
-    return builder_.intern(text(field.value(), field.begin()));
+    const uint64_t index = field.value();
+    const std::string_view string = text(index, field.begin());
+    if (index >= strings_.size())
+      return {};
+    ids_.resize(strings_.size());
+    if (!ids_[index]) // many functions may have one long name
+      ids_[index] = builder_.intern(string);
+    return *ids_[index];
   }
 
   void read_strings() {
@@ -488,6 +496,7 @@ private:
   StackProfileBuilder builder_;
 
   std::vector<std::string_view> strings_;
+  std::vector<std::optional<StringId>> ids_; // of strings_
   ValueTypes types_;
   Unkept unkept_;
   std::map<uint32_t, PartRow> parts_;
