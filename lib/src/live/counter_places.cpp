@@ -55,13 +55,13 @@ CounterPlaces find_places(const symbolize::ElfFile &file) {
     if (section.name == ".gcov_info")
       places.info_lists.push_back(range);
     else if (section.name == "__llvm_prf_cnts")
-      places.source_counters = range;
+      places.source.counters = range;
     else if (section.name == "__llvm_prf_data")
-      places.source_data = range;
+      places.source.data = range;
     else if (section.name == "__llvm_prf_bits")
-      places.source_bitmaps = range;
+      places.source.bitmaps = range;
     else if (section.name == "__llvm_prf_names")
-      places.source_names = range;
+      places.source.names = range;
     else if (section.initialised_data &&
              (section.name == ".data" || section.name.starts_with(".data.")))
       places.data.push_back(range);
@@ -80,9 +80,9 @@ CounterPlaces find_places(const symbolize::ElfFile &file) {
     else if (symbol.name.starts_with("__gcov_."))
       places.functions.push_back(symbol.address);
     else if (symbol.name == "__llvm_profile_raw_version")
-      places.source_version = symbol.address;
+      places.source.version = symbol.address;
     else if (symbol.name == "__llvm_profile_counter_bias")
-      places.source_bias = symbol.address;
+      places.source.bias = symbol.address;
     else if (symbol.name == "__llvm_internal_gcov_emit_file_info")
       unit.file_info = symbol.address;
     else if (const auto number = number_of_clang(symbol.name))

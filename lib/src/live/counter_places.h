@@ -28,6 +28,14 @@ struct ClangUnit {
   std::map<uint32_t, AddressRange> counters; // by the number of the function
 };
 
+// Clang's source-based coverage: the sections __llvm_prf_data, _cnts, _bits and _names, and the
+// variable __llvm_profile_raw_version.
+struct SourceBasedPlaces {
+  AddressRange data, counters, bitmaps, names;
+  std::optional<uint64_t> version;
+  std::optional<uint64_t> bias; // __llvm_profile_counter_bias: by how much counters moved
+};
+
 // Addresses are those of the file, which differ from the process's by the module's bias. libgcov
 // and GCC (gcc/coverage.cc) define the names of symbols and sections.
 struct CounterPlaces {
@@ -43,13 +51,9 @@ struct CounterPlaces {
   // Texts among the constants that end with the path of a file of counters, for units without a
   // file_info.
   std::vector<std::string> data_paths;
-  // Clang's source-based coverage: the sections __llvm_prf_data, _cnts, _bits and _names, and the
-  // variable __llvm_profile_raw_version.
-  AddressRange source_data, source_counters, source_bitmaps, source_names;
-  std::optional<uint64_t> source_version;
-  std::optional<uint64_t> source_bias; // __llvm_profile_counter_bias: by how much counters moved
+  SourceBasedPlaces source;
 
-  bool is_source_based() const { return source_counters.high > source_counters.low; }
+  bool is_source_based() const { return source.counters.high > source.counters.low; }
 
   bool has_counters() const { // those of gcov
     return !roots.empty() || !info_lists.empty() || !functions.empty() || !clang_units.empty();

@@ -26,10 +26,10 @@ public:
     if (places.words.pointer_size != 8 || places.words.big_endian)
       return refused(ErrorCode::unsupported,
                      "source-based counters are read from 64-bit little-endian programs only");
-    if (!places.source_version)
+    if (!places.source.version)
       return refused(ErrorCode::unsupported,
                      "the version of its counters is not known, because it is stripped");
-    TALLY_TRY(word, bytes(*places.source_version, 8));
+    TALLY_TRY(word, bytes(*places.source.version, 8));
     uint64_t version = 0; // of the same byte order as this machine
     std::memcpy(&version, word.data(), std::min(word.size(), sizeof version));
     const uint64_t number = version & llvm::version_bits;
@@ -44,17 +44,17 @@ public:
     const auto layout = llvm::record_layout(version, sizeof(uint64_t), false);
     if (!layout)
       return refused(ErrorCode::unsupported, "is a program for the optimizer");
-    const uint64_t data_size = places.source_data.size(),
-                   counter_bytes = places.source_counters.size(),
-                   names_size = places.source_names.size();
+    const uint64_t data_size = places.source.data.size(),
+                   counter_bytes = places.source.counters.size(),
+                   names_size = places.source.names.size();
     if (data_size % layout->size() != 0 || counter_bytes % 8 != 0 || data_size > most_dumped ||
         counter_bytes > most_dumped || names_size > most_dumped ||
-        places.source_bitmaps.size() > most_dumped)
+        places.source.bitmaps.size() > most_dumped)
       return refused(ErrorCode::unsupported, "its sections of counters have unknown sizes");
-    TALLY_TRY(data, bytes(places.source_data.low, data_size));
-    TALLY_TRY(counters, bytes(places.source_counters.low, counter_bytes));
-    TALLY_TRY(bitmaps, bytes(places.source_bitmaps.low, places.source_bitmaps.size()));
-    TALLY_TRY(names, bytes(places.source_names.low, names_size));
+    TALLY_TRY(data, bytes(places.source.data.low, data_size));
+    TALLY_TRY(counters, bytes(places.source.counters.low, counter_bytes));
+    TALLY_TRY(bitmaps, bytes(places.source.bitmaps.low, places.source.bitmaps.size()));
+    TALLY_TRY(names, bytes(places.source.names.low, names_size));
     put(0xff6c70726f667281); // "\xfflprofr\x81"
     put(version);
     put(0); // bytes of binary IDs
@@ -67,10 +67,10 @@ public:
       put((8 - bitmaps.size() % 8) % 8); // bytes between the bitmaps and the names
     }
     put(names_size);
-    put(places.source_counters.low - places.source_data.low);
+    put(places.source.counters.low - places.source.data.low);
     if (number >= llvm::first_raw_with_bitmaps)
-      put(places.source_bitmaps.low - places.source_data.low);
-    put(places.source_names.low + module_.bias);
+      put(places.source.bitmaps.low - places.source.data.low);
+    put(places.source.names.low + module_.bias);
     if (number >= llvm::first_raw_with_tables) {
       put(0); // virtual tables
       put(0); // bytes of their names

@@ -27,9 +27,9 @@ AddressRange moved(const AddressRange &range, uint64_t bias) {
 // Returns whether the counters were moved from their section, as in continuous mode. The variable
 // is -1 in programs that cannot do so, and 0 before they do.
 bool is_relocated(ModuleReader &reader, const LoadedModule &module) {
-  if (!module.places.source_bias)
+  if (!module.places.source.bias)
     return false;
-  const auto bias = reader.pointer_at(*module.places.source_bias + module.bias);
+  const auto bias = reader.pointer_at(*module.places.source.bias + module.bias);
   const uint64_t none = reader.pointer_size() == 4 ? UINT32_MAX : UINT64_MAX;
   return bias && *bias != 0 && *bias != none;
 }
@@ -70,10 +70,10 @@ void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_
     diagnostics.add(Severity::warning, std::move(why) + ": its source-based coverage is left out",
                     module.key.path);
   };
-  if (!places.source_version)
+  if (!places.source.version)
     return refused("the version of its counters is not known, because it is stripped");
   ModuleReader reader(module, memory);
-  auto word = reader.bytes_at(*places.source_version + module.bias, sizeof(uint64_t));
+  auto word = reader.bytes_at(*places.source.version + module.bias, sizeof(uint64_t));
   if (!word)
     return refused("its counters cannot be read");
   const uint64_t version = word->u64_whole();
@@ -82,22 +82,22 @@ void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_
   if (!records)
     return refused(fmt::format("its counters have version {}, which is not known",
                                version & llvm::version_bits));
-  const uint64_t data_size = places.source_data.size();
+  const uint64_t data_size = places.source.data.size();
   // The last record of a 32-bit program may end without padding.
   const uint64_t padding = (records->size() - data_size % records->size()) % records->size();
   if (padding > sizeof(uint32_t) || data_size > most_section_bytes ||
-      places.source_counters.size() > most_section_bytes ||
-      places.source_bitmaps.size() > most_section_bytes)
+      places.source.counters.size() > most_section_bytes ||
+      places.source.bitmaps.size() > most_section_bytes)
     return refused("its sections of counters have unknown sizes");
   if (is_relocated(reader, module))
     return refused("its counters are in a mapped file (-runtime-counter-relocation)");
   SourceBasedModule out;
   out.module = number;
   out.records = *records;
-  out.counters = moved(places.source_counters, module.bias);
-  out.bitmaps = moved(places.source_bitmaps, module.bias);
+  out.counters = moved(places.source.counters, module.bias);
+  out.bitmaps = moved(places.source.bitmaps, module.bias);
   out.is_relative = records->version >= llvm::first_relative_raw;
-  const uint64_t data = places.source_data.low + module.bias;
+  const uint64_t data = places.source.data.low + module.bias;
   out.counters_delta = out.counters.low - (out.is_relative ? data : 0);
   out.bitmaps_delta = out.bitmaps.low - (out.is_relative ? data : 0);
   auto bytes = reader.bytes_at(data, data_size);
