@@ -31,13 +31,15 @@ namespace {
 // Returns what earlier harvests of the directory packed; empty if there were none. There may be
 // several, because a process that the test left behind may write its counters later.
 Result<std::string> harvested(const std::string &path) {
-  if (fs::is_symlink(path))
+  std::error_code ignored;
+  if (fs::is_symlink(path, ignored))
     return fail(ErrorCode::invalid_input, "is a symbolic link: remove it", path);
   TALLY_TRY(source, ByteSource::open_if_there(path));
   if (!source)
     return std::string();
   TALLY_TRY(bytes, source->rest());
-  TALLY_CHECK(PackedCounters::read(bytes, path)); // another file may have such a name
+  if (!bytes.empty())
+    TALLY_CHECK(PackedCounters::read(bytes, path)); // another file may have such a name
   return bytes;
 }
 
@@ -93,10 +95,10 @@ Result<void> harvest(const std::string &folder) {
   if (::rename(name.c_str(), taken.c_str()) != 0)
     return fail_errno(errno, "cannot be renamed", name);
   // The counters behind a link belong to something else.
-  Result<void> done = fs::is_symlink(taken)
+  std::error_code ignored;
+  Result<void> done = fs::is_symlink(taken, ignored)
                           ? fail(ErrorCode::invalid_input, "is a symbolic link", name)
                           : pack(taken, name + ".counters");
-  std::error_code ignored;
   if (fs::exists(taken, ignored) && ::rename(taken.c_str(), name.c_str()) != 0)
     say(fmt::format("tally: {}: its other files are in {}", name, taken));
   return done;

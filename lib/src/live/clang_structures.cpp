@@ -24,7 +24,7 @@ public:
   ClangReader(CounterLayout &layout, const LoadedModule &module, uint32_t number, Memory &memory,
               const NotesOf &notes_of, Diagnostics &diagnostics)
       : layout_(layout), module_(module), number_(number), notes_of_(notes_of),
-        diagnostics_(diagnostics), reader_(module, memory) {}
+        diagnostics_(diagnostics), budget_(module.places.file_bytes), reader_(module, memory) {}
 
   void run() {
     for (const ClangUnit &unit : module_.places.clang_units) {
@@ -82,7 +82,7 @@ private:
     object.data_path = *text;
     const uint64_t arcs_size = 2 * pointer;
     if (!reader_.in_module(functions, uint64_t{count} * 12) ||
-        !reader_.in_module(arcs, count * arcs_size))
+        !reader_.in_module(arcs, count * arcs_size) || !budget_.take(count * (12 + arcs_size)))
       return damaged(name);
     for (uint64_t i = 0; i < count; ++i) {
       GcovFunctionKey key;
@@ -136,12 +136,11 @@ private:
   // Looks for the path that each text ends with, and for its notes. The linker does not separate
   // the path from the constants before it.
   void find_candidates() {
-    FileBudget budget(module_.places.file_bytes);
     candidates_.emplace();
     for (const std::string &text : module_.places.data_paths)
       for (size_t at = 0; at != text.npos; at = text.find('/', at + 1)) {
         std::string path = text.substr(at);
-        if (!budget.take(path.size()))
+        if (!budget_.take(path.size()))
           return;
         if (auto notes = notes_of_(path)) {
           candidates_->emplace_back(std::move(path), std::move(notes));
@@ -176,7 +175,8 @@ private:
   uint32_t number_;
   const NotesOf &notes_of_;
   Diagnostics &diagnostics_;
-  // The paths of the module's files of counters, and their notes; nothing before they are sought.
+  FileBudget budget_; // of descriptions, and of paths that are tried
+  // The paths of the module's files of counters, and their notes. find_candidates() sets them.
   std::optional<std::vector<std::pair<std::string, std::shared_ptr<const GcovNotes>>>> candidates_;
   SeededSet<std::string> taken_; // paths of files of counters
   ModuleReader reader_;

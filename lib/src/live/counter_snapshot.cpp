@@ -117,7 +117,7 @@ private:
     data_.values[at + 1] = pairs;
   }
 
-  static constexpr int64_t most_pairs = 64; // of one counter; GCC keeps at most 32
+  static constexpr int64_t most_pairs = 128; // of one counter; GCC keeps at most 32
 
   const CounterLayout &layout_;
   const CountedModuleObject &object_;

@@ -205,8 +205,9 @@ private:
       left_ = left_before;
       return damaged(what);
     };
-    auto pointers = reader_.bytes_at(table, count * pointer);
-    if (count > 0 && (!pointers || !claim(count * pointer) || !budget_.take(count * pointer)))
+    const bool may_be = count == 0 || (claim(count * pointer) && budget_.take(count * pointer));
+    auto pointers = may_be ? reader_.bytes_at(table, count * pointer) : std::nullopt;
+    if (count > 0 && !pointers)
       return give_up("its table of functions cannot be read");
     table_.clear();
     for (uint32_t i = 0; i < count; ++i)
@@ -221,7 +222,7 @@ private:
     if (!is_listed && !refers_back)
       return give_up("");
     auto text = reader_.string_at(path);
-    if (!text || text->empty())
+    if (!text || text->empty() || !budget_.take(text->size()))
       return give_up("it has no path");
     object.data_path = std::move(*text);
     object.last_function = static_cast<uint32_t>(layout_.functions.size());

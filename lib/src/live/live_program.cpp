@@ -1,6 +1,7 @@
 #include "live/live_program.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 
 #include <sys/stat.h>
@@ -18,7 +19,10 @@ namespace tally::live {
 
 std::shared_ptr<const GcovNotes> NotesCache::notes_of(const std::string &path) {
   struct stat info {};
-  if (file_systems_.may_not_answer_here(path) || ::stat(path.c_str(), &info) != 0)
+  const std::string normal = std::filesystem::path(path).lexically_normal().string();
+  if ((pid_ > 0 ? file_systems_.may_not_answer(pid_, 0, normal)
+                : file_systems_.may_not_answer_here(normal)) ||
+      ::stat(path.c_str(), &info) != 0)
     return nullptr;
   const int64_t mtime_ns =
       static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
@@ -70,6 +74,7 @@ Result<void> LiveProgram::refresh(NotesCache &cache) {
   const size_t unread = findings.findings().size(); // files
   for (uint32_t i = 0; i < modules_.size(); ++i)
     add_module(layout_, modules_[i], i, source_->memory(), findings);
+  cache.set_process(modules_.empty() ? 0 : modules_.front().key.pid);
   const auto notes_of = [&](const std::string &data_path) {
     return cache.notes_of(cache.place_of(files_of_object(data_path).notes));
   };

@@ -29,6 +29,8 @@ namespace tally::live {
 // The notes of objects, which are read once. They are read again if a file was replaced.
 class NotesCache {
 public:
+  // Sets the process whose notes are read; 0 if it is none of this machine.
+  void set_process(pid_t pid) { pid_ = pid; }
   // Sets where notes are: a directory, or FROM=TO to replace the beginning of a path; "none" if
   // they are where the compiler left them.
   void set_place(std::string place) { place_ = std::move(place); }
@@ -45,6 +47,7 @@ private:
     std::shared_ptr<const GcovNotes> notes;
   };
   std::string place_ = "none";
+  pid_t pid_ = 0;
   FileSystems file_systems_;
   std::map<std::string, Entry> entries_;
 };

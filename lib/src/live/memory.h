@@ -34,7 +34,7 @@ public:
 // because a debugger's memory learns from that what to request.
 template <class Bytes>
 bool read_as_it_grows(Memory &memory, uint64_t address, uint64_t size, Bytes &to) {
-  constexpr uint64_t step = 1 << 20;
+  constexpr uint64_t step = 1 << 24;
   bool is_good = true;
   to.clear();
   for (uint64_t done = 0; done < size; done += step) {

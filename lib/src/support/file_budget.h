@@ -23,6 +23,8 @@ public:
     return enough;
   }
 
+  bool is_used_up() const { return left_ == 0; }
+
   // Returns the bytes before the NUL byte, and takes them; nothing if fewer are left.
   std::optional<std::string_view> take_name(const char *name) {
     const size_t size = ::strnlen(name, left_ + 1);

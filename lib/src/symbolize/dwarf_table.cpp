@@ -140,7 +140,11 @@ LineTable &DwarfTable::lines_of(Dwarf_CU *unit) {
     uint8_t type = 0;
     dwarf_cu_info(unit, nullptr, &type, &die, nullptr, nullptr, nullptr, nullptr);
     const bool here = dwarf_cu_getdwarf(unit) == dwarf_.get() && type != DW_UT_split_compile;
+    if (here && newest_lines_ && newest_lines_->serves(die))
+      return *(table = newest_lines_);
     table = std::make_shared<LineTable>(die, here ? &line_sections_ : nullptr, pool_, budget_);
+    if (here)
+      newest_lines_ = table;
   }
   return *table;
 }
@@ -202,6 +206,17 @@ std::vector<UnitRange> DwarfTable::all_unit_ranges() {
   return unit_map(std::move(ranges));
 }
 
+// Returns the rows that cover [low, high). They are sorted by address.
+static std::span<const AddressedLine> between(std::span<const AddressedLine> lines, uint64_t low,
+                                              uint64_t high) {
+  const auto place = [&](uint64_t address) {
+    return static_cast<size_t>(
+        std::ranges::upper_bound(lines, address, {}, &AddressedLine::address) - lines.begin());
+  };
+  const size_t first = place(low) - (place(low) > 0 ? 1 : 0);
+  return low < high ? lines.subspan(first, place(high) - first) : lines.first(0);
+}
+
 std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   auto built = std::make_unique<BuiltUnit>();
   built->key = unit;
@@ -236,8 +251,12 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
     lines_of(die.cu);
     lines_[inner.cu] = lines_[die.cu];
   }
-  LineTable &files = lines_of(inner.cu);
-  const std::vector<AddressedLine> lines = lines_of(die.cu).rows(code_);
+  LineTable &files = lines_of(inner.cu), &own_lines = lines_of(die.cu);
+  std::vector<AddressedLine> unshared;
+  std::span<const AddressedLine> lines = own_lines.rows(code_, unshared);
+  if (own_lines.is_shared())
+    lines = between(lines, ranges.empty() ? 0 : ranges.front().low,
+                    ranges.empty() ? 0 : ranges.back().high);
 
   built->base = std::min(ranges.empty() ? UINT64_MAX : ranges.front().low,
                          lines.empty() ? UINT64_MAX : lines.front().address);
@@ -273,6 +292,13 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
         {found->second, node.parent, files.file(node.call_file), node.call_line});
   }
   built->functions.resize(built->dies.size());
+  if (budget_.is_used_up() || ranges_left_ == 0) {
+    built->whole = false;
+    diagnostics_.add(Severity::warning,
+                     "refers many times to the same tables, and is read no further: some names and "
+                     "lines are missing",
+                     path_);
+  }
   return built;
 }
 

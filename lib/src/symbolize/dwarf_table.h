@@ -88,7 +88,7 @@ private:
   std::vector<ScanRange> arange_list();
   std::vector<UnitRange> unit_map(std::vector<ScanRange> ranges) const;
   LineTable &lines_of(Dwarf_CU *unit);
-  // Returns what the budget has left for it; 0 for nullptr.
+  // Returns 0 for nullptr, and for a name that exceeds the budget.
   TextRef intern(const char *text);
   std::string qualified_name(BuiltUnit &unit, Dwarf_Die function, std::string_view name);
 
@@ -96,12 +96,13 @@ private:
   std::string path_;
   Diagnostics &diagnostics_;
   FileBudget budget_;
-  uint32_t ranges_left_;      // of all units that are built; a range takes two bytes of the file
+  uint32_t ranges_left_; // of all units that are built; a range takes over two bytes of the file
   bool has_functions_ = true; // otherwise only lines are used
   CodeRanges code_;
   LineSections line_sections_;
   std::optional<SplitUnits> split_units_;
   std::unordered_map<Dwarf_CU *, std::shared_ptr<LineTable>> lines_;
+  std::shared_ptr<LineTable> newest_lines_; // the next unit may have the same table
   std::unique_ptr<ElfFile> alternate_file_;
   bool lacks_alternate_ = false;
   EndedSections ended_; // of the alternate file that libdw itself has opened

@@ -134,8 +134,8 @@ public:
                                                        uint64_t size)> &visit) const;
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
-  // Calls visit() for each symbol that a table defines and names, as far as the names are not far
-  // longer than the file.
+  // Calls visit() for each symbol that a table defines and names, until the names exceed what
+  // FileBudget allows.
   using VisitSymbol = std::function<void(const GElf_Sym &symbol, std::string_view name)>;
   void visit_symbols(Elf_Scn *table, const VisitSymbol &visit) const;
   bool has_dwarf() const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <dwarf.h>
 
@@ -62,6 +63,18 @@ void keep_last_of_each_address(std::vector<AddressedLine> &rows) {
       rows[kept++] = row;
   }
   rows.resize(kept);
+}
+
+// A row takes at least one byte of a file.
+constexpr uint64_t bytes_of_row = sizeof(AddressedLine);
+
+std::optional<uint64_t> offset_of_table(Dwarf_Die unit_die) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word offset = 0;
+  return dwarf_attr(&unit_die, DW_AT_stmt_list, &attribute) &&
+                 dwarf_formudata(&attribute, &offset) == 0
+             ? std::optional<uint64_t>(offset)
+             : std::nullopt;
 }
 
 std::string_view compilation_folder(Dwarf_Die unit_die) {
@@ -137,7 +150,7 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
     cursor.skip(1); // segment selectors are not used by any compiler
   }
   const uint64_t header_length = cursor.sized(header_.offset_size);
-  if (!cursor.good() || header_length > cursor.left())
+  if (!cursor.good() || header_length > cursor.left() || !budget_.take(8 * header_length))
     return false;
   program_ = cursor.at() + header_length;
   header_.min_instruction = cursor.fixed<uint8_t>();
@@ -295,14 +308,27 @@ TextRef LineTable::file(uint64_t index) {
   return entry.ref;
 }
 
-std::vector<AddressedLine> LineTable::rows(const CodeRanges &code) {
+bool LineTable::serves(Dwarf_Die unit_die) const {
+  const auto offset = offset_of_table(unit_die);
+  return own_ && offset && offset == offset_of_table(unit_die_) &&
+         compilation_folder(unit_die) == compilation_folder_;
+}
+
+std::span<const AddressedLine> LineTable::rows(const CodeRanges &code,
+                                               std::vector<AddressedLine> &unshared) {
+  if (++calls_ == 1)
+    return unshared = read_rows(code);
+  if (calls_ == 2)
+    kept_ = read_rows(code);
+  return kept_;
+}
+
+std::vector<AddressedLine> LineTable::read_rows(const CodeRanges &code) {
   if (!own_)
     return libdw_rows(code);
   std::vector<AddressedLine> out;
-  // A byte may make a row of 16 bytes. Each unit of a real file has a table of its own.
-  constexpr uint64_t weight = 8;
   if (program_ && program_ < program_end_ &&
-      budget_.take(weight * static_cast<uint64_t>(program_end_ - program_)))
+      budget_.take(bytes_of_row / 2 * static_cast<uint64_t>(program_end_ - program_)))
     run(code, out);
   keep_last_of_each_address(out);
   return out;
@@ -448,7 +474,7 @@ std::vector<AddressedLine> LineTable::libdw_rows(const CodeRanges &code) {
   std::vector<AddressedLine> rows;
   Dwarf_Lines *lines = nullptr;
   size_t count = 0;
-  if (dwarf_getsrclines(&unit_die_, &lines, &count) != 0)
+  if (dwarf_getsrclines(&unit_die_, &lines, &count) != 0 || !budget_.take(count * bytes_of_row))
     return rows;
   rows.reserve(count);
   for (size_t i = 0; i < count; ++i) {

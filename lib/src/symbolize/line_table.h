@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,18 +40,23 @@ class LineTable {
 public:
   // Reads the table of a unit. libdw reads it if `sections` is nullptr (the table is in another
   // file) or the header contains something that is not supported here; this takes longer, and the
-  // result also contains rows of code that the linker dropped.
-  // Takes what it reads from the budget, which must outlive the table.
+  // result also contains rows of code that the linker dropped. Headers, rows and paths are taken
+  // from the budget, which must outlive the table.
   LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool, FileBudget &budget);
 
   bool uses_libdw() const { return !own_; }
+  // Returns whether it is the table of another unit, too.
+  bool serves(Dwarf_Die unit_die) const;
 
   // Returns the path of a file, by the number that DIEs and rows use: absolute, or joined with the
   // compilation directory; empty if there is none, or if it is longer than a path can be.
   TextRef file(uint64_t index);
 
-  // Returns rows sorted by address. Each address has one row, the last of those in the table.
-  std::vector<AddressedLine> rows(const CodeRanges &code);
+  // Returns rows sorted by address. Each address has one row, the last of those in the table. The
+  // first call puts them into `unshared`, and a second one keeps them: a unit usually has a table
+  // of its own, but LLVM writes one for all units of a file if it writes assembly.
+  std::span<const AddressedLine> rows(const CodeRanges &code, std::vector<AddressedLine> &unshared);
+  bool is_shared() const { return calls_ > 1; } // whether rows() was called more than once
 
 private:
   struct Entry {
@@ -80,7 +86,8 @@ private:
   void read_tables_before_5(DwarfCursor &cursor);
   bool read_table_5(DwarfCursor &cursor, bool folders, const LineSections &sections);
   std::string_view read_string(DwarfCursor &cursor, uint64_t form, const LineSections &sections);
-  TextRef intern_path(const std::string &path); // 0 if it is too long
+  std::vector<AddressedLine> read_rows(const CodeRanges &code);
+  TextRef intern_path(const std::string &path); // 0 if it is too long, or the budget used up
   std::string path_of(const Entry &entry) const;
   void run(const CodeRanges &code, std::vector<AddressedLine> &out);
   std::vector<AddressedLine> libdw_rows(const CodeRanges &code);
@@ -98,6 +105,8 @@ private:
   const unsigned char *program_ = nullptr;
   const unsigned char *program_end_ = nullptr;
   bool swap_ = false;
+  size_t calls_ = 0; // of rows()
+  std::vector<AddressedLine> kept_;
 };
 
 } // namespace tally::symbolize

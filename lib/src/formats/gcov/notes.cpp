@@ -141,9 +141,8 @@ private:
     // not determine how much memory and time is taken.
     blocks_ += function_.block_count;
     if (blocks_ > bytes_.size())
-      return fail_at(
-          at, fmt::format("{} blocks are more than the file has room for", function_.block_count),
-          source_);
+      return fail_at(at, fmt::format("{} blocks are more than the file has room for", blocks_),
+                     source_);
     function_.exit_block = since(GcovVersion::v4_8) ? 1 : std::max(1u, function_.block_count) - 1;
     return {};
   }

@@ -68,10 +68,11 @@ public:
   static std::vector<CoverageObject> read_all(Elf *whole, const ObjectImage &image,
                                               const std::string &path, Diagnostics &diagnostics) {
     std::vector<CoverageObject> out;
+    FileBudget budget(image.size); // of all members
     const auto add = [&](Elf *elf, std::string name, const ObjectImage &own) {
       CoverageObject object;
       object.name_ = std::move(name);
-      if (ObjectReader(object, own.size, diagnostics).read(elf, own))
+      if (ObjectReader(object, budget, diagnostics).read(elf, own))
         out.push_back(std::move(object));
     };
     if (!whole)
@@ -98,8 +99,8 @@ public:
   }
 
 private:
-  ObjectReader(CoverageObject &out, uint64_t bytes, Diagnostics &diagnostics)
-      : out_(out), diagnostics_(diagnostics), budget_(bytes) {}
+  ObjectReader(CoverageObject &out, FileBudget &budget, Diagnostics &diagnostics)
+      : out_(out), diagnostics_(diagnostics), budget_(budget) {}
 
   // Returns false if the object has no mappings.
   bool read(Elf *elf, const ObjectImage &image) {
@@ -175,6 +176,8 @@ private:
       return damaged("the names of functions");
     for (std::string &text : *texts) {
       out_.name_texts_.push_back(std::make_shared<const std::string>(std::move(text)));
+      if (!budget_.take(2 * out_.name_texts_.back()->size()))
+        return damaged("the names of functions");
       const auto names = names_of_text(*out_.name_texts_.back());
       const auto hashes = md5_low(names);
       out_.names_.reserve(out_.names_.size() + names.size());
@@ -211,7 +214,8 @@ private:
     ByteCursor from(blob);
     const uint64_t count = from.uleb128(), size = from.uleb128(), packed = from.uleb128();
     const auto text = read_packed(from, size, packed);
-    if (!text || count > text->size() || text->size() > most_unpacked - unpacked_)
+    if (!text || count > text->size() || text->size() > most_unpacked - unpacked_ ||
+        !budget_.take(text->size() + count * sizeof(std::string)))
       return false;
     unpacked_ += text->size();
     ByteCursor names(*text);
@@ -259,7 +263,7 @@ private:
 
   CoverageObject &out_;
   Diagnostics &diagnostics_;
-  FileBudget budget_;   // of sections and of paths
+  FileBudget &budget_;  // of sections, names and paths
   size_t unpacked_ = 0; // bytes of the names of files
   SeededMap<std::string, std::string> paths_;
 };

@@ -16,13 +16,12 @@ namespace {
 constexpr uint64_t most_registers = 8192;
 constexpr unsigned most_remembered = 16; // states at a time; compilers use one
 constexpr uint64_t most_expression_bytes = 4096;
-// Of the instructions of an entry, which libdw runs from the beginning for each address. Those of
-// the largest functions take some thousand.
-constexpr uint64_t most_instruction_bytes = 1 << 15;
+// libdw runs the instructions of an entry from the beginning for each address. A generated function
+// with a thousand returns has some 25 KB of instructions.
+constexpr uint64_t most_instruction_bytes = 1 << 17;
 
-// Returns whether libdw can interpret instructions (DWARF 5, section 6.4.2) in little memory and
-// time.
-// Unknown instructions are refused, because the length of their operands is unknown.
+// Tells whether libdw can interpret instructions (DWARF 5, section 6.4.2) with little memory and in
+// little time. Unknown instructions are refused, because the length of their operands is unknown.
 class Instructions {
 public:
   Instructions(DwarfCursor cursor, unsigned pointer_bytes)
