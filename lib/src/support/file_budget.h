@@ -23,7 +23,7 @@ public:
     return enough;
   }
 
-  bool is_used_up() const { return left_ == 0; }
+  uint64_t left() const { return left_; } // 0 if something exceeded it
 
   // Returns the bytes before the NUL byte, and takes them; nothing if fewer are left.
   std::optional<std::string_view> take_name(const char *name) {

@@ -134,17 +134,17 @@ TextRef DwarfTable::intern(const char *text) {
 }
 
 LineTable &DwarfTable::lines_of(Dwarf_CU *unit) {
-  std::shared_ptr<LineTable> &table = lines_[unit];
+  std::shared_ptr<LineTable> &table = lines_.of_units[unit];
   if (!table) {
     Dwarf_Die die{};
     uint8_t type = 0;
     dwarf_cu_info(unit, nullptr, &type, &die, nullptr, nullptr, nullptr, nullptr);
     const bool here = dwarf_cu_getdwarf(unit) == dwarf_.get() && type != DW_UT_split_compile;
-    if (here && newest_lines_ && newest_lines_->serves(die))
-      return *(table = newest_lines_);
+    if (here && lines_.newest && lines_.newest->serves(die))
+      return *(table = lines_.newest);
     table = std::make_shared<LineTable>(die, here ? &line_sections_ : nullptr, pool_, budget_);
     if (here)
-      newest_lines_ = table;
+      lines_.newest = table;
   }
   return *table;
 }
@@ -237,19 +237,22 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
 
   UnitScan scan;
   ScanBudget budget;
-  const uint32_t most_ranges = budget.ranges = std::min(budget.ranges, ranges_left_);
+  constexpr uint64_t bytes_of_range = 16;
+  const auto most_ranges =
+      static_cast<uint32_t>(std::min<uint64_t>(budget.ranges, budget_.left() / bytes_of_range));
+  budget.ranges = most_ranges;
   if (has_functions_)
     scan =
         scan_unit(inner, code_,
                   split ? split->addresses : UnitAddresses(die, split_units_->sections()), budget);
-  ranges_left_ -= most_ranges - budget.ranges;
+  budget_.take(bytes_of_range * (most_ranges - budget.ranges));
   built->scopes.emplace(inner.cu, std::move(scan.scopes));
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
   // The skeleton's table of files is also that of the split unit (DWARF 5, section 3.1.3). If there
   // is another one in .debug_line.dwo, it belongs to type units.
   if (inner.cu != die.cu) {
     lines_of(die.cu);
-    lines_[inner.cu] = lines_[die.cu];
+    lines_.of_units[inner.cu] = lines_.of_units[die.cu];
   }
   LineTable &files = lines_of(inner.cu), &own_lines = lines_of(die.cu);
   std::vector<AddressedLine> unshared;
@@ -292,7 +295,7 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
         {found->second, node.parent, files.file(node.call_file), node.call_line});
   }
   built->functions.resize(built->dies.size());
-  if (budget_.is_used_up() || ranges_left_ == 0) {
+  if (budget_.left() < bytes_of_range) {
     built->whole = false;
     diagnostics_.add(Severity::warning,
                      "refers many times to the same tables, and is read no further: some names and "

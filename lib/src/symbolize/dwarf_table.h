@@ -1,7 +1,6 @@
 // Builds the tables of compilation units from DWARF.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -81,9 +80,7 @@ public:
 
 private:
   DwarfTable(const ElfFile &file, std::string path, StringPool &pool, Diagnostics &diagnostics)
-      : pool_(pool), path_(std::move(path)), diagnostics_(diagnostics), budget_(file.size()),
-        ranges_left_(static_cast<uint32_t>(
-            std::min<uint64_t>(UINT32_MAX, (uint64_t{1} << 16) + 2 * file.size()))) {}
+      : pool_(pool), path_(std::move(path)), diagnostics_(diagnostics), budget_(file.size()) {}
   void use_alternate(const std::string &name, std::optional<ElfFile> file);
   std::vector<ScanRange> arange_list();
   std::vector<UnitRange> unit_map(std::vector<ScanRange> ranges) const;
@@ -96,13 +93,14 @@ private:
   std::string path_;
   Diagnostics &diagnostics_;
   FileBudget budget_;
-  uint32_t ranges_left_; // of all units that are built; a range takes over two bytes of the file
   bool has_functions_ = true; // otherwise only lines are used
   CodeRanges code_;
   LineSections line_sections_;
   std::optional<SplitUnits> split_units_;
-  std::unordered_map<Dwarf_CU *, std::shared_ptr<LineTable>> lines_;
-  std::shared_ptr<LineTable> newest_lines_; // the next unit may have the same table
+  struct {
+    std::unordered_map<Dwarf_CU *, std::shared_ptr<LineTable>> of_units;
+    std::shared_ptr<LineTable> newest; // the next unit may have the same table
+  } lines_;
   std::unique_ptr<ElfFile> alternate_file_;
   bool lacks_alternate_ = false;
   EndedSections ended_; // of the alternate file that libdw itself has opened
