@@ -122,9 +122,8 @@ private:
   StringId intern(const Fields &field) {
     const uint64_t index = field.value();
     const std::string_view string = text(index, field.begin());
-    if (index >= strings_.size())
+    if (index >= ids_.size())
       return {};
-    ids_.resize(strings_.size());
     if (!ids_[index]) // many functions may have one long name
       ids_[index] = builder_.intern(string);
     return *ids_[index];
@@ -138,6 +137,7 @@ private:
     });
     if (strings_.empty()) // index 0 is the empty string, even without a table
       strings_.emplace_back();
+    ids_.resize(strings_.size());
   }
 
   void read_comment(uint64_t index, const char *at) {
