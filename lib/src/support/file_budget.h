@@ -25,8 +25,11 @@ public:
 
   uint64_t left() const { return left_; } // 0 if something exceeded it
 
-  // Returns the bytes before the NUL byte, and takes them; nothing if fewer are left.
+  // Returns the bytes before the NUL byte, and takes them; nothing if fewer are left, or for
+  // nullptr.
   std::optional<std::string_view> take_name(const char *name) {
+    if (!name)
+      return std::nullopt;
     const size_t size = ::strnlen(name, left_ + 1);
     return take(size) ? std::optional(std::string_view(name, size)) : std::nullopt;
   }

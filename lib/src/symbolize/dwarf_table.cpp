@@ -129,7 +129,7 @@ void DwarfTable::use_alternate(const std::string &name, std::optional<ElfFile> f
 }
 
 TextRef DwarfTable::intern(const char *text) {
-  const auto name = text ? budget_.take_name(text) : std::nullopt;
+  const auto name = budget_.take_name(text);
   return name ? index_of(pool_.intern(*name)) : 0;
 }
 
@@ -315,8 +315,7 @@ void DwarfTable::resolve(BuiltUnit &unit, uint32_t function) {
   if (!linkage)
     linkage = string_of(die, DW_AT_MIPS_linkage_name); // used before DWARF 4
   row.linkage = intern(linkage);
-  const char *const text = linkage ? nullptr : dwarf_diename(&die);
-  if (const auto name = text ? budget_.take_name(text) : std::nullopt)
+  if (const auto name = budget_.take_name(linkage ? nullptr : dwarf_diename(&die)))
     row.display =
         index_of(pool_.intern(unit.cpp ? qualified_name(unit, die, *name) : std::string(*name)));
   // The value of DW_AT_decl_file refers to the file table of the unit that contains the attribute.
@@ -360,9 +359,7 @@ std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, std:
   }
   std::string text(name);
   auto prepend = [&](Dwarf_Die scope) {
-    const char *const scope_text = dwarf_diename(&scope);
-    const auto scope_name = scope_text ? budget_.take_name(scope_text) : std::nullopt;
-    if (scope_name)
+    if (const auto scope_name = budget_.take_name(dwarf_diename(&scope)))
       text = std::string(*scope_name) + "::" + text;
     else if (dwarf_tag(&scope) == DW_TAG_namespace)
       text = "(anonymous namespace)::" + text;

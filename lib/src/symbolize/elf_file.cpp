@@ -260,9 +260,7 @@ void ElfFile::visit_symbols(Elf_Scn *table, const VisitSymbol &visit) const {
   for (int i = 1; data && i < INT32_MAX && gelf_getsym(data, i, &symbol); ++i) {
     if (symbol.st_shndx == SHN_UNDEF)
       continue;
-    const char *const text = elf_strptr(elf(), header.sh_link, symbol.st_name);
-    const auto name = text ? budget.take_name(text) : std::nullopt;
-    if (name)
+    if (const auto name = budget.take_name(elf_strptr(elf(), header.sh_link, symbol.st_name)))
       visit(symbol, *name);
   }
 }

@@ -183,8 +183,8 @@ void name_stubs(const ElfFile &file, StringPool &pool, std::vector<SymbolRow> &r
     if (!gelf_getsym(symbol_data, static_cast<int>(GELF_R_SYM(relocation.r_info) & 0x7fffffff),
                      &symbol))
       continue;
-    const char *const text = elf_strptr(file.elf(), symbols_header.sh_link, symbol.st_name);
-    const auto name = text ? budget.take_name(text) : std::nullopt;
+    const auto name =
+        budget.take_name(elf_strptr(file.elf(), symbols_header.sh_link, symbol.st_name));
     if (name && !name->empty())
       rows.push_back({at, at + stub_size, index_of(pool.intern(std::string(*name) + "@plt")), 0});
   }
