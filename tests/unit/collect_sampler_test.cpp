@@ -227,7 +227,7 @@ public:
     }
     const bool cut = calls % 2 != 0;
     deeper += cut || pcs.size() > 1; // the marker of a truncated stack is a caller, too
-    return cut ? StackEnd::dump_too_short : StackEnd::complete;
+    return cut ? StackEnd::damaged : StackEnd::complete; // neither is unwound again
   }
   int calls = 0, mapped = 0, wrong = 0, returned = 0, modules = 0, deeper = 0;
 

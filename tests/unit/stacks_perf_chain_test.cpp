@@ -230,15 +230,16 @@ public:
 
 class Held : public ::testing::Test {
 protected:
-  StackEnd sample(uint64_t pc, uint64_t sp, size_t bytes, pid_t tid = 1) {
+  // The dump has fewer bytes than were requested if `lacks_pages`.
+  StackEnd sample(uint64_t pc, uint64_t sp, size_t bytes, pid_t tid = 1, bool lacks_pages = false) {
     Registers registers;
     registers.value[register_numbers(registers.processor).pc] = pc;
     registers.value[register_numbers(registers.processor).sp] = sp;
     const std::vector<std::byte> dump(bytes);
     chain.clear();
-    const StackEnd end = chain.unwind(registers, dump, bytes, tid);
-    if (end == StackEnd::dump_too_short)
-      chain.hold(registers, dump, tid, [this](StackEnd how) {
+    const StackEnd end = chain.unwind(registers, dump, bytes + (lacks_pages ? 1 : 0), tid);
+    if (CallChain::can_be_joined(end))
+      chain.hold(registers, dump, end, tid, [this](StackEnd how) {
         ends.push_back(how);
         chains.emplace_back(chain.pcs().begin(), chain.pcs().end());
       });
@@ -266,8 +267,21 @@ TEST_F(Held, AreContinuedByALaterSampleOfTheThread) {
   EXPECT_EQ(ends.size(), 2u);
 }
 
+TEST_F(Held, AreContinuedIfAPageWasNotInMemory) {
+  EXPECT_EQ(sample(0x1001, 0x1000, 0x100, 1, true), StackEnd::unreadable);
+  EXPECT_EQ(sample(0x1002, 0x1080, 0xf80), StackEnd::complete);
+  EXPECT_EQ(ends, std::vector{StackEnd::joined});
+  EXPECT_EQ(chains.back(), (Pcs{0x1001, 0x5000}));
+  EXPECT_EQ(sample(0x1003, 0x1000, 0x40, 2, true), StackEnd::unreadable);
+  chain.give_up_held();
+  EXPECT_EQ(ends, (std::vector{StackEnd::joined, StackEnd::unreadable}));
+}
+
 TEST_F(Held, StayTruncatedIfNoSampleShowsTheRest) {
   EXPECT_EQ(sample(0x1001, 0x1000, 0x100), StackEnd::dump_too_short);
+  for (int i = 0; i < 15; ++i)
+    EXPECT_EQ(sample(0x1002, 0x1800, 0x800), StackEnd::complete);
+  EXPECT_TRUE(ends.empty()) << "the next one may show it";
   EXPECT_EQ(sample(0x1002, 0x1800, 0x800), StackEnd::complete);
   EXPECT_EQ(ends, std::vector{StackEnd::dump_too_short});
   EXPECT_EQ(sample(0x1003, 0x1000, 0x100, 2), StackEnd::dump_too_short);

@@ -12,9 +12,15 @@
 
 namespace tally {
 
-// Returns the end of the private anonymous mapping that contains an address, or 0 if the address is
-// in another kind of memory. proc_pid_maps(5) describes the lines.
-static uint64_t end_of_own_memory(pid_t pid, uint64_t address) {
+namespace {
+
+struct Range {
+  uint64_t low = 0, high = 0;
+};
+
+// Returns the private anonymous mapping that contains an address, or an empty range if the address
+// is in another kind of memory. proc_pid_maps(5) describes the lines.
+Range own_memory(pid_t pid, uint64_t address) {
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
   for (std::string line; std::getline(maps, line);) {
     uint64_t low = 0, high = 0, inode = 0;
@@ -22,27 +28,37 @@ static uint64_t end_of_own_memory(pid_t pid, uint64_t address) {
     if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %" SCNu64, &low, &high,
                     rights, &inode) == 4 &&
         high > address)
-      return low <= address && rights[0] == 'r' && rights[3] == 'p' && inode == 0 ? high : 0;
+      return low <= address && rights[0] == 'r' && rights[3] == 'p' && inode == 0 ? Range{low, high}
+                                                                                  : Range{};
   }
-  return 0;
+  return {};
 }
 
-void PageFetch::fetch(pid_t pid, uint64_t address, size_t size) {
+} // namespace
+
+void PageFetch::fetch(pid_t pid, uint64_t address, size_t size, uint64_t at_ns) {
   const uint64_t begun = now_ns();
   bool has_read = false;
-  if (begun < next_ns_)
+  if (const auto read = read_ns_.find({pid, address});
+      read != read_ns_.end() && at_ns < read->second)
     return;
-  if (const uint64_t end = end_of_own_memory(pid, address); end != 0) {
+  if (paid_ns_ > begun + ahead_ns)
+    return;
+  if (const Range own = own_memory(pid, address); own.high != 0) {
     constexpr uint64_t page_bytes = 4096; // the smallest size of a page
     const UniqueFd memory = open_process_memory(pid);
     std::byte ignored{};
-    for (uint64_t at = address; at < address + std::min<uint64_t>(size, end - address);
-         at += page_bytes)
+    const uint64_t low = std::max(own.low, address - std::min(address, below_bytes));
+    const uint64_t end = address + std::min<uint64_t>(size, own.high - address);
+    for (uint64_t at = low & ~(page_bytes - 1); at < end; at += page_bytes)
       has_read |= read_at(memory.get(), &ignored, 1, at).size == 1;
   }
   // A range that cannot be read now can hardly be read soon.
   const uint64_t ended = now_ns(), parts_of_processor = has_read ? 5 : 100;
-  next_ns_ = ended + parts_of_processor * (ended - begun);
+  paid_ns_ = std::max(paid_ns_, ended) + parts_of_processor * (ended - begun);
+  if (read_ns_.size() >= most_ranges)
+    read_ns_.clear();
+  read_ns_[{pid, address}] = ended;
 }
 
 } // namespace tally

@@ -283,7 +283,10 @@ Result<void> PerfSampler::start_reader() {
 
 void PerfSampler::read_until_stopped() {
   const int longest_ms = sink_.waits() ? longest_wait_for_delays_ms : longest_perf_wait_ms;
-  int timeout_ms = looks_at_waits() ? look_interval_ms : longest_ms;
+  // A page that a stack dump lacks is read when the reader comes, and all samples of the thread up
+  // to then lack it, too.
+  const int longest_busy_ms = events_.stack_bytes() != 0 ? shortest_wait_ms : longest_ms;
+  int timeout_ms = looks_at_waits() ? look_interval_ms : longest_busy_ms;
   for (;;) {
     const int failed = wait(timeout_ms);
     const std::lock_guard lock(mutex_);
@@ -301,7 +304,7 @@ void PerfSampler::read_until_stopped() {
       if (most > events_.ring_bytes() / 4)
         timeout_ms = std::max(timeout_ms / 2, shortest_wait_ms);
       else
-        timeout_ms = std::min(timeout_ms * 2, longest_ms);
+        timeout_ms = std::min(timeout_ms * 2, most > 0 ? longest_busy_ms : longest_ms);
       look_at_waits();
       if (looks_at_waits())
         timeout_ms = std::min(timeout_ms, look_interval_ms);

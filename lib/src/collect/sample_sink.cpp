@@ -255,9 +255,9 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
     chain_->clear();
   else
     end = collect_pcs(sample);
-  if (Registers registers; end == StackEnd::dump_too_short && !is_switch && !sample.stack.empty() &&
+  if (Registers registers; CallChain::can_be_joined(end) && !is_switch && !sample.stack.empty() &&
                            read_registers(layout_, sample, registers)) {
-    hold(sample, registers, event);
+    hold(sample, registers, end, event);
     return;
   }
   add_end(end);
@@ -273,11 +273,12 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
 }
 
 // A later sample of the thread may show the callers that are missing.
-void SampleSink::hold(const PerfSample &sample, const Registers &registers, uint32_t event) {
-  chain_->hold(registers, sample.stack, sample.tid,
+void SampleSink::hold(const PerfSample &sample, const Registers &registers, StackEnd end,
+                      uint32_t event) {
+  chain_->hold(registers, sample.stack, end, sample.tid,
                [this, chain = chain_, event, tid = sample.tid, in_kernel = sample.in_kernel,
-                ip = sample.ip, at_ns = sample.time](StackEnd end) {
-                 add_end(end);
+                ip = sample.ip, at_ns = sample.time](StackEnd how) {
+                 add_end(how);
                  if (in_kernel)
                    chain->enter_kernel(ip);
                  count(tid, chain->pcs(), in_kernel, event, at_ns);
@@ -398,7 +399,7 @@ StackEnd SampleSink::unwind(const PerfSample &sample) {
   const bool is_gone = end == StackEnd::unreadable && sample.in_kernel && sample.stack.empty();
   if (end == StackEnd::unreadable && !is_gone)
     pages_.fetch(sample.pid, registers.sp() + sample.stack.size(),
-                 sample.stack_asked - sample.stack.size());
+                 sample.stack_asked - sample.stack.size(), sample.time);
   return is_gone ? StackEnd::complete : end;
 }
 

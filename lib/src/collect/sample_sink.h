@@ -98,7 +98,7 @@ private:
   void add_sample(const PerfSample &sample, uint32_t event);
   StackEnd collect_pcs(const PerfSample &sample);
   StackEnd unwind(const PerfSample &sample);
-  void hold(const PerfSample &sample, const Registers &registers, uint32_t event);
+  void hold(const PerfSample &sample, const Registers &registers, StackEnd end, uint32_t event);
   void add_end(StackEnd end);
   void end_switch(pid_t tid, bool preempted);
   void count(pid_t tid, std::span<const uint64_t> pcs, bool in_kernel, uint32_t event,

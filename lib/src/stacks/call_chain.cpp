@@ -62,11 +62,15 @@ StackEnd CallChain::walk(const Registers &registers, std::span<const std::byte> 
   return end;
 }
 
-void CallChain::hold(const Registers &registers, std::span<const std::byte> stack, pid_t tid,
-                     Then then) {
-  Held held{registers, {stack.begin(), stack.end()}, pcs_, std::move(then)};
+void CallChain::hold(const Registers &registers, std::span<const std::byte> stack, StackEnd end,
+                     pid_t tid, Then then) {
+  Held held{registers, {stack.begin(), stack.end()}, pcs_, std::move(then), end};
   if (held_bytes_ + held.bytes() > most_held_bytes)
     give_up_held();
+  keep(std::move(held), tid);
+}
+
+void CallChain::keep(Held held, pid_t tid) {
   held_bytes_ += held.bytes();
   held_[tid].push_back(std::move(held));
 }
@@ -99,7 +103,7 @@ void CallChain::finish(std::vector<Held> held) {
 }
 
 // The newest sample of the thread is whole. Each held one may share its outer callers, or those of
-// the held one after it.
+// the held one after it; otherwise it waits for another whole one.
 void CallChain::join_held(pid_t tid) {
   std::vector<Held> held = take_held(tid);
   if (held.empty())
@@ -121,7 +125,13 @@ void CallChain::join_held(pid_t tid) {
     }
   }
   pcs_ = current;
-  finish(std::move(held));
+  std::vector<Held> done;
+  for (Held &each : held)
+    if (each.end == StackEnd::joined || ++each.tries == most_tries)
+      done.push_back(std::move(each));
+    else
+      keep(std::move(each), tid);
+  finish(std::move(done));
 }
 
 StackMemory &CallChain::memory_of(pid_t tid) {

@@ -61,12 +61,18 @@ public:
   // `tid` found, if it agrees with the dump.
   StackEnd unwind(const Registers &registers, std::span<const std::byte> stack, size_t asked,
                   pid_t tid);
-  // Keeps the sample that unwind() has found to be deeper than its stack dump. A later sample of
-  // the thread may show the callers beyond; otherwise the chain stays as it is now. `then` is
+  // Returns whether a stack that ends so goes on behind its dump, where a later sample of the
+  // thread may show the callers.
+  static bool can_be_joined(StackEnd end) {
+    return end == StackEnd::dump_too_short || end == StackEnd::unreadable;
+  }
+  // Keeps the sample that unwind() has just found to go on behind its stack dump, with `end`. If no
+  // later sample of the thread shows the callers beyond, the chain stays as it is now. `then` is
   // called with how the chain ends, while pcs() is that chain, during a later unwind() of the
   // thread or in give_up_held(), of all threads or one.
   using Then = std::function<void(StackEnd)>;
-  void hold(const Registers &registers, std::span<const std::byte> stack, pid_t tid, Then then);
+  void hold(const Registers &registers, std::span<const std::byte> stack, StackEnd end, pid_t tid,
+            Then then);
   void give_up_held();
   void give_up_held(pid_t tid);
   // Extends a chain that unwind() has truncated at the end of the stack dump with the frames of
@@ -93,11 +99,15 @@ private:
     std::vector<std::byte> stack;
     std::vector<uint64_t> pcs;
     Then then;
-    StackEnd end = StackEnd::dump_too_short;
+    StackEnd end;
+    unsigned tries = 0; // whole samples that have not shown its callers
     size_t bytes() const { return sizeof *this + stack.size() + pcs.size() * sizeof(uint64_t); }
   };
   // The memory of so many threads is kept, and so many bytes of dumps are held.
   static constexpr size_t most_threads = 256, most_held_bytes = size_t{16} << 20;
+  // So many whole samples are asked for the callers of a held one. With more, which come later,
+  // more of the stacks are joined with callers that are not theirs.
+  static constexpr unsigned most_tries = 16;
   // The memory of a stack may be so many times as large as a dump that it continues. This bounds
   // the work for each byte of a file.
   static constexpr size_t most_times = 32;
@@ -107,6 +117,7 @@ private:
   StackEnd walk(const Registers &registers, std::span<const std::byte> stack, StackMemory &memory);
   std::vector<Held> take_held(pid_t tid);
   void join_held(pid_t tid);
+  void keep(Held held, pid_t tid);
   void finish(std::vector<Held> held);
 
   pid_t pid_;

@@ -257,8 +257,8 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
   // LoongArch has RISC-V's mask of registers, but stacks that are not supported.
   if (!features_.machine.starts_with("loongarch") && read_registers(layout, sample, registers)) {
     const StackEnd end = of.chain.unwind(registers, sample.stack, sample.stack_asked, sample.tid);
-    if (end == StackEnd::dump_too_short && !sample.stack.empty())
-      hold(of, registers, sample);
+    if (CallChain::can_be_joined(end) && !sample.stack.empty())
+      hold(of, registers, sample, end);
     add_end(end);
     return;
   }
@@ -271,16 +271,17 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
 }
 
 // A later sample of the thread may show the callers that are missing. The sample has the next row.
-void Recording::hold(Process &of, const Registers &registers, const PerfSample &sample) {
+void Recording::hold(Process &of, const Registers &registers, const PerfSample &sample,
+                     StackEnd end) {
   of.chain.hold(
-      registers, sample.stack, sample.tid,
-      [this, &of, row = rows_.size(), in_kernel = sample.in_kernel, ip = sample.ip](StackEnd end) {
-        if (end != StackEnd::joined)
+      registers, sample.stack, end, sample.tid,
+      [this, &of, row = rows_.size(), in_kernel = sample.in_kernel, ip = sample.ip](StackEnd how) {
+        if (how != StackEnd::joined)
           return;
         if (in_kernel)
           of.chain.enter_kernel(ip);
         --losses_.truncated;
-        add_end(end);
+        add_end(how);
         rows_[row].stack = of.stacks.stack_of(builder_, of.chain.pcs());
       });
 }

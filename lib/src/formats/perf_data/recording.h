@@ -74,7 +74,7 @@ private:
 
   void find_chain(Process &of, const PerfLayout &layout, const PerfSample &sample);
   void unwind(Process &of, const PerfLayout &layout, const PerfSample &sample);
-  void hold(Process &of, const Registers &registers, const PerfSample &sample);
+  void hold(Process &of, const Registers &registers, const PerfSample &sample, StackEnd end);
   void add_end(StackEnd end);
   LocationId named_location(std::string_view name, uint64_t address);
 
