@@ -75,22 +75,23 @@ class WaitsTest(ProfileCase):
 
     def test_the_time_in_the_queue_after_a_wake_up_is_no_wait(self) -> None:
         path = self.path("out.pb.gz")
-        done = self.tally("record", "--clock", "wall", "-o", path, "--", program("queued"), "1000")
+        done = self.tally("record", "--clock", "wall", "-o", path, "--", program("queued"), "2500")
         found = re.search(r"queued_s ([\d.]+) ([\d.]+)", done.stdout)
         assert found, done.stdout
         waiter, spinner = (float(each) * 1e9 for each in found.groups())
         report = self.report(path)
         # The last waits before the threads end are not divided. A hypervisor that takes the processor
-        # away within a switch adds to the queue, but not to the kernel's account.
+        # away within a switch adds to the queue, but not to the kernel's account, which is up to
+        # 10 ms old while a thread runs: the queues are long beside that.
         totals: dict[str, int] = dict(zip(VALUES, report["totals"]))
         self.assertGreater(totals["queued"], 0.9 * (waiter + spinner) - 5e6)
-        self.assertGreater(totals["wait"], 1000 * 1e6, "each sleep takes a millisecond at least")
+        self.assertGreater(totals["wait"], 2500 * 1e6, "each sleep takes a millisecond at least")
         of_sleep = max(
             (row["self"] for row in report["functions"] if "nanosleep" in row["name"]),
             key=lambda values: values[3],
         )
         row = dict(zip(VALUES, of_sleep))
-        self.assertIn(row["waits"], range(998, 1019))
+        self.assertIn(row["waits"], range(2498, 2519))
         self.assertLess(row["queued"], waiter + 5e6)
         self.assertGreater(row["queued"], 0.5 * waiter - 5e6)
 
