@@ -42,6 +42,15 @@ TEST(Style, AcceptsOnlyColours) {
   EXPECT_EQ(style.paint(Role::function, "main"), "main");
 }
 
+TEST(Style, LeavesOnlyItsOwnSequences) {
+  Style style;
+  const std::string text = "a\tb \033[31mred\033[m \033[2J\r\n\xC2\x9B\xE9\033";
+  EXPECT_EQ(style.without_foreign(text), "a\tb ?[31mred?[m ?[2J?\n?\\xe9?");
+  ASSERT_TRUE(style.set("function", "\033[31m"));
+  EXPECT_EQ(style.without_foreign(text), "a\tb \033[31mred\033[m ?[2J?\n?\\xe9?");
+  EXPECT_EQ(style.without_foreign(""), "");
+}
+
 // For any names and width, escapes take no column, and each line ends those that it begins.
 TEST(Style, EscapesDoNotChangeTheLayout) {
   Random random(71);

@@ -60,6 +60,18 @@ TEST_F(Loaded, SelectsOneThreadOrPart) {
   EXPECT_EQ(total("report --json"), 30u);
 }
 
+TEST_F(Loaded, NoNameControlsTheTerminal) {
+  const std::string name = "\033[31m\033]0;x\007",
+                    path = folder.put("a.callgrind", "events: I" + name + "\nob=" + name + "\nfl=" +
+                                                         name + "\nfn=" + name + "\n3 7\n");
+  std::string all = text("load " + path);
+  for (const char *line : {"report", "tree", "report --by object", "status", "report --json"})
+    all += text(line);
+  EXPECT_NE(all.find("I?[31m?]0;x?"), std::string::npos) << all;
+  EXPECT_EQ(all.find('\033'), std::string::npos) << all;
+  EXPECT_EQ(all.find('\007'), std::string::npos) << all;
+}
+
 TEST_F(Loaded, ComparesLinesAndObjects) {
   load("a.callgrind", "events: Ir\nob=o\nfl=f.c\nfn=main\n3 10\n4 30\n");
   const std::string before =

@@ -33,6 +33,10 @@ public:
   // Returns the text with its escape sequences. Leading and trailing blanks stay outside of them,
   // because they separate columns.
   std::string paint(Role role, std::string_view text) const;
+  // Returns a text of several lines in which everything that a terminal would obey, but line ends,
+  // tabs and what paint() adds, is replaced with '?': a name from a file may hold such sequences,
+  // and a message may contain the name.
+  std::string without_foreign(std::string_view text) const;
 
 private:
   std::array<std::string, 8> begins_; // by role

@@ -67,4 +67,32 @@ std::string Style::paint(Role role, std::string_view text) const {
                      text.substr(first, end - first), text.substr(end));
 }
 
+std::string Style::without_foreign(std::string_view text) const {
+  constexpr std::string_view reset = "\033[m";
+  const bool has_colours =
+      std::ranges::any_of(begins_, [](const std::string &begin) { return !begin.empty(); });
+  // The size of the line end, tab or sequence with which a text begins, or 0.
+  const auto own_size = [&](std::string_view rest) -> size_t {
+    if (rest.front() != '\033')
+      return 1;
+    if (has_colours && rest.starts_with(reset))
+      return reset.size();
+    const auto own = std::ranges::find_if(begins_, [&](const std::string &begin) {
+      return !begin.empty() && rest.starts_with(begin);
+    });
+    return own == begins_.end() ? 0 : own->size();
+  };
+  std::string out;
+  for (;;) {
+    const size_t plain = std::min(text.find_first_of("\n\t\033"), text.size());
+    out += printable(std::string(text.substr(0, plain)));
+    text.remove_prefix(plain);
+    if (text.empty())
+      return out;
+    const size_t size = own_size(text);
+    out += size != 0 ? text.substr(0, size) : "?";
+    text.remove_prefix(std::max<size_t>(size, 1));
+  }
+}
+
 } // namespace tally

@@ -87,11 +87,18 @@ struct Session::State {
   // A command or an event ends once the front end has performed all actions.
   Result<Reply> settle(Result<Reply> step) {
     if (auto request = front.actions.keep(std::move(step)))
-      return std::move(*request);
+      return shown(std::move(*request));
     // LLDB reports events while it performs an action of a command, which is not over then.
     if (front.actions.empty() && !front.actions.is_performing())
       profile.settle();
-    return front.actions.next();
+    return shown(front.actions.next());
+  }
+
+  // Every reply goes through this, so that no text from a file can control the terminal.
+  Result<Reply> shown(Result<Reply> reply) const {
+    if (reply)
+      reply->text = front.style.without_foreign(reply->text);
+    return reply;
   }
 };
 
@@ -145,7 +152,7 @@ InterruptClock::Stop Session::tick_take(int32_t tid) {
 }
 void Session::tick_withdraw() { state_->profile.sampling.clock().withdraw(); }
 Result<Reply> Session::tick(std::span<const ThreadStack> stacks) {
-  return state_->profile.sampling.tick(stacks);
+  return state_->shown(state_->profile.sampling.tick(stacks));
 }
 
 uint64_t Session::region_hit(const RegionHit &hit) { return state_->profile.region_hit(hit); }
@@ -170,7 +177,7 @@ void Session::set_passed_stops(std::span<const BreakpointLocation> locations, bo
 Result<Reply> Session::cancel() {
   if (state_->front.actions.cancel())
     state_->profile.give_up();
-  return state_->profile.cancel();
+  return state_->shown(state_->profile.cancel());
 }
 
 std::vector<std::string> Session::complete(std::string_view line, GroupId group) const {
