@@ -1,40 +1,27 @@
 #include "collect/page_fetch.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
-#include <fstream>
-#include <string>
 
 #include "support/clock.h"
+#include "support/process_maps.h"
 #include "support/process_memory.h"
 #include "support/read_at.h"
 
 namespace tally {
 
-namespace {
-
-struct Range {
-  uint64_t low = 0, high = 0;
-};
-
-// Returns the private anonymous mapping that contains an address, or an empty range if the address
-// is in another kind of memory. proc_pid_maps(5) describes the lines.
-Range own_memory(pid_t pid, uint64_t address) {
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
-  for (std::string line; std::getline(maps, line);) {
-    uint64_t low = 0, high = 0, inode = 0;
-    char rights[5] = "";
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %" SCNu64, &low, &high,
-                    rights, &inode) == 4 &&
-        high > address)
-      return low <= address && rights[0] == 'r' && rights[3] == 'p' && inode == 0 ? Range{low, high}
-                                                                                  : Range{};
-  }
-  return {};
+// Finds the private anonymous mapping that contains an address; its path is not valid. Returns an
+// empty one if the address is in another kind of memory.
+static ProcessMap own_memory(pid_t pid, uint64_t address) {
+  ProcessMap own;
+  each_process_map(pid, [&](const ProcessMap &each) {
+    if (each.limit <= address)
+      return true;
+    if (each.start <= address && each.is_readable && each.is_private && each.inode == 0)
+      own = each;
+    return false;
+  });
+  return own;
 }
-
-} // namespace
 
 void PageFetch::fetch(pid_t pid, uint64_t address, size_t size, uint64_t at_ns) {
   const uint64_t begun = now_ns();
@@ -44,12 +31,12 @@ void PageFetch::fetch(pid_t pid, uint64_t address, size_t size, uint64_t at_ns) 
     return;
   if (paid_ns_ > begun + ahead_ns)
     return;
-  if (const Range own = own_memory(pid, address); own.high != 0) {
+  if (const ProcessMap own = own_memory(pid, address); own.limit != 0) {
     constexpr uint64_t page_bytes = 4096; // the smallest size of a page
     const UniqueFd memory = open_process_memory(pid);
     std::byte ignored{};
-    const uint64_t low = std::max(own.low, address - std::min(address, below_bytes));
-    const uint64_t end = address + std::min<uint64_t>(size, own.high - address);
+    const uint64_t low = std::max(own.start, address - std::min(address, below_bytes));
+    const uint64_t end = address + std::min<uint64_t>(size, own.limit - address);
     for (uint64_t at = low & ~(page_bytes - 1); at < end; at += page_bytes)
       has_read |= read_at(memory.get(), &ignored, 1, at).size == 1;
   }

@@ -515,7 +515,8 @@ SamplerStatus PerfSampler::status_so_far() {
   status.ended = ended_;
   status.problem = problem_.text();
   if (status.problem.empty() && counters.bad_records != 0)
-    status.problem = "the rings of the kernel held " + counted(counters.bad_records, "invalid records");
+    status.problem =
+        "the rings of the kernel held " + counted(counters.bad_records, "invalid records");
   return status;
 }
 

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "support/process_maps.h"
 #include "support/process_memory.h"
 
 namespace tally {
@@ -49,29 +50,13 @@ HeldThread::StackPosition position_of(const UniqueFd &file) {
   return out;
 }
 
-struct MapsLine {
-  uint64_t begin = 0, end = 0;
-  bool executable = false;
-};
-
-// Parses a line of /proc/PID/maps: "7f12-7f34 r-xp …".
-bool parse(const std::string &line, MapsLine &out) {
-  const char *const limit = line.data() + line.size();
-  const auto [dash, no_begin] = std::from_chars(line.data(), limit, out.begin, 16);
-  if (no_begin != std::errc() || dash == limit)
-    return false;
-  const auto [rest, no_end] = std::from_chars(dash + 1, limit, out.end, 16);
-  out.executable = limit - rest > 3 && rest[3] == 'x';
-  return no_end == std::errc();
-}
-
 bool is_executable(pid_t pid, uint64_t address) {
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  MapsLine each;
-  for (std::string line; std::getline(maps, line) && parse(line, each);)
-    if (each.begin <= address && address < each.end)
-      return each.executable;
-  return false;
+  bool found = false;
+  each_process_map(pid, [&](const ProcessMap &each) {
+    found = each.start <= address && address < each.limit && each.is_executable;
+    return each.limit <= address;
+  });
+  return found;
 }
 
 #if defined(__x86_64__)
@@ -120,19 +105,14 @@ uint64_t auxiliary_value(pid_t pid, uint64_t type) {
 bool on_one_stack(pid_t pid, uint64_t one, uint64_t other) {
   if (pid == 0)
     return true;
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  MapsLine each;
-  for (std::string line; std::getline(maps, line);) {
-    if (!parse(line, each))
-      return true;
+  bool on_one = false;
+  each_process_map(pid, [&](const ProcessMap &each) {
     // A stack pointer may point to the very end of the mapping.
-    const auto holds = [&](uint64_t at) { return each.begin <= at && at <= each.end; };
-    if (holds(one) && holds(other))
-      return true;
-    if (each.begin > std::max(one, other))
-      return false;
-  }
-  return false;
+    const auto holds = [&](uint64_t at) { return each.start <= at && at <= each.limit; };
+    on_one = holds(one) && holds(other);
+    return !on_one && each.start <= std::max(one, other);
+  });
+  return on_one;
 }
 
 bool is_return_address(pid_t pid, uint64_t address) {

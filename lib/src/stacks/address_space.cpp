@@ -1,50 +1,15 @@
 #include "stacks/address_space.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
-
-#include <sys/sysmacros.h>
 
 #include "model/jit_code.h"
 #include "support/hash.h"
+#include "support/process_maps.h"
 
 namespace tally {
 
 namespace {
-
-// Parses a number and the single character that must follow it, and removes both from `text`.
-// Returns false, with `text` unchanged, if either is missing.
-bool take_number(std::string_view &text, int base, char after, uint64_t &value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || end == text.data() + text.size() || *end != after)
-    return false;
-  text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
-  return true;
-}
-
-// Parses a line such as "55d0c2a00000-55d0c2a05000 r-xp 00002000 08:01 1234    /bin/cat". Returns
-// false if it is malformed or the range is not executable.
-bool parse_line(std::string_view line, CodeRange &range) {
-  uint64_t major_number = 0, minor_number = 0;
-  if (!take_number(line, 16, '-', range.start) || !take_number(line, 16, ' ', range.limit))
-    return false;
-  if (line.size() < 5 || line[2] != 'x')
-    return false;
-  line.remove_prefix(5);
-  if (!take_number(line, 16, ' ', range.file_offset) || !take_number(line, 16, ':', major_number) ||
-      !take_number(line, 16, ' ', minor_number))
-    return false;
-  const auto [end, error] =
-      std::from_chars(line.data(), line.data() + line.size(), range.inode, 10);
-  if (error != std::errc{})
-    return false;
-  line.remove_prefix(static_cast<size_t>(end - line.data()));
-  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  range.device = makedev(static_cast<unsigned>(major_number), static_cast<unsigned>(minor_number));
-  range.path = line.empty() ? "//anon" : line; // MMAP2 records call such memory "//anon", too
-  return range.start < range.limit;
-}
 
 uint64_t hash_of(const CodeRange &r) {
   return combine(combine(combine(r.start, r.limit), combine(r.file_offset, r.inode)),
@@ -57,9 +22,10 @@ std::vector<CodeRange> parse_maps(std::string_view text) {
   std::vector<CodeRange> ranges;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
-    CodeRange range;
-    if (parse_line(text.substr(0, end), range))
-      ranges.push_back(std::move(range));
+    // MMAP2 records call memory without a file "//anon", too.
+    if (const auto map = parse_process_map(text.substr(0, end)); map && map->is_executable)
+      ranges.push_back({map->start, map->limit, map->file_offset, map->device, map->inode,
+                        std::string(map->path.empty() ? "//anon" : map->path)});
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return ranges;

@@ -14,6 +14,7 @@
 
 #include "support/clock.h"
 #include "support/path.h"
+#include "support/process_maps.h"
 
 namespace tally {
 
@@ -27,16 +28,14 @@ uint64_t device_of_executable(pid_t pid) {
   std::array<char, PATH_MAX> bytes{};
   const ssize_t size = ::readlink((folder_of(pid) + "/exe").c_str(), bytes.data(), bytes.size());
   const std::string_view program(bytes.data(), size > 0 ? static_cast<size_t>(size) : 0);
-  std::ifstream maps(folder_of(pid) + "/maps");
-  for (std::string line; !program.empty() && std::getline(maps, line);) {
-    unsigned major_number = 0, minor_number = 0;
-    int path = 0;
-    if (std::sscanf(line.c_str(), "%*s %*s %*s %x:%x %*s %n", &major_number, &minor_number,
-                    &path) == 2 &&
-        path > 0 && std::string_view(line).substr(static_cast<size_t>(path)) == program)
-      return makedev(major_number, minor_number);
-  }
-  return 0;
+  uint64_t device = 0;
+  each_process_map(pid, [&](const ProcessMap &map) {
+    if (program.empty() || map.path != program)
+      return true;
+    device = map.device;
+    return false;
+  });
+  return device;
 }
 
 // The kernel writes blanks and backslashes as octal numbers of three digits.

@@ -1,35 +1,24 @@
 #include "symbolize/mapped_files.h"
 
-#include <cinttypes>
-#include <climits>
-#include <cstdio>
-#include <memory>
-
 #include <fcntl.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "support/clock.h"
+#include "support/process_maps.h"
 
 namespace tally::symbolize {
 
 void MappedFiles::read(pid_t pid, Maps &to) {
   const uint64_t begun = now_ns();
   to.ranges.clear();
-  std::unique_ptr<FILE, int (*)(FILE *)> maps(
-      std::fopen(fmt::format("/proc/{}/maps", pid).c_str(), "re"), std::fclose);
-  char line[PATH_MAX + 256];
-  while (maps && std::fgets(line, sizeof line, maps.get())) {
-    uint64_t start = 0, end = 0, inode = 0;
-    unsigned major_number = 0, minor_number = 0;
-    if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %*x %x:%x %" SCNu64, &start, &end,
-                    &major_number, &minor_number, &inode) == 5 &&
-        inode != 0)
-      to.ranges.try_emplace({makedev(major_number, minor_number), inode},
-                            fmt::format("{:x}-{:x}", start, end));
-  }
+  each_process_map(pid, [&](const ProcessMap &map) {
+    if (map.inode != 0)
+      to.ranges.try_emplace({map.device, map.inode},
+                            fmt::format("{:x}-{:x}", map.start, map.limit));
+    return true;
+  });
   const uint64_t ended = now_ns();
   to.next_ns = ended + 20 * (ended - begun);
 }
