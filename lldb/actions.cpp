@@ -33,45 +33,46 @@ void set_variable(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::
 
 } // namespace
 
-std::optional<std::string> Actions::act(lldb::SBDebugger &debugger, int request, const Words &words,
-                                        const std::vector<int32_t> &signals) {
+Refused Actions::act(lldb::SBDebugger &debugger, Act act, const Words &words,
+                     const std::vector<int32_t> &signals) {
   const auto process = [&] { return debugger.GetSelectedTarget().GetProcess(); };
-  switch (request) {
-  case TALLY_REQUEST_PRELOAD:
+  switch (act) {
+  case Act::preload:
     preload_ = words;
-    return "";
-  case TALLY_REQUEST_PRELOAD_END:
+    return std::nullopt;
+  case Act::end_preload:
     preload_.clear();
-    return "";
-  case TALLY_REQUEST_LOAD:
+    return std::nullopt;
+  case Act::load:
     for (const int32_t number : signals)
       signals_.handle(process(), number, {false, false, false});
     return load_agent(session_, process(), words);
-  case TALLY_REQUEST_INTERRUPT:
+  case Act::interrupt:
     if (interpret(debugger, "target stop-hook list").text.find("State: enabled") !=
         std::string::npos)
-      return "stop-hooks would run at each interrupt: enter `target stop-hook disable` first";
+      return Refusal{
+          "stop-hooks would run at each interrupt: enter `target stop-hook disable` first"};
     interrupter_.begin(signals, words[0] == "stacks");
-    return "";
-  case TALLY_REQUEST_INTERRUPT_END:
-    interrupter_.end();
-    return "";
-  case TALLY_REQUEST_REGION:
-    return region_.begin(debugger, words);
-  case TALLY_REQUEST_REGION_END:
-    region_.end();
-    return "";
-  case TALLY_REQUEST_SIGNALS_RESTORE:
-    signals_.restore();
-    return "";
-  default:
     return std::nullopt;
+  case Act::end_interrupt:
+    interrupter_.end();
+    return std::nullopt;
+  case Act::watch_region:
+    return region_.begin(debugger, words);
+  case Act::end_region:
+    region_.end();
+    return std::nullopt;
+  case Act::restore_signals:
+    signals_.restore();
+    return std::nullopt;
+  default:
+    return Refusal{};
   }
 }
 
-void Actions::put_off(int request, const Words &words, const std::vector<int32_t> &signals) {
+void Actions::put_off(Act act, const Words &words, const std::vector<int32_t> &signals) {
   const std::lock_guard lock(mutex_);
-  later_.push_back({request, words, signals});
+  later_.push_back({act, words, signals});
 }
 
 void Actions::catch_up(lldb::SBDebugger &debugger) {
@@ -81,7 +82,7 @@ void Actions::catch_up(lldb::SBDebugger &debugger) {
     all.swap(later_);
   }
   for (const Later &each : all)
-    act(debugger, each.request, each.words, each.signals);
+    act(debugger, each.act, each.words, each.signals);
 }
 
 void Actions::before_launch(lldb::SBDebugger &debugger) {

@@ -27,10 +27,10 @@ public:
         region_(session, std::move(find_sampled)) {}
 
   // Performs a request; see Performer::act(). Call this on the debugger's thread.
-  std::optional<std::string> act(lldb::SBDebugger &debugger, int request, const Words &words,
-                                 const std::vector<int32_t> &signals);
+  Refused act(lldb::SBDebugger &debugger, Act act, const Words &words,
+              const std::vector<int32_t> &signals);
   // Queues a request until catch_up(). Any thread may call this.
-  void put_off(int request, const Words &words, const std::vector<int32_t> &signals);
+  void put_off(Act act, const Words &words, const std::vector<int32_t> &signals);
   // Performs the queued requests. Call this on the debugger's thread.
   void catch_up(lldb::SBDebugger &debugger);
 
@@ -45,7 +45,7 @@ public:
 
 private:
   struct Later {
-    int request;
+    Act act;
     Words words;
     std::vector<int32_t> signals;
   };

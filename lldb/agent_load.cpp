@@ -13,15 +13,10 @@ namespace {
 
 constexpr uint32_t call_timeout_us = 5'000'000;
 
-std::string refusal_of(tally_load_refusal why, const std::string &what = {}) {
-  return std::to_string(why) + " " + what;
-}
-
 std::string module_of(lldb::SBFrame frame) { return path_of(frame.GetModule().GetFileSpec()); }
 
-// Returns a refusal if a call into the program could hang while this thread is stopped here,
-// otherwise "".
-std::string unsafe_frame(Session &session, lldb::SBProcess &process, lldb::SBThread thread) {
+// Refuses if a call into the program could hang while this thread is stopped here.
+Refused unsafe_frame(Session &session, lldb::SBProcess &process, lldb::SBThread thread) {
   constexpr uint32_t most = TALLY_LIMIT_CHECKED_FRAMES;
   std::array<unsigned char, TALLY_LIMIT_SYSTEM_CALL_BYTES> before{};
   for (uint32_t i = 0; i < std::min(thread.GetNumFrames(), most); ++i) {
@@ -31,12 +26,12 @@ std::string unsafe_frame(Session &session, lldb::SBProcess &process, lldb::SBThr
                               : process.ReadMemory(frame.GetPC() - before.size(), before.data(),
                                                    before.size(), error);
     const char *const name = frame.GetFunctionName();
-    const std::string inside =
+    std::string inside =
         session.unsafe_frame(module_of(frame), name ? name : "", i == 0, before.data(), size);
     if (!inside.empty())
-      return refusal_of(TALLY_LOAD_UNSAFE, std::to_string(thread.GetIndexID()) + " " + inside);
+      return Refusal{std::move(inside), TALLY_LOAD_UNSAFE, thread.GetIndexID()};
   }
-  return {};
+  return std::nullopt;
 }
 
 lldb::addr_t address_of(lldb::SBTarget target, const char *function) {
@@ -52,22 +47,22 @@ lldb::addr_t address_of(lldb::SBTarget target, const char *function) {
 
 } // namespace
 
-std::string load_agent(Session &session, lldb::SBProcess process, const Words &words) {
+Refused load_agent(Session &session, lldb::SBProcess process, const Words &words) {
   if (!is_stopped(process))
-    return refusal_of(TALLY_LOAD_RUNNING);
+    return Refusal{{}, TALLY_LOAD_RUNNING};
   lldb::SBTarget target = process.GetTarget();
   if (address_of(target, "dlopen") == LLDB_INVALID_ADDRESS)
-    return refusal_of(TALLY_LOAD_NO_DLOPEN);
+    return Refusal{{}, TALLY_LOAD_NO_DLOPEN};
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i)
-    if (std::string why = unsafe_frame(session, process, process.GetThreadAtIndex(i)); !why.empty())
+    if (Refused why = unsafe_frame(session, process, process.GetThreadAtIndex(i)))
       return why;
   lldb::SBFileSpec library(words[0].c_str(), false);
   lldb::SBError error;
   if (process.LoadImage(library, error) == LLDB_INVALID_IMAGE_TOKEN || error.Fail())
-    return refusal_of(TALLY_LOAD_FAILED, error.GetCString() ? error.GetCString() : "");
+    return Refusal{error.GetCString() ? error.GetCString() : "", TALLY_LOAD_FAILED};
   const lldb::addr_t start = address_of(target, "tally_agent_start");
   if (start == LLDB_INVALID_ADDRESS)
-    return refusal_of(TALLY_LOAD_NO_START);
+    return Refusal{{}, TALLY_LOAD_NO_START};
   lldb::SBExpressionOptions options;
   options.SetLanguage(lldb::eLanguageTypeC);
   options.SetIgnoreBreakpoints(true);
@@ -81,9 +76,9 @@ std::string load_agent(Session &session, lldb::SBProcess process, const Words &w
   lldb::SBValue value = process.GetSelectedThread().GetFrameAtIndex(0).EvaluateExpression(
       (call + quoted(words[1], "\"\\") + ")").c_str(), options);
   if (value.GetError().Fail())
-    return refusal_of(TALLY_LOAD_FAILED, value.GetError().GetCString());
+    return Refusal{value.GetError().GetCString(), TALLY_LOAD_FAILED};
   const int64_t result = value.GetValueAsSigned();
-  return result == 0 ? "" : refusal_of(TALLY_LOAD_REFUSED, std::to_string(result));
+  return result == 0 ? std::nullopt : Refused(Refusal{{}, TALLY_LOAD_REFUSED, result});
 }
 
 } // namespace tally_lldb

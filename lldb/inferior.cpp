@@ -25,16 +25,15 @@ Event run_of(int pid) {
 
 constexpr int most_interrupts = 10; // a process that does not stop then does not react to them
 
-// Answers the requests at the end of the time of `profile start --for`.
+// Performs what the session asks for at the end of the time of `profile start --for`.
 class LimitPerformer : public LaterPerformer {
 public:
   using LaterPerformer::LaterPerformer;
-  std::optional<std::string> act(int request, const Words &words,
-                                 const std::vector<int32_t> &signals) override {
-    if (request != TALLY_REQUEST_HALT)
-      return LaterPerformer::act(request, words, signals);
+  Refused act(Act act, const Words &words, const std::vector<int32_t> &signals) override {
+    if (act != Act::halt)
+      return LaterPerformer::act(act, words, signals);
     halts = true;
-    return "";
+    return std::nullopt;
   }
   bool halts = false;
 };

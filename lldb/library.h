@@ -25,9 +25,6 @@ namespace tally_lldb {
   _(tally_session_free)                                                                            \
   _(tally_session_run)                                                                             \
   _(tally_session_event)                                                                           \
-  _(tally_session_answer)                                                                          \
-  _(tally_session_answer_memory)                                                                   \
-  _(tally_session_cancel)                                                                          \
   _(tally_session_is_armed)                                                                        \
   _(tally_session_sampled_pid)                                                                     \
   _(tally_session_setting)                                                                         \
@@ -47,13 +44,13 @@ namespace tally_lldb {
   _(tally_session_region_measures)                                                                 \
   _(tally_leads_on)                                                                                \
   _(tally_unsafe_frame)                                                                            \
-  _(tally_reply_free)                                                                              \
-  _(tally_reply_text)                                                                              \
-  _(tally_reply_request)                                                                           \
-  _(tally_reply_progress)                                                                          \
-  _(tally_reply_addresses)                                                                         \
-  _(tally_reply_word)                                                                              \
-  _(tally_reply_signals)
+  _(tally_sink_refuse)                                                                             \
+  _(tally_sink_frame)                                                                              \
+  _(tally_sink_instruction)                                                                        \
+  _(tally_sink_stack)                                                                              \
+  _(tally_sink_module)                                                                             \
+  _(tally_sink_count)                                                                              \
+  _(tally_sink_memory)
 
 struct Library {
 #define TALLY_LLDB_POINTER(name) decltype(&::name) name;

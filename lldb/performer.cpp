@@ -12,11 +12,8 @@ namespace tally_lldb {
 
 namespace {
 
-std::string row_of(const char *function, lldb::SBLineEntry entry) {
-  if (!function)
-    return {};
-  return std::string(function) + "\t" + path_of(entry.GetFileSpec()) + "\t" +
-         std::to_string(entry.GetLine());
+Frame frame_of(const char *function, lldb::SBLineEntry entry) {
+  return {function ? function : "", path_of(entry.GetFileSpec()), entry.GetLine()};
 }
 
 } // namespace
@@ -34,61 +31,58 @@ bool LldbPerformer::progress(const std::string &text) {
   return !debugger_.GetCommandInterpreter().WasInterrupted();
 }
 
-std::string LldbPerformer::symbol(uint64_t address) {
+std::vector<Frame> LldbPerformer::symbol(uint64_t address) {
   lldb::SBTarget target = process_of(debugger_, sampled_pid_).GetTarget();
   lldb::SBAddress at = target.ResolveLoadAddress(address);
   if (!at.IsValid())
     return {};
   const lldb::SBSymbolContext context = at.GetSymbolContext(lldb::eSymbolContextEverything);
   lldb::SBSymbolContext frame = context;
-  std::string rows;
+  std::vector<Frame> out;
   // Each inlined function is a block. The next context is that of the function's call.
   for (int depth = 0; depth < 64 && frame.GetBlock().GetContainingInlinedBlock().IsValid();
        ++depth) {
     const char *const name = frame.GetBlock().GetContainingInlinedBlock().GetInlinedName();
-    rows += row_of(name ? name : "", frame.GetLineEntry()) + "\n";
+    out.push_back(frame_of(name, frame.GetLineEntry()));
     lldb::SBAddress call;
     frame = frame.GetParentOfInlinedScope(at, call);
     at = call;
   }
-  std::string last = row_of(frame.GetFunction().GetDisplayName(), frame.GetLineEntry());
-  if (last.empty())
-    last = row_of(frame.GetSymbol().GetDisplayName(), frame.GetLineEntry());
-  return rows + last;
+  const char *name = frame.GetFunction().GetDisplayName();
+  if (!name)
+    name = frame.GetSymbol().GetDisplayName();
+  if (name)
+    out.push_back(frame_of(name, frame.GetLineEntry()));
+  return out;
 }
 
-std::string LldbPerformer::instructions(const std::vector<uint64_t> &ranges) {
+Refused LldbPerformer::disassemble(std::span<const Range> ranges, const Sink &to) {
   lldb::SBProcess process = process_of(debugger_, sampled_pid_);
-  return disassemble(
-      debugger_, process.IsValid() ? process : debugger_.GetSelectedTarget().GetProcess(), ranges);
+  return tally_lldb::disassemble(
+      debugger_, process.IsValid() ? process : debugger_.GetSelectedTarget().GetProcess(), ranges,
+      to);
 }
 
-std::optional<std::string> LldbPerformer::stacks() {
+Refused LldbPerformer::stacks(const Sink &to) {
   lldb::SBProcess process = debugger_.GetSelectedTarget().GetProcess();
   if (!is_stopped(process))
-    return "the process is running";
+    return Refusal{"the process is running"};
   const lldb::tid_t selected = process.GetSelectedThread().GetThreadID();
   std::vector<lldb::SBThread> threads;
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
     lldb::SBThread thread = process.GetThreadAtIndex(i);
     threads.insert(thread.GetThreadID() == selected ? threads.begin() : threads.end(), thread);
   }
-  std::string out;
   for (lldb::SBThread &thread : threads) {
-    out += std::to_string(thread.GetThreadID());
-    for (const uint64_t pc : pcs_of(thread, TALLY_LIMIT_STACK_FRAMES)) {
-      char text[24];
-      std::snprintf(text, sizeof text, " %" PRIx64, pc);
-      out += text;
-    }
-    out += '\n';
+    const std::vector<uint64_t> pcs = pcs_of(thread, TALLY_LIMIT_STACK_FRAMES);
+    to.library.tally_sink_stack(to.to, static_cast<int32_t>(thread.GetThreadID()), pcs.data(),
+                                pcs.size());
   }
-  return out;
+  return std::nullopt;
 }
 
-std::string LldbPerformer::modules() {
+Refused LldbPerformer::modules(const Sink &to) {
   lldb::SBTarget target = debugger_.GetSelectedTarget();
-  std::string out;
   for (uint32_t i = 0; i < target.GetNumModules(); ++i) {
     lldb::SBModule module = target.GetModuleAtIndex(i);
     for (const char *name : {".text", ".data"}) {
@@ -96,22 +90,20 @@ std::string LldbPerformer::modules() {
       const lldb::addr_t address = section.GetLoadAddress(target);
       if (!section.IsValid() || address == LLDB_INVALID_ADDRESS)
         continue;
-      char text[40];
-      std::snprintf(text, sizeof text, "module %" PRIx64 " %s ", address, name);
-      out += text + path_of(module.GetFileSpec()) + "\n";
+      to.library.tally_sink_module(to.to, address, name, path_of(module.GetFileSpec()).c_str());
       break;
     }
   }
-  return out;
+  return std::nullopt;
 }
 
-Contents LldbPerformer::memory(const std::vector<uint64_t> &ranges) {
+Contents LldbPerformer::memory(std::span<const Range> ranges) {
   lldb::SBProcess process = debugger_.GetSelectedTarget().GetProcess();
   Contents out;
-  for (size_t i = 0; i + 1 < ranges.size(); i += 2) {
-    std::vector<unsigned char> bytes(ranges[i + 1] - ranges[i]);
+  for (const Range &range : ranges) {
+    std::vector<unsigned char> bytes(range.high - range.low);
     lldb::SBError error;
-    const size_t got = process.ReadMemory(ranges[i], bytes.data(), bytes.size(), error);
+    const size_t got = process.ReadMemory(range.low, bytes.data(), bytes.size(), error);
     if (error.Success() && got == bytes.size())
       out.emplace_back(std::move(bytes));
     else
@@ -120,24 +112,26 @@ Contents LldbPerformer::memory(const std::vector<uint64_t> &ranges) {
   return out;
 }
 
-std::optional<std::string> LldbPerformer::break_once(const std::vector<uint64_t> &entries) {
-  return actions_.temporary().begin(debugger_, entries);
+Refused LldbPerformer::break_once(std::span<const uint64_t> entries, const Sink &to) {
+  const std::optional<size_t> set = actions_.temporary().begin(debugger_, entries);
+  if (!set)
+    return Refusal{"the process is running"};
+  to.library.tally_sink_count(to.to, *set);
+  return std::nullopt;
 }
 
-std::optional<std::string> LldbPerformer::act(int request, const Words &words,
-                                              const std::vector<int32_t> &signals) {
-  if (request == TALLY_REQUEST_BREAK || request == TALLY_REQUEST_LIST) {
-    const Outcome outcome = show_location(debugger_, request, words);
+Refused LldbPerformer::act(Act act, const Words &words, const std::vector<int32_t> &signals) {
+  if (act == Act::set_breakpoint || act == Act::list_source) {
+    Outcome outcome = show_location(debugger_, act, words);
     said_ += outcome.text;
-    return outcome.error;
+    return outcome.ok() ? std::nullopt : Refused(Refusal{std::move(outcome.error)});
   }
-  return actions_.act(debugger_, request, words, signals);
+  return actions_.act(debugger_, act, words, signals);
 }
 
-std::optional<std::string> LaterPerformer::act(int request, const Words &words,
-                                               const std::vector<int32_t> &signals) {
-  actions_.put_off(request, words, signals);
-  return "";
+Refused LaterPerformer::act(Act act, const Words &words, const std::vector<int32_t> &signals) {
+  actions_.put_off(act, words, signals);
+  return std::nullopt;
 }
 
 } // namespace tally_lldb

@@ -21,14 +21,13 @@ public:
   ~LldbPerformer() override;
 
   bool progress(const std::string &text) override;
-  std::string symbol(uint64_t address) override;
-  std::string instructions(const std::vector<uint64_t> &ranges) override;
-  std::optional<std::string> stacks() override;
-  std::string modules() override;
-  Contents memory(const std::vector<uint64_t> &ranges) override;
-  std::optional<std::string> break_once(const std::vector<uint64_t> &entries) override;
-  std::optional<std::string> act(int request, const Words &words,
-                                 const std::vector<int32_t> &signals) override;
+  std::vector<Frame> symbol(uint64_t address) override;
+  Refused disassemble(std::span<const Range> ranges, const Sink &to) override;
+  Refused stacks(const Sink &to) override;
+  Refused modules(const Sink &to) override;
+  Contents memory(std::span<const Range> ranges) override;
+  Refused break_once(std::span<const uint64_t> entries, const Sink &to) override;
+  Refused act(Act act, const Words &words, const std::vector<int32_t> &signals) override;
   // The output of LLDB's commands that have set breakpoints and listed source.
   const std::string &said() const { return said_; }
 
@@ -46,20 +45,16 @@ class LaterPerformer : public Performer {
 public:
   explicit LaterPerformer(Actions &actions) : actions_(actions) {}
   bool progress(const std::string &) override { return true; }
-  std::string symbol(uint64_t) override { return {}; }
-  std::string instructions(const std::vector<uint64_t> &) override { return "LLDB is busy"; }
-  std::optional<std::string> stacks() override { return std::nullopt; }
-  std::string modules() override { return "LLDB is busy"; }
-  Contents memory(const std::vector<uint64_t> &ranges) override {
-    return Contents(ranges.size() / 2);
-  }
-  std::optional<std::string> break_once(const std::vector<uint64_t> &) override {
-    return std::nullopt;
-  }
-  std::optional<std::string> act(int request, const Words &words,
-                                 const std::vector<int32_t> &signals) override;
+  std::vector<Frame> symbol(uint64_t) override { return {}; }
+  Refused disassemble(std::span<const Range>, const Sink &) override { return busy(); }
+  Refused stacks(const Sink &) override { return Refusal{}; }
+  Refused modules(const Sink &) override { return busy(); }
+  Contents memory(std::span<const Range>) override { return {}; }
+  Refused break_once(std::span<const uint64_t>, const Sink &) override { return Refusal{}; }
+  Refused act(Act act, const Words &words, const std::vector<int32_t> &signals) override;
 
 private:
+  static Refusal busy() { return {"LLDB is busy"}; }
   Actions &actions_;
 };
 

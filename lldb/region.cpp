@@ -13,10 +13,6 @@ namespace tally_lldb {
 
 namespace {
 
-std::string refusal_of(tally_region_refusal why, const std::string &word) {
-  return std::to_string(why) + " " + word;
-}
-
 uint64_t register_of(lldb::SBFrame frame, const char *name) {
   lldb::SBValue value = frame.FindRegister(name);
   return value.IsValid() ? value.GetValueAsUnsigned() : 0;
@@ -34,7 +30,7 @@ Region::Breakpoint &Region::watch(Breakpoints &breakpoints, const Breakpoint &li
   return *breakpoints.back();
 }
 
-std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
+Refused Region::begin(lldb::SBDebugger &debugger, const Words &words) {
   lldb::SBTarget target = debugger.GetSelectedTarget();
   const bool is_function = words.size() < 2 || words[1].empty();
   const char *const triple = target.GetTriple();
@@ -48,13 +44,13 @@ std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
                         base_name_of(words[0]),
                         true};
   Breakpoints made;
-  std::string refusal;
+  Refused refusal;
   {
     const AtEntries at_entries(debugger, target);
-    for (size_t i = 0; i < (is_function ? 1U : 2U) && refusal.empty(); ++i) {
+    for (size_t i = 0; i < (is_function ? 1U : 2U) && !refusal; ++i) {
       lldb::SBBreakpoint breakpoint = breakpoint_at(debugger, target, words[i]);
       if (!breakpoint.IsValid() || breakpoint.GetNumLocations() == 0) {
-        refusal = refusal_of(TALLY_REGION_UNKNOWN, words[i]);
+        refusal = Refusal{words[i], TALLY_REGION_UNKNOWN};
         if (breakpoint.IsValid())
           target.BreakpointDelete(breakpoint.GetID());
         break;
@@ -70,13 +66,13 @@ std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
       }
       if (is_function && is_address(words[i])) {
         if (!is_start(breakpoint.GetLocationAtIndex(0).GetAddress()))
-          refusal = refusal_of(TALLY_REGION_WITHIN, words[i]);
+          refusal = Refusal{words[i], TALLY_REGION_WITHIN};
       } else if (all_inlined) {
-        refusal = refusal_of(TALLY_REGION_INLINED, words[i]);
+        refusal = Refusal{words[i], TALLY_REGION_INLINED};
       }
     }
   }
-  if (!refusal.empty()) {
+  if (refusal) {
     bury(made);
     return refusal;
   }
@@ -87,7 +83,7 @@ std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
     words_ = words;
   }
   await_first();
-  return {};
+  return std::nullopt;
 }
 
 void Region::refresh(lldb::SBDebugger &debugger) {
@@ -125,7 +121,7 @@ void Region::refresh(lldb::SBDebugger &debugger) {
   bury(gone);
   if (whole)
     return;
-  if (!begin(debugger, Words(words_)).empty()) {
+  if (begin(debugger, Words(words_))) {
     print_error(debugger, "profile region: its breakpoints were deleted and cannot be set again\n");
     return;
   }

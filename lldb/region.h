@@ -35,9 +35,9 @@ public:
         exit_functions_(region_exits(session.library())) {}
   Region(const Region &) = delete;
 
-  // Replaces the region. Returns "" on success. Otherwise returns the reason, and the previous
-  // region stays. Call this and the next three functions on the debugger's thread.
-  std::string begin(lldb::SBDebugger &debugger, const Words &words);
+  // Replaces the region. If that is refused, the previous one stays. Call this and the next three
+  // functions on the debugger's thread.
+  Refused begin(lldb::SBDebugger &debugger, const Words &words);
   // Restores the breakpoints if the user has deleted or disabled them, for example by `breakpoint
   // delete` without arguments. Call this before the process resumes.
   void refresh(lldb::SBDebugger &debugger);

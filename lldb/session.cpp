@@ -1,12 +1,22 @@
 #include "session.h"
 
 #include <chrono>
+#include <cinttypes>
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace tally_lldb {
 
 namespace {
+
+std::vector<Range> ranges_of(const uint64_t *pairs, size_t count) {
+  std::vector<Range> out;
+  for (size_t i = 0; i < count; ++i)
+    out.push_back({pairs[2 * i], pairs[2 * i + 1]});
+  return out;
+}
 
 using Table = std::unique_ptr<tally_table, decltype(Library::tally_table_free)>;
 
@@ -21,10 +31,113 @@ template <class List> Table table_of(const Library &library, List list) {
   return {table, library.tally_table_free};
 }
 
+// Runs `ask` with the performer of the newest call. No exception may reach the library.
+template <class Ask> int ask(void *self, tally_sink *to, Ask ask) noexcept {
+  auto &session = *static_cast<Session *>(self);
+  const auto refuse = [&](const Refusal &why) {
+    if (to)
+      session.library().tally_sink_refuse(to, why.reason, why.number, why.text.c_str());
+  };
+  try {
+    const Refused refused = ask(session.performer(), Sink{session.library(), to});
+    if (!refused)
+      return TALLY_ANSWER_DONE;
+    refuse(*refused);
+  } catch (const std::exception &error) {
+    if (to)
+      session.library().tally_sink_refuse(to, 0, 0, error.what());
+  }
+  return TALLY_ANSWER_REFUSED;
+}
+
+tally_front front_of(Session *self) {
+  using Numbers = std::vector<int32_t>;
+  static constexpr auto act = [](void *of, tally_sink *to, Act what, const Words &words = {},
+                                 const Numbers &signals = {}) {
+    return ask(of, to, [&](Performer &by, const Sink &) { return by.act(what, words, signals); });
+  };
+  static constexpr auto place = [](const char *file, uint64_t at) {
+    char text[2 + 16 + 1];
+    std::snprintf(text, sizeof text, *file ? "%" PRIu64 : "0x%" PRIx64, at);
+    return Words{file, text};
+  };
+  tally_front out{};
+  out.size = sizeof out;
+  out.self = self;
+  out.progress = [](void *of, const char *text) {
+    const int answer = ask(of, nullptr, [&](Performer &by, const Sink &) {
+      return by.progress(text) ? std::nullopt : Refused(Refusal{});
+    });
+    return answer == TALLY_ANSWER_REFUSED ? int{TALLY_ANSWER_CANCELLED} : answer;
+  };
+  out.symbols = [](void *of, const uint64_t *addresses, size_t count, tally_sink *to) {
+    return ask(of, to, [&](Performer &by, const Sink &sink) {
+      for (size_t i = 0; i < count; ++i)
+        for (const Frame &frame : by.symbol(addresses[i]))
+          sink.library.tally_sink_frame(to, i, frame.function.c_str(), frame.file.c_str(),
+                                        frame.line);
+      return Refused();
+    });
+  };
+  out.disassemble = [](void *of, const uint64_t *ranges, size_t count, tally_sink *to) {
+    return ask(of, to, [&](Performer &by, const Sink &sink) {
+      return by.disassemble(ranges_of(ranges, count), sink);
+    });
+  };
+  out.stacks = [](void *of, tally_sink *to) {
+    return ask(of, to, [](Performer &by, const Sink &sink) { return by.stacks(sink); });
+  };
+  out.modules = [](void *of, tally_sink *to) {
+    return ask(of, to, [](Performer &by, const Sink &sink) { return by.modules(sink); });
+  };
+  out.memory = [](void *of, const uint64_t *ranges, size_t count, tally_sink *to) {
+    return ask(of, to, [&](Performer &by, const Sink &sink) {
+      const Contents contents = by.memory(ranges_of(ranges, count));
+      for (size_t i = 0; i < contents.size(); ++i)
+        if (contents[i])
+          sink.library.tally_sink_memory(to, i, contents[i]->data(), contents[i]->size());
+      return Refused();
+    });
+  };
+  out.break_once = [](void *of, const uint64_t *entries, size_t count, tally_sink *to) {
+    return ask(of, to, [&](Performer &by, const Sink &sink) {
+      return by.break_once({entries, count}, sink);
+    });
+  };
+  out.set_breakpoint = [](void *of, const char *file, uint64_t at, tally_sink *to) {
+    return act(of, to, Act::set_breakpoint, place(file, at));
+  };
+  out.list_source = [](void *of, const char *file, uint64_t at, tally_sink *to) {
+    return act(of, to, Act::list_source, place(file, at));
+  };
+  out.preload = [](void *of, const char *library, const char *variable, const int32_t *signals,
+                   size_t count, tally_sink *to) {
+    return act(of, to, Act::preload, {library, variable}, Numbers(signals, signals + count));
+  };
+  out.end_preload = [](void *of) { return act(of, nullptr, Act::end_preload); };
+  out.load = [](void *of, const char *library, const char *argument, const int32_t *signals,
+                size_t count, tally_sink *to) {
+    return act(of, to, Act::load, {library, argument}, Numbers(signals, signals + count));
+  };
+  out.interrupt = [](void *of, int32_t signal, int with_stacks, tally_sink *to) {
+    return act(of, to, Act::interrupt, {with_stacks ? "stacks" : "pcs"},
+               signal ? Numbers{signal} : Numbers{});
+  };
+  out.end_interrupt = [](void *of) { return act(of, nullptr, Act::end_interrupt); };
+  out.restore_signals = [](void *of) { return act(of, nullptr, Act::restore_signals); };
+  out.halt = [](void *of, tally_sink *to) { return act(of, to, Act::halt); };
+  out.watch_region = [](void *of, const char *first, const char *second, tally_sink *to) {
+    return act(of, to, Act::watch_region, {first, second});
+  };
+  out.end_region = [](void *of) { return act(of, nullptr, Act::end_region); };
+  return out;
+}
+
 } // namespace
 
 Session::Session(const Library &library) : library_(library) {
-  if (tally_error *error = library_.tally_session_new(&handle_))
+  const tally_front front = front_of(this);
+  if (tally_error *error = library_.tally_session_new(&front, &handle_))
     throw std::runtime_error(refusal(error).error);
 }
 
@@ -32,8 +145,11 @@ Session::~Session() { close(); }
 
 void Session::close() {
   const std::lock_guard lock(mutex_);
-  library_.tally_session_free(handle_);
-  handle_ = nullptr;
+  tally_session *const handle = std::exchange(handle_, nullptr);
+  if (calls_ == 0)
+    library_.tally_session_free(handle);
+  else if (handle)
+    closing_ = handle;
 }
 
 Outcome Session::refusal(tally_error *error) {
@@ -42,78 +158,38 @@ Outcome Session::refusal(tally_error *error) {
   return out;
 }
 
-Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &performer) {
-  while (!error) {
-    const std::string text = library_.tally_reply_text(reply);
-    const int request = library_.tally_reply_request(reply);
-    const std::string progress = library_.tally_reply_progress(reply);
-    size_t count = 0;
-    const uint64_t *const addresses = library_.tally_reply_addresses(reply, &count);
-    const std::vector<uint64_t> asked(addresses, addresses + count);
-    const int32_t *const numbers = library_.tally_reply_signals(reply, &count);
-    const std::vector<int32_t> signals(numbers, numbers + count);
-    const Words words{library_.tally_reply_word(reply, 0), library_.tally_reply_word(reply, 1)};
-    library_.tally_reply_free(reply);
-    reply = nullptr;
-    if (request == TALLY_REQUEST_NONE)
-      return {text, {}};
-    Words answers;
-    if (request == TALLY_REQUEST_PROGRESS) {
-      if (!performer.progress(progress))
-        return refusal(library_.tally_session_cancel(handle_));
-    } else if (request == TALLY_REQUEST_SYMBOLS) {
-      for (const uint64_t address : asked)
-        answers.push_back(performer.symbol(address));
-    } else if (request == TALLY_REQUEST_DISASSEMBLE) {
-      answers.push_back(performer.instructions(asked));
-    } else if (request == TALLY_REQUEST_STACKS) {
-      if (std::optional<std::string> stacks = performer.stacks())
-        answers.push_back(std::move(*stacks));
-    } else if (request == TALLY_REQUEST_MODULES) {
-      answers.push_back(performer.modules());
-    } else if (request == TALLY_REQUEST_MEMORY) {
-      error = answer_memory(performer.memory(asked), &reply);
-      continue;
-    } else if (request == TALLY_REQUEST_BREAK_ONCE) {
-      if (std::optional<std::string> set = performer.break_once(asked))
-        answers.push_back(std::move(*set));
-    } else {
-      if (std::optional<std::string> answer = performer.act(request, words, signals))
-        answers.push_back(std::move(*answer));
+// Calls a function of the library that performs what the session asks for, and returns its text.
+template <class Call> Outcome Session::performed(Performer &performer, Call call) {
+  const std::lock_guard lock(mutex_);
+  if (!handle_)
+    return {};
+  struct Handled {
+    explicit Handled(Session &of, Performer &by)
+        : session(of), before(std::exchange(of.performer_, &by)) {
+      ++of.calls_;
     }
-    std::vector<const char *> texts;
-    for (const std::string &answer : answers)
-      texts.push_back(answer.c_str());
-    error = library_.tally_session_answer(handle_, texts.data(), texts.size(), &reply);
-  }
-  return refusal(error);
-}
-
-tally_error *Session::answer_memory(const Contents &contents, tally_reply **reply) {
-  std::vector<const void *> starts;
-  std::vector<size_t> sizes;
-  for (const auto &each : contents) {
-    starts.push_back(each ? each->data() : nullptr);
-    sizes.push_back(each ? each->size() : 0);
-  }
-  return library_.tally_session_answer_memory(handle_, starts.data(), sizes.data(), starts.size(),
-                                              reply);
+    ~Handled() {
+      session.performer_ = before;
+      if (--session.calls_ == 0)
+        session.library_.tally_session_free(std::exchange(session.closing_, nullptr));
+    }
+    Session &session;
+    Performer *before;
+  };
+  const Handled handled(*this, performer);
+  const char *text = "";
+  if (tally_error *const error = call(handle_, &text))
+    return refusal(error);
+  return {text, {}};
 }
 
 Outcome Session::command(const std::string &group, const std::string &line, Performer &performer) {
-  const std::lock_guard lock(mutex_);
-  if (!handle_)
-    return {};
-  tally_reply *reply = nullptr;
-  tally_error *const error =
-      library_.tally_session_run(handle_, group.c_str(), line.c_str(), &reply);
-  return perform(error, reply, performer);
+  return performed(performer, [&](tally_session *session, const char **text) {
+    return library_.tally_session_run(session, group.c_str(), line.c_str(), text);
+  });
 }
 
 Outcome Session::event(const Event &event, Performer &performer) {
-  const std::lock_guard lock(mutex_);
-  if (!handle_)
-    return {};
   tally_event raw{};
   raw.size = sizeof raw;
   raw.kind = event.kind;
@@ -126,9 +202,9 @@ Outcome Session::event(const Event &event, Performer &performer) {
   raw.command = event.command.c_str();
   raw.program = event.program.c_str();
   raw.at_ns = event.at_ns;
-  tally_reply *reply = nullptr;
-  tally_error *const error = library_.tally_session_event(handle_, &raw, &reply);
-  return perform(error, reply, performer);
+  return performed(performer, [&](tally_session *session, const char **text) {
+    return library_.tally_session_event(session, &raw, text);
+  });
 }
 
 bool Session::is_past_limit() {
@@ -137,12 +213,7 @@ bool Session::is_past_limit() {
 }
 
 Outcome Session::limit_reached(Performer &performer) {
-  const std::lock_guard lock(mutex_);
-  if (!handle_)
-    return {};
-  tally_reply *reply = nullptr;
-  tally_error *const error = library_.tally_session_limit_reached(handle_, &reply);
-  return perform(error, reply, performer);
+  return performed(performer, library_.tally_session_limit_reached);
 }
 
 void Session::set_passed_stops(const std::vector<BreakpointLocation> &locations) {
@@ -159,18 +230,14 @@ void Session::set_passed_stops(const std::vector<BreakpointLocation> &locations)
 }
 
 Outcome Session::tick(const std::vector<SeenThread> &seen, Performer &performer) {
-  const std::lock_guard lock(mutex_);
-  if (!handle_)
-    return {};
   std::vector<tally_stack> stacks;
   stacks.reserve(seen.size());
   for (const SeenThread &each : seen)
     stacks.push_back(
         {each.tid, static_cast<uint32_t>(each.pcs.size()), each.pcs.data(), each.name.c_str()});
-  tally_reply *reply = nullptr;
-  tally_error *const error = library_.tally_session_tick(handle_, stacks.data(), stacks.size(),
-                                                         sizeof(tally_stack), &reply);
-  return perform(error, reply, performer);
+  return performed(performer, [&](tally_session *session, const char **) {
+    return library_.tally_session_tick(session, stacks.data(), stacks.size(), sizeof(tally_stack));
+  });
 }
 
 std::optional<uint64_t> Session::region_hit(int32_t pid, const tally_hit &hit) {

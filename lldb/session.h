@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,25 +19,57 @@ using Words = std::vector<std::string>;
 // The bytes of ranges of memory; nothing for a range of which some cannot be read.
 using Contents = std::vector<std::optional<std::vector<unsigned char>>>;
 
-// The requests of the session that the front end performs while it handles a command or an event.
+// Why the debugger cannot do something; see tally_sink_refuse().
+struct Refusal {
+  std::string text = {};
+  int32_t reason = 0;
+  int64_t number = 0;
+};
+using Refused = std::optional<Refusal>; // nothing if it is done
+
+struct Range {
+  uint64_t low, high; // the addresses [low, high)
+};
+
+struct Frame {
+  std::string function, file;
+  uint32_t line = 0;
+};
+
+// Passes on what a performer finds; see tally_sink in tally.h.
+struct Sink {
+  const Library &library;
+  tally_sink *to;
+};
+
+// What changes the debugger; see the functions of tally_front with these names.
+enum class Act {
+  set_breakpoint, // words: the file, and the line or address
+  list_source,    // likewise
+  preload,        // words: the library and the variable
+  end_preload,
+  load,      // words: the library and the argument
+  interrupt, // words: "stacks" or "pcs"
+  end_interrupt,
+  restore_signals,
+  halt,
+  watch_region, // words: two locations, the second of which may be ""
+  end_region,
+};
+
+// What the debugger does for the session while that handles a command or an event; tally_front in
+// tally.h describes the functions.
 class Performer {
 public:
   virtual ~Performer() = default;
   virtual bool progress(const std::string &text) = 0; // returns false after the user's interrupt
-  // Answers TALLY_REQUEST_SYMBOLS for one address.
-  virtual std::string symbol(uint64_t address) = 0;
-  // Answers TALLY_REQUEST_DISASSEMBLE. `ranges` holds pairs of addresses.
-  virtual std::string instructions(const std::vector<uint64_t> &ranges) = 0;
-  // Answers TALLY_REQUEST_STACKS. Returns nothing if the front end cannot do so now.
-  virtual std::optional<std::string> stacks() = 0;
-  virtual std::string modules() = 0;                                // see TALLY_REQUEST_MODULES
-  virtual Contents memory(const std::vector<uint64_t> &ranges) = 0; // see TALLY_REQUEST_MEMORY
-  // Answers TALLY_REQUEST_BREAK_ONCE, likewise.
-  virtual std::optional<std::string> break_once(const std::vector<uint64_t> &entries) = 0;
-  // Performs one of the other requests. Returns "", the reason if that failed, or nothing if the
-  // front end does not support the request.
-  virtual std::optional<std::string> act(int request, const Words &words,
-                                         const std::vector<int32_t> &signals) = 0;
+  virtual std::vector<Frame> symbol(uint64_t address) = 0;
+  virtual Refused disassemble(std::span<const Range> ranges, const Sink &to) = 0;
+  virtual Refused stacks(const Sink &to) = 0;
+  virtual Refused modules(const Sink &to) = 0;
+  virtual Contents memory(std::span<const Range> ranges) = 0;
+  virtual Refused break_once(std::span<const uint64_t> entries, const Sink &to) = 0;
+  virtual Refused act(Act act, const Words &words, const std::vector<int32_t> &signals) = 0;
 };
 
 // The result of a command: the text to print, in whole lines, or an error.
@@ -68,7 +101,9 @@ public:
   explicit Session(const Library &library);
   Session(const Session &) = delete;
   ~Session();
-  void close(); // ends sampling and joins the reader thread; later calls do nothing
+  // Ends sampling and joins the reader thread. Later calls do nothing. While the library handles a
+  // call of this thread, the session ends with that call.
+  void close();
 
   // Runs a command of a group; `line` is the text after the group's name.
   Outcome command(const std::string &group, const std::string &line, Performer &performer);
@@ -87,6 +122,8 @@ public:
   void set_display(tally_display display); // sets display.size
 
   const Library &library() const { return library_; }
+  // Returns the performer of the newest call that the library is handling. There must be one.
+  Performer &performer() const { return *performer_; }
 
   // Reports a hit in process `pid` to the session; see tally_session_region_hit(). A command that
   // occupies the session may itself be waiting for this stop. Therefore this function waits for the
@@ -112,13 +149,15 @@ public:
 
 private:
   Outcome refusal(tally_error *error);
-  Outcome perform(tally_error *error, tally_reply *reply, Performer &performer);
-  tally_error *answer_memory(const Contents &contents, tally_reply **reply);
+  template <class Call> Outcome performed(Performer &performer, Call call);
 
   const Library &library_;
   std::recursive_timed_mutex mutex_; // recursive, because a performer may call the session
   tally_session *handle_ = nullptr;
-  int32_t last_sampled_ = 0; // what sampled_pid() has returned last, except 0
+  tally_session *closing_ = nullptr; // to be freed after the calls
+  unsigned calls_ = 0;               // those that the library is handling
+  Performer *performer_ = nullptr;   // of the newest of them
+  int32_t last_sampled_ = 0;         // what sampled_pid() has returned last, except 0
 };
 
 // Returns the functions by which a program leaves another one without a return, each with its

@@ -17,12 +17,13 @@ lldb::SBAddress behind_prologue(lldb::SBTarget &target, uint64_t entry) {
 
 } // namespace
 
-std::string Temporary::begin(lldb::SBDebugger &debugger, const std::vector<uint64_t> &entries) {
+std::optional<size_t> Temporary::begin(lldb::SBDebugger &debugger,
+                                       std::span<const uint64_t> entries) {
   look();
   lldb::SBTarget target = debugger.GetSelectedTarget();
   lldb::SBProcess process = target.GetProcess();
   if (!is_stopped(process))
-    return "the process is running";
+    return std::nullopt;
   if (process.GetUniqueID() != process_)
     by_entry_.clear();
   target_ = target;
@@ -42,7 +43,7 @@ std::string Temporary::begin(lldb::SBDebugger &debugger, const std::vector<uint6
     }
     ++done;
   }
-  return std::to_string(done);
+  return done;
 }
 
 void Temporary::look() {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
-#include <vector>
+#include <optional>
+#include <span>
 
 #include <lldb/API/LLDB.h>
 
@@ -13,8 +13,8 @@ namespace tally_lldb {
 class Temporary {
 public:
   // Sets breakpoints in the selected target's process. Returns the number of those that are set, or
-  // the reason why none is.
-  std::string begin(lldb::SBDebugger &debugger, const std::vector<uint64_t> &entries);
+  // nothing if the process is running.
+  std::optional<size_t> begin(lldb::SBDebugger &debugger, std::span<const uint64_t> entries);
   // Deletes those that were not hit if their process is gone. They concern what this process has
   // run, and another one has run something else.
   void look();

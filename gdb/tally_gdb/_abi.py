@@ -5,10 +5,22 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
-from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from typing import Any
 
-ABI = 2
+ABI = 3
 UNKNOWN = 2**64 - 1  # UINT64_MAX
 
 
@@ -33,6 +45,45 @@ class Event(ctypes.Structure):
         ("at_ns", c_uint64),
         ("beside", c_int32),
         ("reserved", c_int32),
+    ]
+
+
+# The parameters of the functions of tally_front, after `self`. Those that find or refuse something
+# end with a tally_sink, which is a pointer.
+_ADDRESSES = [POINTER(c_uint64), c_size_t]
+_SIGNALS = [POINTER(c_int32), c_size_t]
+FRONT: dict[str, list[Any]] = {
+    "progress": [c_char_p],
+    "symbols": [*_ADDRESSES, c_void_p],
+    "disassemble": [*_ADDRESSES, c_void_p],
+    "stacks": [c_void_p],
+    "modules": [c_void_p],
+    "memory": [*_ADDRESSES, c_void_p],
+    "break_once": [*_ADDRESSES, c_void_p],
+    "set_breakpoint": [c_char_p, c_uint64, c_void_p],
+    "list_source": [c_char_p, c_uint64, c_void_p],
+    "preload": [c_char_p, c_char_p, *_SIGNALS, c_void_p],
+    "end_preload": [],
+    "load": [c_char_p, c_char_p, *_SIGNALS, c_void_p],
+    "interrupt": [c_int32, c_int, c_void_p],
+    "end_interrupt": [],
+    "restore_signals": [],
+    "halt": [c_void_p],
+    "watch_region": [c_char_p, c_char_p, c_void_p],
+    "end_region": [],
+}
+_WITH_RANGES = ("disassemble", "memory")  # the addresses are pairs
+_CALLBACKS = {name: CFUNCTYPE(c_int, c_void_p, *FRONT[name]) for name in FRONT}
+
+
+class Front(ctypes.Structure):
+    """Mirrors tally_front."""
+
+    _fields_ = [
+        ("size", c_uint32),
+        ("reserved", c_uint32),
+        ("self", c_void_p),
+        *_CALLBACKS.items(),
     ]
 
 
@@ -109,28 +160,8 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
     EVENT_KILLED,
     EVENT_DETACHED,
 ) = range(12)
-# enum tally_request_kind
-(
-    REQUEST_NONE,
-    REQUEST_PROGRESS,
-    REQUEST_SYMBOLS,
-    REQUEST_PRELOAD,
-    REQUEST_PRELOAD_END,
-    REQUEST_LOAD,
-    REQUEST_INTERRUPT,
-    REQUEST_INTERRUPT_END,
-    REQUEST_SIGNALS_RESTORE,
-    REQUEST_BREAK,
-    REQUEST_LIST,
-    REQUEST_REGION,
-    REQUEST_REGION_END,
-    REQUEST_DISASSEMBLE,
-    REQUEST_STACKS,
-    REQUEST_MODULES,
-    REQUEST_MEMORY,
-    REQUEST_BREAK_ONCE,
-    REQUEST_HALT,
-) = range(19)
+# enum tally_answer
+ANSWER_CANCELLED, ANSWER_DONE, ANSWER_REFUSED = range(3)
 # enum tally_region_refusal
 REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN, REGION_FAILED = range(1, 5)
 # enum tally_load_refusal
@@ -201,25 +232,25 @@ FUNCTIONS = [
         [POINTER(_text), c_size_t, _options, _text, _options, _out, _out],
         _handle,
     ),
-    ("tally_session_new", [_out], _handle),
+    ("tally_session_new", [POINTER(Front), _out], _handle),
     ("tally_session_free", [_handle], None),
-    ("tally_session_command", [_handle, _text, _out], _handle),
-    ("tally_session_run", [_handle, _text, _text, _out], _handle),
-    ("tally_session_event", [_handle, POINTER(Event), _out], _handle),
-    ("tally_session_answer", [_handle, POINTER(_text), c_size_t, _out], _handle),
-    (
-        "tally_session_answer_memory",
-        [_handle, POINTER(_text), POINTER(c_size_t), c_size_t, _out],
-        _handle,
-    ),
-    ("tally_session_cancel", [_handle], _handle),
+    ("tally_session_run", [_handle, _text, _text, POINTER(_text)], _handle),
+    ("tally_session_event", [_handle, POINTER(Event), POINTER(_text)], _handle),
+    ("tally_sink_refuse", [_handle, c_int32, c_int64, _text], None),
+    ("tally_sink_frame", [_handle, c_size_t, _text, _text, c_uint32], None),
+    ("tally_sink_instruction", [_handle, c_uint64, _text], None),
+    ("tally_sink_stack", [_handle, c_int32, POINTER(c_uint64), c_size_t], None),
+    ("tally_sink_module", [_handle, c_uint64, _text, _text], None),
+    ("tally_sink_core", [_handle, _text], None),
+    ("tally_sink_memory", [_handle, c_size_t, _text, c_size_t], None),
+    ("tally_sink_count", [_handle, c_size_t], None),
     ("tally_session_sampled_pid", [_handle], c_int32),
     ("tally_session_is_armed", [_handle], c_int),
     ("tally_session_tick_wait_ns", [_handle], c_uint64),
     ("tally_session_tick_interrupt", [_handle], c_size_t),
     ("tally_session_tick_take", [_handle, c_int32], c_int),
     ("tally_session_tick_withdraw", [_handle], None),
-    ("tally_session_tick", [_handle, POINTER(Stack), c_size_t, c_size_t, _out], _handle),
+    ("tally_session_tick", [_handle, POINTER(Stack), c_size_t, c_size_t], _handle),
     ("tally_leads_on", [_text], c_int),
     ("tally_session_region_measures", [_handle], c_int),
     ("tally_unsafe_frame", [_text, _text, c_int, c_void_p, c_size_t], _text),
@@ -248,15 +279,8 @@ FUNCTIONS = [
     ("tally_session_status", [_handle, _out], _handle),
     ("tally_session_last_run", [_handle, POINTER(c_uint64), POINTER(c_uint64)], c_int),
     ("tally_session_limit_ns", [_handle], c_uint64),
-    ("tally_session_limit_reached", [_handle, _out], _handle),
+    ("tally_session_limit_reached", [_handle, POINTER(_text)], _handle),
     ("tally_session_report", [_handle, _text, _text, _out], _handle),
-    ("tally_reply_free", [_handle], None),
-    ("tally_reply_text", [_handle], _text),
-    ("tally_reply_request", [_handle], c_int),
-    ("tally_reply_progress", [_handle], _text),
-    ("tally_reply_addresses", [_handle, POINTER(c_size_t)], POINTER(c_uint64)),
-    ("tally_reply_word", [_handle, c_size_t], _text),
-    ("tally_reply_signals", [_handle, POINTER(c_size_t)], POINTER(c_int32)),
 ]
 
 
@@ -315,8 +339,47 @@ def texts(values: Sequence[bytes | None]):
     return (c_char_p * len(values))(*values)
 
 
-def sizes(values: Sequence[bytes | None]):
-    return (c_size_t * len(values))(*(len(value or b"") for value in values))
+def text() -> c_char_p:
+    return c_char_p()
+
+
+def addresses(values: Sequence[int]):
+    return (c_uint64 * len(values))(*values)
+
+
+def front(functions: dict[str, Callable[..., int]], decode: Callable[[bytes], str]) -> Front:
+    """Returns a tally_front of these functions, which must not raise exceptions. Each receives the
+    tally_sink (0 if there is none) and the other parameters: texts as `decode` makes them of bytes,
+    an array and its length as a list, and ranges as pairs. The result must live as long as the
+    session."""
+
+    def values(name: str, arguments: Sequence) -> Iterator:
+        pairs = iter(zip(FRONT[name], arguments))
+        for kind, value in pairs:
+            if kind is c_char_p:
+                yield decode(value)
+            elif kind in (_ADDRESSES[0], _SIGNALS[0]):
+                length = next(pairs)[1]
+                if name in _WITH_RANGES:
+                    yield list(zip(value[: 2 * length : 2], value[1 : 2 * length : 2]))
+                else:
+                    yield value[:length] if length else []
+            elif kind is not c_void_p:
+                yield value
+
+    def callback(name: str) -> Callable[..., int]:
+        has_sink = FRONT[name][-1:] == [c_void_p]
+
+        def call(_self: int, *arguments) -> int:
+            to = arguments[-1] if has_sink else 0
+            return functions[name](to, *values(name, arguments))
+
+        return call
+
+    out = Front(size=ctypes.sizeof(Front))
+    for name in FRONT:
+        setattr(out, name, _CALLBACKS[name](callback(name)))
+    return out
 
 
 def stacks(seen: Sequence[tuple[int, bytes, Sequence[int]]]):
@@ -329,10 +392,6 @@ def stacks(seen: Sequence[tuple[int, bytes, Sequence[int]]]):
 def locations(addresses: Sequence[int]):
     """Returns an array of Location, built from run-time addresses."""
     return (Location * len(addresses))(*[Location(None, address) for address in addresses])
-
-
-def count() -> c_size_t:
-    return c_size_t()
 
 
 def nanoseconds() -> c_uint64:

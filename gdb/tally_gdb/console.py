@@ -6,11 +6,6 @@ import gdb
 FAULTS = (gdb.error, RuntimeError, UnicodeError)
 
 
-def reason_of(error: BaseException) -> str:
-    """Returns why GDB refused something."""
-    return str(error) or "GDB does not allow it"
-
-
 # What stands for the library's own characters where they cannot be printed: the parts of a bar
 # that is drawn with block elements, and the ellipsis.
 _PLAIN = {code: "#" for code in range(0x2588, 0x258C)}

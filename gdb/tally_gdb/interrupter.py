@@ -17,9 +17,9 @@ from typing import Callable, Iterable, List, Optional, Sequence, Tuple
 import gdb
 
 from . import _abi
-from .console import FAULTS, reason_of
+from .console import FAULTS
 from .posted import post
-from .session import Performer, Session, TallyError
+from .session import Performer, Refused, Session, TallyError
 from .signals import Signals, catch_signal, is_passed, signal_name
 
 _FUNCTION = "_tally_tick"
@@ -121,34 +121,30 @@ class Interrupter:
         self._name = ""  # the signal's name
         self.number = 0  # the catchpoint's number; 0 if there is none
 
-    def begin(self, numbers: Sequence[int], with_callers: bool) -> str:
-        """Begins to interrupt the process by the signal numbers[0], or as Ctrl-C does if `numbers`
-        is empty. Returns "", or the reason if that is not possible."""
+    def begin(self, signal: int, with_callers: bool) -> None:
+        """Begins to interrupt the process by the signal or, if that is 0, as Ctrl-C does."""
         self.end()
         try:
-            refusal = self._begin(numbers, with_callers)
-        except FAULTS as error:
-            refusal = reason_of(error)
-        if refusal:
+            self._begin(signal, with_callers)
+        except (*FAULTS, Refused):
             self.end()
-        return refusal
+            raise
 
-    def _begin(self, numbers: Sequence[int], with_callers: bool) -> str:
+    def _begin(self, signal: int, with_callers: bool) -> None:
         if gdb.parameter("non-stop"):
-            return "GDB cannot interrupt a whole process in non-stop mode"
-        self._remote = not numbers
+            raise Refused(0, "GDB cannot interrupt a whole process in non-stop mode")
+        self._remote = signal == 0
         if self._remote and is_passed("SIGINT"):
-            return _SIGINT_IS_PASSED
+            raise Refused(0, _SIGINT_IS_PASSED)
         self._with_callers = with_callers
         if self._function is None:
             self._function = _Tick(self)
-        self._signals.hide(numbers, deliver=False)
-        self._name = "SIGINT" if self._remote else signal_name(numbers[0])
+        self._signals.hide([signal] if signal else [], deliver=False)
+        self._name = "SIGINT" if self._remote else signal_name(signal)
         self._catch()
         self._over.clear()
         self._thread = threading.Thread(target=self._run, name="tally-ticker", daemon=True)
         start_quietly(self._thread)
-        return ""
 
     def end_thread(self) -> None:
         self._session.watch_sigint(False)
@@ -211,16 +207,14 @@ class Interrupter:
             return
         self._session.tick(self._performer(), self._seen(thread))
 
-    def halt(self) -> str:
-        """Stops the running process for the user, as Ctrl-C does. Returns "", or the reason if that
-        is not possible."""
+    def halt(self) -> None:
+        """Stops the running process for the user, as Ctrl-C does."""
         if is_passed("SIGINT"):
-            return _SIGINT_IS_PASSED
+            raise Refused(0, _SIGINT_IS_PASSED)
         if self.number and self._thread is not None and self._thread.is_alive():
             self.stop_for_user()
         else:
             self._signals.sigint.send(self._session.sampled_pid)
-        return ""
 
     def stop_for_user(self) -> None:
         """Stops the process after Ctrl-C. The catchpoint is disabled first, so that GDB reports the

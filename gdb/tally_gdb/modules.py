@@ -2,11 +2,12 @@
 
 import os
 import re
-from typing import Iterator, List, Optional, Sequence
+from typing import Iterator, List, Optional, Sequence, Tuple, Union
 
 import gdb
 
 from .console import FAULTS
+from .session import Refused
 
 # The lines of `info files`. GDB names no file beside the sections of the program itself.
 _CORE = re.compile(r"Local core dump file:\n\t`(.+)', file type ")
@@ -18,34 +19,34 @@ def _on_this_machine(path: str) -> str:
     return path[len("target:") :] if path.startswith("target:") else path
 
 
-def _sections(text: str, program: str) -> Iterator[str]:
+def _sections(text: str, program: str) -> Iterator[Tuple[int, str, str]]:
     seen = set()
     for address, section, path in _SECTION.findall(text):
         path = path or program
         if path in seen or not section.startswith(".") or "system-supplied" in path:
             continue
         seen.add(path)
-        yield f"module {int(address, 16):x} {section} {_on_this_machine(path)}\n"
+        yield int(address, 16), section, _on_this_machine(path)
 
 
-def listing() -> str:
-    """Returns the answer to REQUEST_MODULES."""
+def listing() -> Union[str, List[Tuple[int, str, str]]]:
+    """Returns what Performer.modules() returns."""
     text = gdb.execute("info files", to_string=True) or ""
     core = _CORE.search(text)
     if core and os.path.isabs(core.group(1)):
-        return f"core {core.group(1)}\n"
+        return str(core.group(1))
     program = gdb.selected_inferior().progspace.filename
     if not program:
-        return "GDB has no executable file: use the command `file`"
+        raise Refused(0, "GDB has no executable file: use the command `file`")
     executable = text.find("Local exec file:")
-    return "".join(_sections(text[max(executable, 0) :], program))
+    return list(_sections(text[max(executable, 0) :], program))
 
 
-def memory(ranges: Sequence[int]) -> List[Optional[bytes]]:
-    """Returns the answer to REQUEST_MEMORY."""
+def memory(ranges: Sequence[Tuple[int, int]]) -> List[Optional[bytes]]:
+    """Returns what Performer.memory() returns."""
     inferior = gdb.selected_inferior()
     contents: List[Optional[bytes]] = []
-    for low, high in zip(ranges[::2], ranges[1::2]):
+    for low, high in ranges:
         try:
             contents.append(bytes(inferior.read_memory(low, high - low)))
         except FAULTS:

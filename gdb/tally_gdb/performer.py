@@ -2,18 +2,20 @@
 
 import os
 import re
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple, Union
 
 import gdb
 
-from . import _abi, modules, source_view
-from .console import FAULTS, reason_of
+from . import modules, source_view
+from .console import FAULTS
 from .interrupter import Interrupter, all_stacks
 from .preload import Preload, load
 from .region import Region
-from .session import Performer, Session
+from .session import Performer, Refused, Session
 from .signals import Signals
 from .temporary import Temporary
+
+_OF_ANOTHER = "the address belongs to another inferior than the selected one"
 
 
 class Actions:
@@ -38,44 +40,25 @@ class Actions:
         those = [each for each in gdb.inferiors() if pid and each.pid == pid]
         return next((each for each in those if each.num == self.number), next(iter(those), None))
 
-    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> Optional[str]:
-        """Performs a request; see Performer.act()."""
+    def preload(self, library: str, variable: str, signals: Sequence[int]) -> None:
+        self._signals.hide(signals, deliver=True)
+        self._preload.begin(library, variable)
+
+    def end_preload(self) -> None:
+        self._preload.end()
+
+    def load(self, library: str, argument: str, signals: Sequence[int]) -> None:
+        self._signals.hide(signals, deliver=True)
+        self._loaded_late = list(signals)
+        self.calling = True
         try:
-            if request == _abi.REQUEST_PRELOAD:
-                self._signals.hide(signals, deliver=True)
-                return self._preload.begin(words[0], words[1])
-            elif request == _abi.REQUEST_PRELOAD_END:
-                self._preload.end()
-            elif request == _abi.REQUEST_LOAD:
-                self._signals.hide(signals, deliver=True)
-                self._loaded_late = list(signals)
-                self.calling = True
-                try:
-                    return load(self._session, words)
-                finally:
-                    self.calling = False
-            elif request == _abi.REQUEST_INTERRUPT:
-                return self.interrupter.begin(signals, words[0] == "stacks")
-            elif request == _abi.REQUEST_INTERRUPT_END:
-                self.interrupter.end()
-            elif request == _abi.REQUEST_HALT:
-                return self.interrupter.halt()
-            elif request == _abi.REQUEST_REGION:
-                return self.region.begin([word for word in words if word])
-            elif request == _abi.REQUEST_REGION_END:
-                self.region.end()
-            elif request == _abi.REQUEST_SIGNALS_RESTORE:
-                self._loaded_late = ()
-                self._signals.restore()
-            elif request == _abi.REQUEST_BREAK:
-                return source_view.set_breakpoint(words)
-            elif request == _abi.REQUEST_LIST:
-                return source_view.list_source(words)
-            else:
-                return None
-        except FAULTS as error:
-            return reason_of(error)
-        return ""
+            load(self._session, library, argument)
+        finally:
+            self.calling = False
+
+    def restore_signals(self) -> None:
+        self._loaded_late = ()
+        self._signals.restore()
 
     def program_replaced(self) -> None:
         """Handles an exec. A pending signal of the old program's agent would end the new program,
@@ -106,15 +89,6 @@ class GdbPerformer(Performer):
             gdb.write("\r\x1b[K")
             self._shown = False
 
-    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> Optional[str]:
-        if (
-            request in (_abi.REQUEST_BREAK, _abi.REQUEST_LIST)
-            and not words[0]
-            and self._elsewhere()
-        ):
-            return "the address belongs to another inferior than the selected one"
-        return self._actions.act(request, words, signals)
-
     def _elsewhere(self) -> bool:
         """Returns whether the selected inferior is not the sampled one."""
         if not self._session.sampled_pid:
@@ -122,60 +96,87 @@ class GdbPerformer(Performer):
         sampled = self._actions.sampled()
         return sampled is None or gdb.selected_inferior().num != sampled.num
 
-    def instructions(self, ranges: Sequence[int]) -> str:
+    def _refuse_elsewhere(self, reason: str = "another inferior is selected") -> None:
         if self._elsewhere():
-            return "another inferior is selected"
-        try:
-            return source_view.instructions(ranges)
-        except FAULTS as error:
-            return reason_of(error)
+            raise Refused(0, reason)
 
-    def break_once(self, entries: Sequence[int]) -> str:
-        if self._elsewhere():
-            return "another inferior is selected"
-        try:
-            return self._actions.temporary.begin(entries)
-        except FAULTS as error:
-            return reason_of(error)
+    def set_breakpoint(self, file: str, at: int) -> None:
+        if not file:
+            self._refuse_elsewhere(_OF_ANOTHER)
+        source_view.set_breakpoint(file, at)
 
-    def stacks(self) -> str:
-        if self._elsewhere():
-            return "another inferior is selected"
-        try:
-            return "".join(
-                f"{tid} {' '.join(f'{pc:x}' for pc in pcs)}\n" for tid, _, pcs in all_stacks(True)
-            )
-        except FAULTS as error:
-            return reason_of(error)
+    def list_source(self, file: str, at: int) -> None:
+        if not file:
+            self._refuse_elsewhere(_OF_ANOTHER)
+        source_view.list_source(file, at)
 
-    def modules(self) -> str:
-        if self._elsewhere():
-            return "another inferior is selected"
-        try:
-            return modules.listing()
-        except FAULTS as error:
-            return reason_of(error)
+    def disassemble(self, ranges: Sequence[Tuple[int, int]]) -> List[Tuple[int, str]]:
+        self._refuse_elsewhere()
+        return source_view.instructions(ranges)
 
-    def memory(self, ranges: Sequence[int]) -> List[Optional[bytes]]:
+    def break_once(self, entries: Sequence[int]) -> int:
+        self._refuse_elsewhere()
+        return self._actions.temporary.begin(entries)
+
+    def stacks(self) -> List[Tuple[int, Sequence[int]]]:
+        self._refuse_elsewhere()
+        return [(tid, pcs) for tid, _, pcs in all_stacks(True)]
+
+    def modules(self) -> Union[str, List[Tuple[int, str, str]]]:
+        self._refuse_elsewhere()
+        return modules.listing()
+
+    def memory(self, ranges: Sequence[Tuple[int, int]]) -> List[Optional[bytes]]:
         return modules.memory(ranges)
 
-    def symbol(self, address: int) -> str:
+    def preload(self, library: str, variable: str, signals: Sequence[int]) -> None:
+        self._actions.preload(library, variable, signals)
+
+    def end_preload(self) -> None:
+        self._actions.end_preload()
+
+    def load(self, library: str, argument: str, signals: Sequence[int]) -> None:
+        self._actions.load(library, argument, signals)
+
+    def interrupt(self, signal: int, with_stacks: int) -> None:
+        self._actions.interrupter.begin(signal, bool(with_stacks))
+
+    def end_interrupt(self) -> None:
+        self._actions.interrupter.end()
+
+    def restore_signals(self) -> None:
+        self._actions.restore_signals()
+
+    def halt(self) -> None:
+        self._actions.interrupter.halt()
+
+    def watch_region(self, first: str, second: str) -> None:
+        self._actions.region.begin([word for word in (first, second) if word])
+
+    def end_region(self) -> None:
+        self._actions.region.end()
+
+    def symbols(self, addresses: Sequence[int]) -> List[List[Tuple[str, str, int]]]:
+        return [self._symbol(address) for address in addresses]
+
+    def _symbol(self, address: int) -> List[Tuple[str, str, int]]:
         try:
             if self._elsewhere():
-                return ""
+                return []
             source = gdb.find_pc_line(address)
             block = gdb.block_for_pc(address)
-            file, line, frames = source.symtab.filename if source.symtab else "", source.line, []
+            file, line = source.symtab.filename if source.symtab else "", source.line
+            frames: List[Tuple[str, str, int]] = []
             while block is not None and not block.is_static and not block.is_global:
                 if block.function is not None:  # an inlined function is a block of its caller
                     file = file if line else block.function.symtab.filename
-                    frames.append(f"{block.function.print_name}\t{file}\t{line}")
+                    frames.append((block.function.print_name, file, line))
                     line = 0  # GDB's Python does not give the line of an inlined function's call
                 block = block.superblock
             if frames:
-                return "\n".join(frames)
+                return frames
             text = gdb.execute(f"info symbol {address:#x}", to_string=True) or ""
         except FAULTS:
-            return ""
+            return []
         name = re.match(r"(.+?)(?: \+ \d+)? in section ", text)
-        return f"{name.group(1)}\t\t0" if name else ""
+        return [(name.group(1), "", 0)] if name else []

@@ -30,9 +30,8 @@ class Preload:
         self._user_wrapper = ""
         self._variables: Dict[str, Tuple[str, Optional[str]]] = {}  # Tally's value and the user's
 
-    def begin(self, library: str, variable: str) -> str:
-        """Makes the next run preload `library` with `variable` ("NAME=VALUE") in its environment.
-        Returns "", or the reason if that is not possible."""
+    def begin(self, library: str, variable: str) -> None:
+        """Makes the next run preload `library` with `variable` ("NAME=VALUE") in its environment."""
         self.end()
         theirs = _variable("LD_PRELOAD")
         if not gdb.parameter("startup-with-shell"):
@@ -42,18 +41,18 @@ class Preload:
                 name, _, value = each.partition("=")
                 self._variables[name] = (value, _variable(name))
                 gdb.execute(f"set environment {name} = {value}", to_string=True)
-            return ""
+            return
         self._user_wrapper = gdb.parameter("exec-wrapper") or ""
         # GDB expects a wrapper to add exactly one exec, so a second wrapper cannot be added.
         wrapper, _, rest = self._user_wrapper.strip().partition(" ")
         if wrapper and os.path.basename(wrapper) != "env":
-            return f"the exec-wrapper '{wrapper}' cannot be combined with another one"
+            raise Refused(0, f"the exec-wrapper '{wrapper}' cannot be combined with another one")
         try:
             for word in shlex.split(rest):
                 if word.startswith("LD_PRELOAD="):
                     theirs = word.partition("=")[2]
         except ValueError as error:
-            return f"the exec-wrapper cannot be parsed: {error}"
+            raise Refused(0, f"the exec-wrapper cannot be parsed: {error}") from None
         # Tally's variables follow the user's words, because env takes its options first, and the
         # last of two values of a variable counts.
         words = [
@@ -64,7 +63,6 @@ class Preload:
         ]
         self._wrapper = " ".join(word for word in words if word)
         gdb.execute(f"set exec-wrapper {self._wrapper}", to_string=True)
-        return ""
 
     def end(self) -> None:
         # A value that the user has set meanwhile stays.
@@ -100,7 +98,7 @@ def _check_frames(session: Session, thread: gdb.InferiorThread) -> None:
             break
         inside = session.unsafe_frame(gdb.solib_name(frame.pc()) or "", frame.name() or "", before)
         if inside:
-            raise Refused(_abi.LOAD_UNSAFE, f"{thread.num} {inside}")
+            raise Refused(_abi.LOAD_UNSAFE, inside, thread.num)
         frame, before = frame.older(), None
 
 
@@ -144,7 +142,8 @@ class _Settings:
             gdb.execute(command, to_string=True)
 
 
-def _load(session: Session, library: str, argument: str) -> None:
+def load(session: Session, library: str, argument: str) -> None:
+    """Loads the library into the stopped process and starts it with the argument."""
     thread = gdb.selected_thread()
     if thread is not None and thread.is_running():
         raise Refused(_abi.LOAD_RUNNING)
@@ -169,16 +168,4 @@ def _load(session: Session, library: str, argument: str) -> None:
             gdb.parse_and_eval(f"((int (*)(const char *)) {int(start):#x})({_string(argument)})")
         )
         if result != 0:
-            raise Refused(_abi.LOAD_REFUSED, result)
-
-
-def load(session: Session, words: Sequence[str]) -> str:
-    """Loads the library words[0] into the stopped process and starts it with words[1]. Returns "",
-    or the reason if that failed, as tally_load_refusal describes it."""
-    try:
-        _load(session, words[0], words[1])
-    except Refused as refusal:
-        return str(refusal)
-    except (gdb.error, RuntimeError, AttributeError, UnicodeError) as error:
-        return f"{_abi.LOAD_FAILED} {error}"
-    return ""
+            raise Refused(_abi.LOAD_REFUSED, number=result)

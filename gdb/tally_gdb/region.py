@@ -11,7 +11,7 @@ from typing import Dict, List, Optional, Sequence, Set
 import gdb
 
 from . import _abi
-from .console import FAULTS, reason_of
+from .console import FAULTS
 from .session import Refused, Session
 
 _X86_64 = "i386:x86-64"
@@ -228,18 +228,9 @@ class Region:
         gdb.events.new_objfile.connect(self._on_new_objfile)
         gdb.events.stop.connect(self._on_stop)
 
-    def begin(self, words: Sequence[str]) -> str:
-        """Replaces the region by one function or by two locations. Returns "" on success. Otherwise
-        returns the reason, as tally_region_refusal describes it, and the previous region stays."""
-        try:
-            self._begin(words)
-        except Refused as refusal:
-            return str(refusal)
-        except FAULTS as error:
-            return f"{_abi.REGION_FAILED} {reason_of(error)}"
-        return ""
-
-    def _begin(self, words: Sequence[str]) -> None:
+    def begin(self, words: Sequence[str]) -> None:
+        """Replaces the region by one function or by two locations. After an exception the previous
+        region stays."""
         breakpoints: List[_Breakpoint] = []
         functions: List[_Function] = []
         try:

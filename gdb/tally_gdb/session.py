@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from . import _abi
 
@@ -15,52 +17,80 @@ class TallyError(Exception):
 
 
 class Refused(Exception):
-    """A request cannot be performed. The text is the answer to the session: the digit of a REGION_
-    or LOAD_ constant of _abi, a blank, and details such as the rejected word."""
+    """The debugger cannot do what the session asks for. The reason is a REGION_ or LOAD_ constant of
+    _abi, with the text and the number that tally.h names, or 0, with a text for the user."""
 
-    def __init__(self, reason: int, what: object = "") -> None:
-        super().__init__(f"{reason} {what}")
+    def __init__(self, reason: int, text: object = "", number: int = 0) -> None:
+        super().__init__(str(text))
+        self.reason = reason
+        self.number = number
 
 
 class Performer:
-    """The requests of the session that the front end performs while a command runs."""
+    """What the debugger does for the session while a command or an event is handled: the functions
+    of tally_front, which tally.h describes. A method raises Refused or an exception of the debugger
+    if that cannot do it, and KeyboardInterrupt to cancel the command."""
 
     def progress(self, text: str) -> None:
-        """Shows the progress of long work. Raises KeyboardInterrupt to cancel that work."""
+        """Shows how far long work is."""
 
-    def symbol(self, address: int) -> str:
-        """Returns "function\\tfile\\tline" for a run-time address, or "" if it is unknown."""
-        return ""
+    def symbols(self, addresses: Sequence[int]) -> Iterable[Iterable[tuple[str, str, int]]]:
+        """Returns the functions, files and lines at each run-time address."""
+        return ()
 
-    def instructions(self, ranges: Sequence[int]) -> str | None:
-        """Returns a line "0xADDRESS\\ttext" for each instruction of the ranges, which are pairs of
-        addresses. If that is not possible, returns the reason, or None as for act()."""
-        return None
+    def disassemble(self, ranges: Sequence[tuple[int, int]]) -> Iterable[tuple[int, str]]:
+        """Returns the address and text of each instruction of the ranges."""
+        raise Refused(0)
 
-    def break_once(self, entries: Sequence[int]) -> str:
-        """Sets a temporary breakpoint behind the prologue of each function that begins at one of the
-        addresses. Returns the number of breakpoints that are set, or the reason why none is."""
-        return "the debugger does not set them"
+    def stacks(self) -> Iterable[tuple[int, Sequence[int]]]:
+        """Returns the tid and the pcs of each thread, of the selected one first."""
+        raise Refused(0)
 
-    def stacks(self) -> str:
-        """Returns a line "TID PC PC …" for each thread of the stopped process, with hexadecimal pcs.
-        The
-        selected thread is the first. If that is not possible, returns the reason."""
-        return "the debugger does not show them"
+    def modules(self) -> str | Iterable[tuple[int, str, str]]:
+        """Returns a core file's path, or the address of a section, its name and the path of each
+        loaded file."""
+        raise Refused(0)
 
-    def modules(self) -> str:
-        """Returns a line "module ADDRESS SECTION PATH" for each loaded file, or a line "core PATH".
-        If that is not possible, returns the reason."""
-        return "the debugger does not show them"
+    def memory(self, ranges: Sequence[tuple[int, int]]) -> Iterable[bytes | None]:
+        """Returns the bytes of each range; None if some are unreadable."""
+        return ()
 
-    def memory(self, ranges: Sequence[int]) -> list[bytes | None]:
-        """Returns the bytes of each range [low, high) of addresses; None if some are unreadable."""
-        return [None] * (len(ranges) // 2)
+    def break_once(self, entries: Sequence[int]) -> int:
+        """Sets temporary breakpoints. Returns how many are set."""
+        raise Refused(0)
 
-    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str | None:
-        """Performs one of the other requests. Returns "", the reason if that failed, or None if the
-        debugger does not support the request."""
-        return None
+    def set_breakpoint(self, file: str, at: int) -> None:
+        raise Refused(0)
+
+    def list_source(self, file: str, at: int) -> None:
+        raise Refused(0)
+
+    def preload(self, library: str, variable: str, signals: Sequence[int]) -> None:
+        raise Refused(0)
+
+    def end_preload(self) -> None:
+        raise Refused(0)
+
+    def load(self, library: str, argument: str, signals: Sequence[int]) -> None:
+        raise Refused(0)
+
+    def interrupt(self, signal: int, with_stacks: int) -> None:
+        raise Refused(0)
+
+    def end_interrupt(self) -> None:
+        raise Refused(0)
+
+    def restore_signals(self) -> None:
+        raise Refused(0)
+
+    def halt(self) -> None:
+        raise Refused(0)
+
+    def watch_region(self, first: str, second: str) -> None:
+        raise Refused(0)
+
+    def end_region(self) -> None:
+        raise Refused(0)
 
 
 def _decode(text: bytes | None) -> str:
@@ -86,19 +116,90 @@ def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+class _Asked:
+    """The functions of a tally_front. Each calls the method of its name of the performer of the call
+    that is being handled, and passes on what the method returns."""
+
+    def __init__(self, library) -> None:
+        self._lib = library
+        self.performer = Performer()
+        self.front = _abi.front({name: self._function(name) for name in _abi.FRONT}, _decode)
+
+    def _function(self, name: str) -> Callable[..., int]:
+        store = getattr(self, f"_store_{name}", None)
+
+        # No exception may leave this function, because ctypes would print it. `to` is 0 if the
+        # function finds nothing.
+        def call(to: int, *arguments) -> int:
+            try:
+                found = getattr(self.performer, name)(*arguments)
+                if store is not None:
+                    store(to, found)
+                return _abi.ANSWER_DONE
+            except Refused as refusal:
+                return self._refuse(to, refusal)
+            except Exception as error:  # the debugger's own
+                return self._refuse(to, Refused(0, str(error) or "GDB does not allow it"))
+            except BaseException:  # most likely KeyboardInterrupt
+                return _abi.ANSWER_CANCELLED
+
+        return call
+
+    def _refuse(self, to: int, why: Refused) -> int:
+        if to:
+            self._lib.tally_sink_refuse(to, why.reason, why.number, _encode(str(why)))
+        return _abi.ANSWER_REFUSED
+
+    def _store_symbols(self, to: int, found: Iterable[Iterable[tuple[str, str, int]]]) -> None:
+        for index, frames in enumerate(found):
+            for function, file, line in frames:
+                self._lib.tally_sink_frame(to, index, _encode(function), _encode(file), line)
+
+    def _store_disassemble(self, to: int, found: Iterable[tuple[int, str]]) -> None:
+        for address, text in found:
+            self._lib.tally_sink_instruction(to, address, _encode(text))
+
+    def _store_stacks(self, to: int, found: Iterable[tuple[int, Sequence[int]]]) -> None:
+        for tid, pcs in found:
+            self._lib.tally_sink_stack(to, tid, _abi.addresses(pcs), len(pcs))
+
+    def _store_modules(self, to: int, found: str | Iterable[tuple[int, str, str]]) -> None:
+        if isinstance(found, str):
+            self._lib.tally_sink_core(to, _encode(found))
+            return
+        for address, section, path in found:
+            self._lib.tally_sink_module(to, address, _encode(section), _encode(path))
+
+    def _store_memory(self, to: int, found: Iterable[bytes | None]) -> None:
+        for index, content in enumerate(found):
+            if content is not None:
+                self._lib.tally_sink_memory(to, index, content, len(content))
+
+    def _store_break_once(self, to: int, found: int) -> None:
+        self._lib.tally_sink_count(to, found)
+
+
 class Session:
     """A tally_session. It has many methods, because each is an operation of the session and needs
     the handle."""
 
     def __init__(self, library) -> None:
         self._lib = library
-        self._handle: int | None = self._made(library.tally_session_new)
+        self._asked = _Asked(library)
+        self._calls = 0  # those that the library is handling
+        self._closing: int | None = None  # the handle to free after them
+        self._handle: int | None = self._made(
+            library.tally_session_new, _abi.by_reference(self._asked.front)
+        )
 
     def close(self) -> None:
-        """Ends sampling and joins the reader thread. A second call does nothing."""
+        """Ends sampling and joins the reader thread. A second call does nothing. While the library
+        handles a call, the session ends with that call."""
         handle, self._handle = self._handle, None
-        if handle is not None:
+        if handle is not None and self._calls == 0:
             self._lib.tally_session_free(handle)
+        elif handle is not None:
+            self._closing = handle
 
     @property
     def is_open(self) -> bool:
@@ -106,8 +207,8 @@ class Session:
 
     def command(self, line: str, performer: Performer, group: str = "profile") -> str:
         """Runs `line`, the words after the name of the group. Returns the text to print."""
-        reply = self._made(self._lib.tally_session_run, self._handle, _encode(group), _encode(line))
-        return self._perform(reply, performer)
+        function = self._lib.tally_session_run
+        return self._performed(performer, function, _encode(group), _encode(line))
 
     def event(
         self,
@@ -138,8 +239,8 @@ class Session:
             beside=int(beside),
         )
         event.size = _abi.size_of(event)
-        reply = self._made(self._lib.tally_session_event, self._handle, _abi.by_reference(event))
-        return self._perform(reply, performer)
+        function = self._lib.tally_session_event
+        return self._performed(performer, function, _abi.by_reference(event))
 
     # Any thread may call the next two methods.
     def tick_wait_seconds(self) -> float:
@@ -185,11 +286,9 @@ class Session:
     def tick(self, performer: Performer, seen: Sequence[tuple[int, str, Sequence[int]]]) -> None:
         """Records (tid, name, pcs) of each thread that is visible at this stop."""
         stacks = _abi.stacks([(tid, _encode(name), pcs) for tid, name, pcs in seen])
-        size = _abi.size_of(_abi.Stack)
-        self._perform(
-            self._made(self._lib.tally_session_tick, self._handle, stacks, len(seen), size),
-            performer,
-        )
+        with self._asking(performer) as handle:
+            size = _abi.size_of(_abi.Stack)
+            self._check(self._lib.tally_session_tick(handle, stacks, len(seen), size))
 
     def region_exits(self) -> dict[str, int]:
         """Returns the functions by which a program leaves another function without a return. Each
@@ -289,8 +388,7 @@ class Session:
 
     def limit_reached(self, performer: Performer) -> str:
         """Ends sampling if that time is over. Returns the text to print."""
-        reply = self._made(self._lib.tally_session_limit_reached, self._handle)
-        return self._perform(reply, performer)
+        return self._performed(performer, self._lib.tally_session_limit_reached)
 
     def report(self, by: str, sort: str) -> dict[str, Sequence[str | int]]:
         """Returns the columns name, file, object, line, id, self and inclusive."""
@@ -319,59 +417,32 @@ class Session:
         self._check(function(*arguments, _abi.by_reference(out)))
         return out.value or 0
 
-    def _perform(self, reply: int, performer: Performer) -> str:
-        while True:
-            try:
-                text = _decode(self._lib.tally_reply_text(reply))
-                request = self._lib.tally_reply_request(reply)
-                progress = _decode(self._lib.tally_reply_progress(reply))
-                addresses = self._array(self._lib.tally_reply_addresses, reply)
-                signals = self._array(self._lib.tally_reply_signals, reply)
-                words = [_decode(self._lib.tally_reply_word(reply, index)) for index in range(2)]
-            finally:
-                self._lib.tally_reply_free(reply)
-            if request == _abi.REQUEST_NONE:
-                return text
-            try:
-                answers: list[str | None] = []
-                contents: list[bytes | None] = []
-                if request == _abi.REQUEST_PROGRESS:
-                    performer.progress(progress)
-                elif request == _abi.REQUEST_SYMBOLS:
-                    answers = [performer.symbol(address) for address in addresses]
-                elif request == _abi.REQUEST_DISASSEMBLE:
-                    answers = [performer.instructions(addresses)]
-                elif request == _abi.REQUEST_STACKS:
-                    answers = [performer.stacks()]
-                elif request == _abi.REQUEST_MODULES:
-                    answers = [performer.modules()]
-                elif request == _abi.REQUEST_MEMORY:
-                    contents = performer.memory(addresses)
-                elif request == _abi.REQUEST_BREAK_ONCE:
-                    answers = [performer.break_once(addresses)]
-                else:
-                    answers = [performer.act(request, words, signals)]
-            except KeyboardInterrupt:
-                self._check(self._lib.tally_session_cancel(self._handle))
-                raise
-            if request == _abi.REQUEST_MEMORY:
-                reply = self._made(
-                    self._lib.tally_session_answer_memory,
-                    self._handle,
-                    _abi.texts(contents),
-                    _abi.sizes(contents),
-                    len(contents),
-                )
-                continue
-            texts = [_encode(each) for each in answers if each is not None]
-            reply = self._made(
-                self._lib.tally_session_answer, self._handle, _abi.texts(texts), len(texts)
-            )
+    @contextmanager
+    def _asking(self, performer: Performer) -> Iterator[int | None]:
+        """Lets the session ask `performer` while the library handles a call."""
+        before, self._asked.performer = self._asked.performer, performer
+        # An interrupt that arrives at the very beginning of a callback cancels the call; ctypes
+        # would also print it.
+        hook = getattr(sys, "unraisablehook", None)  # Python 3.8
+        setattr(sys, "unraisablehook", lambda *_: None)
+        self._calls += 1
+        try:
+            yield self._handle
+        finally:
+            self._calls -= 1
+            if hook is not None:
+                setattr(sys, "unraisablehook", hook)
+            self._asked.performer = before
+            if self._calls == 0 and self._closing is not None:
+                handle, self._closing = self._closing, None
+                self._lib.tally_session_free(handle)
 
-    def _array(self, function: Callable, reply: int) -> list[int]:
-        count = _abi.count()
-        array = function(reply, _abi.by_reference(count))
-        return array[: count.value] if count.value else []
+    def _performed(self, performer: Performer, function: Callable, *arguments) -> str:
+        """Calls a function that returns a text, and returns the text."""
+        text = _abi.text()
+        with self._asking(performer) as handle:
+            self._check(function(handle, *arguments, _abi.by_reference(text)))
+            return _decode(text.value)
 
     def _table(self, function: Callable, *arguments) -> dict[str, Sequence[str | int]]:
         table = self._made(function, *arguments)

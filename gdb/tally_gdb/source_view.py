@@ -1,26 +1,22 @@
 """Sets breakpoints, lists source and disassembles code at addresses that the session names."""
 
-from typing import Sequence
+from typing import List, Sequence, Tuple
 
 import gdb
 
 from .console import FAULTS
 
 
-def set_breakpoint(words: Sequence[str]) -> str:
+def set_breakpoint(file: str, at: int) -> None:
     """Sets a breakpoint at (file, line) or ("", address). GDB itself prints a message about it."""
-    file, location = words
     if file:
-        gdb.Breakpoint(source=file, line=location)
+        gdb.Breakpoint(source=file, line=str(at))
     else:
-        gdb.Breakpoint(f"*{location}")
-    return ""
+        gdb.Breakpoint(f"*{at:#x}")
 
 
-def list_source(words: Sequence[str]) -> str:
-    file, location = words
-    gdb.execute(f'list "{file}":{location}')
-    return ""
+def list_source(file: str, line: int) -> None:
+    gdb.execute(f'list "{file}":{line}')
 
 
 def disassembly_flavor() -> str:
@@ -32,14 +28,13 @@ def disassembly_flavor() -> str:
         return "att"
 
 
-def instructions(ranges: Sequence[int]) -> str:
-    """Returns a line "0xADDRESS\\ttext" for each instruction. `ranges` holds pairs of addresses,
-    low and high, each a half-open range. The selected inferior must be the sampled one."""
+def instructions(ranges: Sequence[Tuple[int, int]]) -> List[Tuple[int, str]]:
+    """Returns the address and text of each instruction. The selected inferior must be the sampled
+    one."""
     # The architecture is that of the newest frame of the selected thread.
     architecture = gdb.newest_frame().architecture()
     lines = []
-    for low, high in zip(ranges[::2], ranges[1::2]):
+    for low, high in ranges:
         for each in architecture.disassemble(low, high - 1):
-            text = " ".join(each["asm"].split())
-            lines.append(f"{each['addr']:#x}\t{text}")
-    return "\n".join(lines)
+            lines.append((each["addr"], " ".join(each["asm"].split())))
+    return lines

@@ -44,8 +44,8 @@ class Temporary:
         # By the number of the inferior and the address of the entry.
         self._numbers: dict[tuple[int, int], int] = {}
 
-    def begin(self, entries: Sequence[int]) -> str:
-        """Sets breakpoints. Returns the number of those that are set, or the reason why none is."""
+    def begin(self, entries: Sequence[int]) -> int:
+        """Sets breakpoints. Returns the number of those that are set."""
         there = {each.number for each in gdb.breakpoints() or ()}
         self._numbers = {at: number for at, number in self._numbers.items() if number in there}
         inferior = gdb.selected_inferior().num
@@ -60,7 +60,7 @@ class Temporary:
                     continue
                 self._numbers[inferior, entry] = int(gdb.convenience_variable("bpnum"))
             done += 1
-        return str(done)
+        return done
 
     def process_gone(self, inferior: int) -> None:
         """Deletes those that were not hit, if they belong to the inferior of this number."""

@@ -1,8 +1,8 @@
 """Parses tally.h: functions, structures and constants, in the plain style in which it is written.
 
 A type is a nested tuple: ("int", size, signed), ("float", size), ("void",), ("char",),
-("struct", name), ("pointer", type). Sizes of types such as long are those of this machine's ABI,
-from ctypes.
+("struct", name), ("pointer", type), ("function", result, arguments…). Sizes of types such as long
+are those of this machine's ABI, from ctypes.
 """
 from __future__ import annotations
 
@@ -105,7 +105,11 @@ def _function(declaration: str) -> CFunction:
 
 
 def _field(text: str) -> tuple[str, Type]:
-    return _named(" ".join(text.split()))
+    text = " ".join(text.split())
+    if match := re.fullmatch(r"(.*?)\(\*(\w+)\)\((.*)\)", text):
+        arguments = tuple(_named(argument)[1] for argument in match[3].split(","))
+        return match[2], ("function", _type(match[1]), *arguments)
+    return _named(text)
 
 
 def _named(text: str) -> tuple[str, Type]:
@@ -147,6 +151,12 @@ def disagreement(kind: Type, python: object, structs: dict) -> str | None:
         return None if kind == ("void",) else wrong
     if not isinstance(python, type):
         return f"{shown} is not a ctypes type"
+    if kind[0] == "function":
+        types = (getattr(python, "_restype_", None), *getattr(python, "_argtypes_", ()))
+        if len(types) != len(kind) - 1:
+            return wrong
+        found = (disagreement(each, type_, structs) for each, type_ in zip(kind[1:], types))
+        return next(filter(None, found), None)
     if kind[0] == "pointer":
         target = kind[1]
         if issubclass(python, ctypes.c_void_p):
@@ -195,6 +205,9 @@ def _struct_disagreement(name: str, python: type, structs: dict) -> str | None:
 
 
 def describe(kind: Type) -> str:
+    if kind[0] == "function":
+        result, *arguments = (describe(each) for each in kind[1:])
+        return f"{result} (*)({', '.join(arguments)})"
     if kind[0] == "pointer":
         return f"{describe(kind[1])} *"
     if kind[0] == "int":

@@ -1,4 +1,4 @@
-/* A debugger that uses only tally.h: it reports events, performs requests and runs every command.
+/* A debugger that uses only tally.h: it reports events, answers the session and runs every command.
  * The program is a child that spins in C and in code made at run time. */
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
   ((truth) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #truth), exit(1)))
 
 static tally_session *session;
-static int symbols_asked, locations_asked; /* numbers of requests that were performed */
+static int symbols_asked, locations_asked; /* numbers of calls */
 static void spin_in_c(double seconds) {
   const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
   while (clock() < end)
@@ -50,60 +50,45 @@ static pid_t spawn(void) {
   return pid;
 }
 
-/* Performs requests until there are none. Returns the text, which is valid until the next call. */
-static const char *perform(tally_error *error, tally_reply *reply) {
-  static char text[1 << 16];
-  CHECK(!error);
-  while (tally_reply_request(reply) != TALLY_REQUEST_NONE) {
-    const char *answers[4096] = {NULL};
-    tally_reply *next = NULL;
-    size_t count = 0;
-    if (tally_reply_request(reply) == TALLY_REQUEST_SYMBOLS) {
-      const uint64_t *addresses = tally_reply_addresses(reply, &count);
-      CHECK(count > 0 && count <= 4096 && addresses[0] != 0);
-      for (size_t i = 0; i < count; ++i)
-        answers[i] = "made_now\tnow.js\t7";
-      ++symbols_asked;
-    } else if (tally_reply_request(reply) == TALLY_REQUEST_BREAK ||
-               tally_reply_request(reply) == TALLY_REQUEST_LIST) {
-      CHECK(atoi(tally_reply_word(reply, 1)) > 0 ||
-            strncmp(tally_reply_word(reply, 1), "0x", 2) == 0);
-      answers[0] = "";
-      count = 1;
-      ++locations_asked;
-    } else {
-      CHECK(tally_reply_progress(reply)[0] != '\0');
-    }
-    CHECK(tally_session_answer(session, answers, count, &next) == NULL);
-    tally_reply_free(reply);
-    reply = next;
-  }
-  snprintf(text, sizeof text, "%s", tally_reply_text(reply));
-  tally_reply_free(reply);
-  return text;
+static int progress(void *self, const char *text) {
+  CHECK(self == &session && text[0] != '\0');
+  return TALLY_ANSWER_DONE;
+}
+
+static int symbols(void *self, const uint64_t *addresses, size_t count, tally_sink *to) {
+  CHECK(self == &session && count > 0 && addresses[0] != 0);
+  for (size_t i = 0; i < count; ++i)
+    tally_sink_frame(to, i, "made_now", "now.js", 7);
+  ++symbols_asked;
+  return TALLY_ANSWER_DONE;
+}
+
+static int location(void *self, const char *file, uint64_t at, tally_sink *to) {
+  CHECK(self == &session && file && at > 0 && to);
+  ++locations_asked;
+  return TALLY_ANSWER_DONE;
 }
 
 static const char *command(const char *line) {
-  tally_reply *reply = NULL;
-  tally_error *error = tally_session_command(session, line, &reply);
-  return perform(error, reply);
+  const char *text = NULL;
+  CHECK(!tally_session_run(session, "profile", line, &text));
+  return text;
 }
 
 static void push(int kind, pid_t pid) {
-  tally_reply *reply = NULL;
+  const char *text = NULL;
   tally_event event = {.size = sizeof event, .kind = kind, .target = TALLY_TARGET_NATIVE};
   event.pid = pid;
   event.number = kind == TALLY_EVENT_EXITED ? 7 : 2;
   event.file = "/src/spin.c";
   event.line = 10;
-  tally_error *error = tally_session_event(session, &event, &reply);
-  perform(error, reply);
+  CHECK(!tally_session_event(session, &event, &text));
 }
 
 static void refused(const char *line, int code, const char *part) {
-  tally_reply *reply = NULL;
-  tally_error *error = tally_session_command(session, line, &reply);
-  CHECK(error && !reply);
+  const char *text = NULL;
+  tally_error *error = tally_session_run(session, "profile", line, &text);
+  CHECK(error && !text);
   CHECK(tally_error_get_code(error) == code && strstr(tally_error_text(error), part));
   tally_error_free(error);
 }
@@ -164,19 +149,25 @@ static void colours(void) {
 int main(void) {
   char folder[] = "/tmp/tally-abi-XXXXXX", line[128];
   tally_table *commands = NULL, *words = NULL;
-  tally_reply *reply = NULL;
+  const char *text = NULL;
+  const tally_front front = {.size = sizeof front,
+                             .self = &session,
+                             .progress = progress,
+                             .symbols = symbols,
+                             .set_breakpoint = location,
+                             .list_source = location};
   setenv("TALLY_CACHE_DIR", "", 1);
-  CHECK(mkdtemp(folder) && !tally_session_new(&session) && !tally_commands(&commands));
+  CHECK(mkdtemp(folder) && !tally_session_new(&front, &session) && !tally_commands(&commands));
   colours();
 
   refused("stop", TALLY_ERROR_BAD_STATE, "sampling has not begun");
   refused("report", TALLY_ERROR_NO_DATA, "nothing was collected");
   refused("nonsense", TALLY_ERROR_INVALID_ARGUMENT, "there is no command 'nonsense'");
   CHECK(!tally_session_set(session, "frequency", "2000"));
-  tally_error *error = tally_session_command(session, "start", &reply);
+  tally_error *error = tally_session_run(session, "profile", "start", &text);
   if (error && tally_error_get_code(error) == TALLY_ERROR_PERMISSION)
     return puts(tally_error_text(error)), 77; /* skipped */
-  CHECK(strstr(perform(error, reply), "begins with the next process"));
+  CHECK(!error && strstr(text, "begins with the next process"));
   refused("start", TALLY_ERROR_BAD_STATE, "already");
 
   for (int run = 0; run < 2; ++run) {
@@ -258,9 +249,6 @@ int main(void) {
     } else
       CHECK(name == NULL); /* a command that this test does not know */
   }
-  error = tally_session_cancel(session);
-  CHECK(error && tally_error_get_code(error) == TALLY_ERROR_CANCELLED);
-  tally_error_free(error);
   CHECK(tally_session_complete(session, "report --by ", &words) == NULL);
   CHECK(tally_table_rows(words) == 9 && strcmp(tally_table_texts(words, 0)[1], "function") == 0);
   tally_table_free(words);

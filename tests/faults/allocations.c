@@ -55,17 +55,8 @@ static void drop(tally_error *error) {
 }
 
 static void run(tally_session *session, const char *group, const char *line) {
-  tally_reply *reply = NULL;
-  drop(tally_session_run(session, group, line, &reply));
-  for (int i = 0; reply && tally_reply_request(reply) && i < 100; ++i) {
-    const char *const nothing = "";
-    tally_reply *next = NULL;
-    tally_reply_text(reply);
-    drop(tally_session_answer(session, &nothing, 1, &next));
-    tally_reply_free(reply);
-    reply = next;
-  }
-  tally_reply_free(reply);
+  const char *text = NULL;
+  drop(tally_session_run(session, group, line, &text));
 }
 
 static void event(tally_session *session, uint32_t kind, int32_t pid) {
@@ -75,9 +66,8 @@ static void event(tally_session *session, uint32_t kind, int32_t pid) {
   what.kind = kind;
   what.target = TALLY_TARGET_NATIVE;
   what.pid = pid;
-  tally_reply *reply = NULL;
-  drop(tally_session_event(session, &what, &reply));
-  tally_reply_free(reply);
+  const char *text = NULL;
+  drop(tally_session_event(session, &what, &text));
 }
 
 static void read_and_report(void) {
@@ -101,7 +91,7 @@ static void commands(void) {
   tally_session *session = NULL;
   char load[4200];
   snprintf(load, sizeof load, "load %s", profile_path);
-  drop(tally_session_new(&session));
+  drop(tally_session_new(NULL, &session));
   if (!session)
     return;
   const char *const lines[] = {
@@ -118,7 +108,7 @@ static void commands(void) {
 
 static void sample_with(const char *start) {
   tally_session *session = NULL;
-  drop(tally_session_new(&session));
+  drop(tally_session_new(NULL, &session));
   if (!session)
     return;
   event(session, TALLY_EVENT_TARGET, getppid());

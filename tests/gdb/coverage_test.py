@@ -178,7 +178,7 @@ class CoverageTest(unittest.TestCase):
             "break checkpoint",
             "run",
             "python import tally_gdb.performer",
-            f"python kept, {stacks} = {stacks}, lambda self: 'unknown'",
+            f"python kept, {stacks} = {stacks}, lambda self: 1 / 0",
             "continue",
             f"python {stacks} = kept",
             since,

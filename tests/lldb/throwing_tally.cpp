@@ -3,7 +3,7 @@
 
 #include <tally.h>
 
-tally_error *tally_session_run(tally_session *, const char *, const char *, tally_reply **) {
+tally_error *tally_session_run(tally_session *, const char *, const char *, const char **) {
   if (tally_abi() != 0) // never 0; links libtally
     throw std::runtime_error("thrown on purpose");
   return nullptr;

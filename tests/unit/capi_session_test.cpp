@@ -1,4 +1,5 @@
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,14 +15,14 @@ namespace {
 
 class CSession : public testing::Test {
 protected:
-  CSession() { EXPECT_EQ(tally_session_new(&session), nullptr); }
+  CSession() { EXPECT_EQ(tally_session_new(nullptr, &session), nullptr); }
   ~CSession() override { tally_session_free(session); }
 
   // Returns the error's text, and checks that the command leaves its output unchanged.
   std::string refusal(const char *line) {
-    tally_reply *reply = untouched<tally_reply>();
-    tally_error *error = tally_session_command(session, line, &reply);
-    EXPECT_EQ(reply, untouched<tally_reply>());
+    const char *text = untouched<char>();
+    tally_error *error = tally_session_run(session, "profile", line, &text);
+    EXPECT_EQ(text, untouched<char>());
     return take(error);
   }
   template <class T> T *untouched() { return reinterpret_cast<T *>(&marker); }
@@ -70,13 +71,12 @@ TEST(CTables, ListTheExitsOfARegion) {
 TEST(CTables, FreeFunctionsAcceptNull) {
   tally_table_free(nullptr);
   tally_error_free(nullptr);
-  tally_reply_free(nullptr);
   tally_session_free(nullptr);
 }
 
 TEST_F(CSession, ErrorsExposeTheirParts) {
-  tally_reply *reply = nullptr;
-  tally_error *error = tally_session_command(session, "report --limit x", &reply);
+  const char *text = nullptr;
+  tally_error *error = tally_session_run(session, "profile", "report --limit x", &text);
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(tally_error_get_code(error), TALLY_ERROR_INVALID_ARGUMENT);
   EXPECT_STREQ(tally_error_source(error), "--limit");
@@ -92,10 +92,8 @@ TEST_F(CSession, ErrorsExposeTheirParts) {
 TEST_F(CSession, ChecksEvents) {
   tally_event event{};
   const auto push = [&] {
-    tally_reply *reply = nullptr;
-    tally_error *error = tally_session_event(session, &event, &reply);
-    tally_reply_free(reply);
-    return error;
+    const char *text = nullptr;
+    return tally_session_event(session, &event, &text);
   };
   EXPECT_NE(take(push()).find("not an event"), std::string::npos); // size 0
   event.size = sizeof event;
@@ -107,8 +105,8 @@ TEST_F(CSession, ChecksEvents) {
   event.kind = TALLY_EVENT_BREAKPOINT;
   event.target = TALLY_TARGET_CORE + 1;
   EXPECT_NE(take(push()), "");
-  tally_reply *reply = nullptr;
-  EXPECT_NE(take(tally_session_event(session, nullptr, &reply)), "");
+  const char *text = nullptr;
+  EXPECT_NE(take(tally_session_event(session, nullptr, &text)), "");
   event.target = TALLY_TARGET_NATIVE;
   event.size = sizeof event + 8; // as with a newer header
   EXPECT_EQ(push(), nullptr);
@@ -116,11 +114,9 @@ TEST_F(CSession, ChecksEvents) {
 
 TEST_F(CSession, ChecksTheDisplay) {
   const auto status = [&] {
-    tally_reply *reply = nullptr;
-    EXPECT_EQ(tally_session_command(session, "status", &reply), nullptr);
-    const std::string text = tally_reply_text(reply);
-    tally_reply_free(reply);
-    return text.substr(0, text.find('\n'));
+    const char *text = nullptr;
+    EXPECT_EQ(tally_session_run(session, "profile", "status", &text), nullptr);
+    return std::string(text, std::strcspn(text, "\n"));
   };
   tally_display display{};
   display.variable = "\033[1m";
@@ -203,12 +199,87 @@ TEST_F(CSession, ReportChecksItsArguments) {
   EXPECT_EQ(table, untouched<tally_table>());
 }
 
-TEST_F(CSession, RefusesAnAnswerWithoutARequest) {
-  tally_reply *reply = nullptr;
-  EXPECT_EQ(take(tally_session_answer(session, nullptr, 0, &reply)), "nothing was requested");
-  EXPECT_EQ(take(tally_session_answer_memory(session, nullptr, nullptr, 0, &reply)),
-            "nothing was requested");
-  EXPECT_NE(take(tally_session_cancel(session)), "");
+// A front for a remote process, of which `modules` is the only function.
+class CFront : public testing::Test {
+protected:
+  CFront() {
+    front.size = sizeof front;
+    front.self = this;
+    front.modules = [](void *self, tally_sink *to) {
+      auto &test = *static_cast<CFront *>(self);
+      ++test.calls;
+      return test.modules(to);
+    };
+    EXPECT_EQ(tally_session_new(&front, &session), nullptr);
+    tally_event event{};
+    event.size = sizeof event;
+    event.target = TALLY_TARGET_REMOTE;
+    event.pid = 42;
+    const char *text = nullptr;
+    EXPECT_EQ(tally_session_event(session, &event, &text), nullptr);
+    EXPECT_STREQ(text, "");
+  }
+  ~CFront() override { tally_session_free(session); }
+  std::string refusal() {
+    const char *text = nullptr;
+    tally_error *error = tally_session_run(session, "coverage", "report", &text);
+    code = error ? tally_error_get_code(error) : 0;
+    return take(error);
+  }
+
+  const std::string unknown = "coverage report: the modules of the program are not known: ";
+  tally_front front{};
+  tally_session *session = nullptr;
+  std::function<int(tally_sink *)> modules;
+  int calls = 0, code = 0;
+};
+
+TEST_F(CFront, SaysWhyItRefuses) {
+  modules = [](tally_sink *to) {
+    tally_sink_refuse(to, 0, 0, "the stub is silent");
+    return TALLY_ANSWER_REFUSED;
+  };
+  EXPECT_EQ(refusal(), unknown + "the stub is silent");
+  modules = [](tally_sink *) { return TALLY_ANSWER_REFUSED; };
+  EXPECT_EQ(refusal(), unknown + "the debugger cannot do this");
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(CFront, CancelsTheCommandAlone) {
+  modules = [](tally_sink *) { return TALLY_ANSWER_CANCELLED; };
+  EXPECT_EQ(refusal(), "interrupted; what was collected is kept");
+  EXPECT_EQ(code, TALLY_ERROR_CANCELLED);
+  modules = [](tally_sink *to) {
+    tally_sink_core(to, "/nonexistent/core");
+    return TALLY_ANSWER_DONE;
+  };
+  EXPECT_NE(refusal().find("/nonexistent/core"), std::string::npos);
+  EXPECT_EQ(calls, 2);
+}
+
+// The debugger reports that it has killed the process while it is asked for something.
+TEST_F(CFront, MayReportAnEventMeanwhile) {
+  modules = [this](tally_sink *) {
+    tally_event event{};
+    event.size = sizeof event;
+    event.kind = TALLY_EVENT_KILLED;
+    event.pid = 42;
+    const char *text = nullptr;
+    EXPECT_EQ(tally_session_event(session, &event, &text), nullptr);
+    return TALLY_ANSWER_REFUSED;
+  };
+  EXPECT_EQ(refusal(), unknown + "the debugger cannot do this");
+  EXPECT_EQ(refusal(), "coverage report: no process: run the program, or open a core file");
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(CFronts, AreCheckedWhenTheSessionIsMade) {
+  tally_front front{};
+  tally_session *session = nullptr;
+  EXPECT_EQ(take(tally_session_new(&front, &session)), "not a front of this interface");
+  front.size = sizeof front;
+  ASSERT_EQ(tally_session_new(&front, &session), nullptr); // a debugger that can do nothing
+  tally_session_free(session);
 }
 
 } // namespace

@@ -38,25 +38,6 @@ static_assert(TALLY_EVENT_TARGET == int(EventKind::target) &&
               TALLY_EVENT_SIGNALLED == int(EventKind::signalled) &&
               TALLY_EVENT_KILLED == int(EventKind::killed) &&
               TALLY_EVENT_DETACHED == int(EventKind::detached));
-static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
-              TALLY_REQUEST_PROGRESS == int(RequestKind::progress) &&
-              TALLY_REQUEST_SYMBOLS == int(RequestKind::symbols) &&
-              TALLY_REQUEST_PRELOAD == int(RequestKind::preload) &&
-              TALLY_REQUEST_PRELOAD_END == int(RequestKind::preload_end) &&
-              TALLY_REQUEST_LOAD == int(RequestKind::load) &&
-              TALLY_REQUEST_INTERRUPT == int(RequestKind::interrupt) &&
-              TALLY_REQUEST_INTERRUPT_END == int(RequestKind::interrupt_end) &&
-              TALLY_REQUEST_SIGNALS_RESTORE == int(RequestKind::signals_restore) &&
-              TALLY_REQUEST_BREAK == int(RequestKind::set_breakpoint) &&
-              TALLY_REQUEST_LIST == int(RequestKind::list_source) &&
-              TALLY_REQUEST_REGION == int(RequestKind::region) &&
-              TALLY_REQUEST_REGION_END == int(RequestKind::region_end) &&
-              TALLY_REQUEST_DISASSEMBLE == int(RequestKind::disassemble) &&
-              TALLY_REQUEST_STACKS == int(RequestKind::stacks) &&
-              TALLY_REQUEST_MODULES == int(RequestKind::modules) &&
-              TALLY_REQUEST_MEMORY == int(RequestKind::memory) &&
-              TALLY_REQUEST_BREAK_ONCE == int(RequestKind::break_once) &&
-              TALLY_REQUEST_HALT == int(RequestKind::halt));
 static_assert(TALLY_REGION_UNKNOWN == int(RegionRefusal::unknown) &&
               TALLY_REGION_INLINED == int(RegionRefusal::inlined) &&
               TALLY_REGION_WITHIN == int(RegionRefusal::within) &&

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "capi/front.h"
 #include "capi/handles.h"
 #include "session/session.h"
 #include "session/sigint_watch.h"
@@ -15,12 +16,12 @@
 using namespace tally;
 using namespace tally::capi;
 
-struct tally_reply {
-  Reply reply;
-};
-
 struct tally_session {
+  explicit tally_session(const tally_front &functions) : front(functions) {}
+
   Session session;
+  Front front;
+  std::string text; // owns the newest text that was returned to the caller
   std::map<std::string, std::string> settings; // own the strings that were returned to callers
   std::string symbol;                          // owns the newest string that was returned
 };
@@ -34,39 +35,49 @@ constexpr size_t first_location = offsetof(tally_location, address) + sizeof(uin
 constexpr size_t first_display = offsetof(tally_display, metadata) + sizeof(const char *);
 constexpr size_t first_stack = offsetof(tally_stack, name) + sizeof(const char *);
 
-auto into(tally_reply **out) {
-  return [out](Reply reply) { *out = new tally_reply{std::move(reply)}; };
+constexpr size_t first_front = offsetof(tally_front, end_region) + sizeof(tally_front::end_region);
+
+// Runs `step`, which returns a reply, and performs its requests.
+template <class Step> tally_error *performed(tally_session *session, Step step, const char **text) {
+  return guarded([&] { return session->front.perform(session->session, step()); },
+                 [&](std::string all) {
+                   session->text = std::move(all);
+                   *text = session->text.c_str();
+                 });
 }
 
 } // namespace
 
 extern "C" {
 
-tally_error *tally_session_new(tally_session **session) {
+tally_error *tally_session_new(const tally_front *front, tally_session **session) {
   return guarded(
-      []() -> Result<std::unique_ptr<tally_session>> { return std::make_unique<tally_session>(); },
+      [&]() -> Result<std::unique_ptr<tally_session>> {
+        const auto functions = front ? received_by_size(front, first_front) : tally_front{};
+        if (!functions)
+          return fail(ErrorCode::invalid_argument, "not a front of this interface");
+        return std::make_unique<tally_session>(*functions);
+      },
       [session](std::unique_ptr<tally_session> made) { *session = made.release(); });
 }
 
 void tally_session_free(tally_session *session) { delete session; }
 
-tally_error *tally_session_command(tally_session *session, const char *line, tally_reply **reply) {
-  return guarded([&] { return session->session.command(text_of(line)); }, into(reply));
-}
-
 tally_error *tally_session_run(tally_session *session, const char *group, const char *line,
-                               tally_reply **reply) {
-  return guarded(
+                               const char **text) {
+  return performed(
+      session,
       [&]() -> Result<Reply> {
         TALLY_TRY(id, group_of(group));
         return session->session.command(text_of(line), id);
       },
-      into(reply));
+      text);
 }
 
 tally_error *tally_session_event(tally_session *session, const tally_event *event,
-                                 tally_reply **reply) {
-  return guarded(
+                                 const char **text) {
+  return performed(
+      session,
       [&]() -> Result<Reply> {
         const auto copy = received_by_size(event, first_event);
         if (!copy || copy->kind < TALLY_EVENT_TARGET || copy->kind > TALLY_EVENT_DETACHED ||
@@ -77,36 +88,7 @@ tally_error *tally_session_event(tally_session *session, const tally_event *even
              copy->number, text_of(copy->text), text_of(copy->file), copy->line,
              text_of(copy->command), text_of(copy->program), copy->at_ns, copy->beside != 0});
       },
-      into(reply));
-}
-
-tally_error *tally_session_answer(tally_session *session, const char *const *answers, size_t count,
-                                  tally_reply **reply) {
-  return guarded(
-      [&] {
-        std::vector<std::string> texts;
-        for (size_t i = 0; i < count; ++i)
-          texts.push_back(text_of(answers[i]));
-        return session->session.answer(texts);
-      },
-      into(reply));
-}
-
-tally_error *tally_session_answer_memory(tally_session *session, const void *const *contents,
-                                         const size_t *sizes, size_t count, tally_reply **reply) {
-  return guarded(
-      [&] {
-        std::vector<std::optional<std::string>> copies(count);
-        for (size_t i = 0; i < count; ++i)
-          if (contents[i])
-            copies[i].emplace(static_cast<const char *>(contents[i]), sizes[i]);
-        return session->session.answer_memory(std::move(copies));
-      },
-      into(reply));
-}
-
-tally_error *tally_session_cancel(tally_session *session) {
-  return guarded([&] { return session->session.cancel(); }, [](const Reply &) {});
+      text);
 }
 
 uint64_t tally_session_tick_wait_ns(tally_session *session) {
@@ -131,8 +113,10 @@ void tally_session_tick_withdraw(tally_session *session) {
 }
 
 tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks, size_t count,
-                                size_t stack_size, tally_reply **reply) {
-  return guarded(
+                                size_t stack_size) {
+  const char *nothing = nullptr; // a tick has no text
+  return performed(
+      session,
       [&]() -> Result<Reply> {
         TALLY_TRY(all, received_array<tally_stack>(stacks, count, stack_size, first_stack));
         std::vector<ThreadStack> seen;
@@ -140,7 +124,7 @@ tally_error *tally_session_tick(tally_session *session, const tally_stack *stack
           seen.push_back({stack.tid, stack.name ? stack.name : "", {stack.pcs, stack.count}});
         return session->session.tick(seen);
       },
-      into(reply));
+      &nothing);
 }
 
 const char *tally_unsafe_frame(const char *module, const char *function, int innermost,
@@ -202,8 +186,9 @@ uint64_t tally_session_limit_ns(const tally_session *session) {
   return session->session.limit_left_ns();
 }
 
-tally_error *tally_session_limit_reached(tally_session *session, tally_reply **reply) {
-  return guarded([&] { return session->session.limit_reached(); }, into(reply));
+tally_error *tally_session_limit_reached(tally_session *session, const char **text) {
+  return performed(
+      session, [&] { return session->session.limit_reached(); }, text);
 }
 
 tally_error *tally_session_set_passed_stops(tally_session *session, const tally_location *locations,
@@ -366,27 +351,6 @@ tally_error *tally_session_report(tally_session *session, const char *by, const 
         return table_of(flat);
       },
       into(table));
-}
-
-void tally_reply_free(tally_reply *reply) { delete reply; }
-const char *tally_reply_text(const tally_reply *reply) { return reply->reply.text.c_str(); }
-int tally_reply_request(const tally_reply *reply) {
-  return static_cast<int>(reply->reply.request.kind);
-}
-const char *tally_reply_progress(const tally_reply *reply) {
-  return reply->reply.request.text.c_str();
-}
-const uint64_t *tally_reply_addresses(const tally_reply *reply, size_t *count) {
-  *count = reply->reply.request.addresses.size();
-  return reply->reply.request.addresses.data();
-}
-const char *tally_reply_word(const tally_reply *reply, size_t index) {
-  const auto &words = reply->reply.request.words;
-  return index < words.size() ? words[index].c_str() : "";
-}
-const int32_t *tally_reply_signals(const tally_reply *reply, size_t *count) {
-  *count = reply->reply.request.signals.size();
-  return reply->reply.request.signals.data();
 }
 
 } // extern "C"

@@ -1,9 +1,9 @@
 // Implements the `profile` commands for any debugger.
 //
-// The session never calls a debugger. A front end reports events (the process runs, stops, ends),
-// passes on the user's commands, prints the text of the replies, and performs their requests. It
-// calls the session from one thread at a time, which must be the debugger's own thread if a request
-// needs the debugger. Nothing here prints or throws.
+// A front end reports events (the process runs, stops, ends), passes on the user's commands, and
+// prints the texts. The replies hold requests, which capi/front.h performs by the front's
+// functions. The session is called from one thread at a time, which must be the debugger's own
+// thread if a request needs the debugger. Nothing here prints or throws.
 #pragma once
 
 #include <cstddef>
@@ -102,7 +102,7 @@ struct DebugEvent {
   bool beside = false;
 };
 
-// tally_request_kind
+// A function of tally_front
 enum class RequestKind : uint8_t {
   none,
   progress,
@@ -113,8 +113,8 @@ enum class RequestKind : uint8_t {
   interrupt,
   interrupt_end,
   signals_restore,
-  set_breakpoint, // TALLY_REQUEST_BREAK
-  list_source,    // TALLY_REQUEST_LIST
+  set_breakpoint,
+  list_source,
   region,
   region_end,
   disassemble,

@@ -13,7 +13,10 @@
  * `size`, and a function that takes an array of structures takes the size of one element. The
  * library treats the fields that an older caller does not have as 0, and ignores those of a newer
  * caller that it does not know. In options, it refuses unknown fields and flags that are not 0. Set
- * a structure to 0 before its fields are set. */
+ * a structure to 0 before its fields are set.
+ *
+ * The whole interface is in this file, although it has many lines, so that a binding has one file
+ * to follow. */
 #ifndef TALLY_H
 #define TALLY_H
 
@@ -24,7 +27,7 @@
 #include <tally/version.h>
 
 /* Increases when a function of this header changes its meaning or its parameters. */
-#define TALLY_ABI 2
+#define TALLY_ABI 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -123,22 +126,37 @@ typedef struct tally_read_options {
   const char *program; /* the path of the program that the addresses of a gmon.out belong to.
                           By default its functions are named by address */
   uint64_t max_unpacked_bytes; /* the most that a compressed file may expand to; default 8 GiB */
+  uint64_t memory_limit;       /* the most bytes by which the memory of the process may grow
+                                  meanwhile. Default: 1 GiB, or 64 times the file's size if that
+                                  is more */
 } tally_read_options;
 
 /* Flags of tally_report_options. */
 enum tally_report_flag {
-  TALLY_REPORT_KERNEL = 1 /* name the kernel's own functions, if the running kernel shows them */
+  TALLY_REPORT_KERNEL = 1, /* name the kernel's own functions, if the running kernel shows them */
+  /* count inlined functions for the function that contains their code */
+  TALLY_REPORT_NO_INLINES = 2
 };
 
 /* What is reported. */
 typedef struct tally_report_options {
   uint32_t size;
-  uint32_t flags;     /* tally_report_flag */
-  const char *by;     /* function (the default), line, object, thread or part: what makes a row */
-  const char *sort;   /* self (the default) or inclusive: the cost to sort by, highest first */
-  const char *event;  /* the event, which may be a derived one; by default the first */
-  const char *thread; /* only the samples of this thread: its name or its thread ID */
-  const char *part;   /* only the samples of the part with this number */
+  uint32_t flags;      /* tally_report_flag */
+  const char *by;      /* what makes a row: function (the default), line, object (or module),
+                          namespace, directory, process, thread or part */
+  const char *sort;    /* self (the default) or inclusive: the cost to sort by, highest first */
+  const char *event;   /* the event, which may be a derived one; by default the first */
+  const char *thread;  /* only the samples of this thread: its name or its thread ID */
+  const char *part;    /* only the samples of the part with this number */
+  const char *process; /* only the samples of this process: its name or its process ID */
+  /* PCRE2 patterns, which are searched in the names of functions, of their files and objects.
+     Percentages are of the samples that remain. */
+  const char *focus;  /* only samples with a frame that matches */
+  const char *ignore; /* only samples without a frame that matches */
+  const char *hide;   /* frames that match are removed */
+  const char *fold;   /* consecutive frames that match become one */
+  const char *from;   /* only what was counted after this time: "1.2s", "300ms" */
+  const char *to;     /* only what was counted up to this time */
 } tally_report_options;
 
 /* Flags of tally_write_options. Both concern Callgrind's format. */
@@ -181,9 +199,12 @@ TALLY_API tally_error *tally_profile_diagnostics(const tally_profile *profile, t
  * TALLY_ERROR_UNSUPPORTED if a total is negative, as it may be in a difference of profiles, because
  * a column of counts cannot hold it. Individual samples may have negative values. */
 TALLY_API tally_error *tally_profile_events(const tally_profile *profile, tally_table **table);
-/* Returns the rows of the flat table. Columns: name, file, object (texts; "" if unknown), line (0
- * if unknown), id (a thread ID, or the number of a part), self, inclusive. Fails with
- * TALLY_ERROR_INVALID_INPUT if a value of a selected sample is negative. */
+/* Returns the rows of the flat table. Columns: name (also of a namespace or directory; "" for
+ * functions outside of any namespace), file, object (texts; "" if unknown), line (0 if unknown), id
+ * (a thread ID; the process ID of the first process of this name; or the number of a part. An ID
+ * that a reader made up, because the file has text in its place, is negative: convert it to
+ * int64_t), self, inclusive. Fails with TALLY_ERROR_INVALID_INPUT if a value of a selected sample
+ * is negative. */
 TALLY_API tally_error *tally_profile_report(const tally_profile *profile,
                                             const tally_report_options *options,
                                             tally_table **table);
@@ -203,12 +224,11 @@ TALLY_API tally_error *tally_convert(const char *const *paths, size_t count,
 
 /* --- sessions: the command `profile` in a debugger ----------------------------------------------
  *
- * A session never calls the debugger. The front end reports events (the process runs, stops, ends)
- * and passes on what the user types. Each of these calls returns a reply: a text to print, and
- * possibly a request, which the front end performs and answers before it does anything else. */
+ * The front end reports events (the process runs, stops, ends) and passes on what the user types.
+ * While the session handles such a call, it calls the functions of the front (tally_front). The
+ * call returns the text to print. */
 
 typedef struct tally_session tally_session;
-typedef struct tally_reply tally_reply;
 
 enum tally_target_kind {
   TALLY_TARGET_NONE = 0,   /* there is no process */
@@ -248,108 +268,133 @@ typedef struct tally_event {
   const char *program; /* path of the program; "" if unknown */
   uint64_t at_ns;      /* time of the event by CLOCK_MONOTONIC, in ns; 0 means now. For a front end
                           that learns of an event late */
+  int32_t beside;      /* 1: the process is debugged beside the first sampled one, and is sampled
+                          from its next TALLY_EVENT_RESUMED on; otherwise 0 */
+  int32_t reserved;    /* 0 */
 } tally_event;
 
-/* Requests of a reply, with their operands: words (tally_reply_word()), signals
- * (tally_reply_signals()) and addresses (tally_reply_addresses()). */
-enum tally_request_kind {
-  TALLY_REQUEST_NONE = 0,
-  /* Show tally_reply_progress() and check for Ctrl-C. Answer with count 0, or call
-     tally_session_cancel(). */
-  TALLY_REQUEST_PROGRESS = 1,
-  /* Look up symbols. Answer with one text for each address: "function\tfile\tline", or "" if
-     unknown. If code is inlined at the address, the text has one such line for each function,
-     innermost first. */
-  TALLY_REQUEST_SYMBOLS = 2,
-
-  /* Answer each of the following requests with one text: "" if it was performed, otherwise the
-     reason why it was not. */
-
-  /* For the next run, load library words[0] before all others, and add words[1] ("NAME=VALUE") to
-     the environment. Deliver the signals to the program without stopping and without printing. */
-  TALLY_REQUEST_PRELOAD = 3,
-  /* Undo TALLY_REQUEST_PRELOAD for the next run. The handling of the signals stays changed. */
-  TALLY_REQUEST_PRELOAD_END = 4,
-  /* Make the stopped process load library words[0] and call that library's function
-     int tally_agent_start(const char *) with words[1], if it is stopped where this is safe (see
-     tally_unsafe_frame()). Handle the signals as for TALLY_REQUEST_PRELOAD. If this fails, answer
-     with a tally_load_refusal, or with a text of your own that does not begin with a digit. */
-  TALLY_REQUEST_LOAD = 5,
-  /* Begin to interrupt the process (see tally_session_tick()): by the signal signals[0] or, if the
-     request has no signal, in the way that Ctrl-C does. words[0] is "stacks", or "pcs" if callers
-     are not needed. */
-  TALLY_REQUEST_INTERRUPT = 6,
-  /* End interrupting the process. The handling of the signals stays changed. */
-  TALLY_REQUEST_INTERRUPT_END = 7,
-  /* Restore the original handling of all signals that earlier requests changed. */
-  TALLY_REQUEST_SIGNALS_RESTORE = 8,
-  /* The next two concern a source location: words[0] is a file and words[1] a line. If words[0] is
-     "", words[1] is a run-time address, "0x…". The user sees the debugger's own output. */
-
-  /* Set a breakpoint for the user at the location. */
-  TALLY_REQUEST_BREAK = 9,
-  /* Show the source around the location, which is always a line. */
-  TALLY_REQUEST_LIST = 10,
-  /* Watch a region, and call tally_session_region_hit() at each hit. If words[1] is not "", the
-     region lies between two locations, words[0] and words[1], and reaching one of them is a hit. If
-     words[1] is "", the region is a function, words[0]; entering it is a hit, and so is everything
-     by which a call may end: a return, a caught exception, longjmp(). The region replaces the
-     previous one, which stays in place if the new one cannot be watched. In that case answer with a
-     tally_region_refusal, or with a text of your own that does not begin with a digit. */
-  TALLY_REQUEST_REGION = 11,
-  /* Stop watching the region. */
-  TALLY_REQUEST_REGION_END = 12,
-  /* Disassemble code. The addresses are pairs, each of which is a range [low, high). Answer with
-     one text: a line "0xADDRESS\tinstruction" for each instruction or, if there is none, the
-     reason. */
-  TALLY_REQUEST_DISASSEMBLE = 13,
-  /* Report the stacks of all threads of the stopped process. Answer with one text: a line for each
-     thread, "TID PC PC …", with the pcs in hexadecimal, as tally_stack holds them, and with the
-     selected thread first; or the reason why they are not known, which does not begin with a
-     digit. */
-  TALLY_REQUEST_STACKS = 14,
-  /* The next two concern a program whose memory only the debugger can read. Its answers are one
-     text each. */
-
-  /* Report the files that are loaded, the program first: a line "module ADDRESS SECTION PATH" for
-     each, with the run-time address of one of its sections (hexadecimal) and its path on this
-     machine; or, for a core file, a line "core PATH", if its path is known. Any other answer is
-     the reason why they are not known. */
-  TALLY_REQUEST_MODULES = 15,
-  /* Report the content of memory. The addresses are pairs, each of which is a range [low, high).
-     Answer with a line for each range: its bytes in hexadecimal, or nothing if some cannot be
-     read. */
-  TALLY_REQUEST_MEMORY = 16,
-  /* Set temporary breakpoints for the user, without output. The addresses are the entries of
-     functions; each breakpoint belongs behind the function's prologue, and is deleted when it is
-     hit or when the process is gone. Answer with one text: the number of breakpoints that are set,
-     in decimal; or the reason why none is, which does not begin with a digit. */
-  TALLY_REQUEST_BREAK_ONCE = 17
+/* What a function of a tally_front returns. The value that a callback leaves which could not run,
+ * 0, cancels. */
+enum tally_answer {
+  TALLY_ANSWER_CANCELLED = 0, /* the user interrupts: the command ends with TALLY_ERROR_CANCELLED,
+                                 and what was collected is kept */
+  TALLY_ANSWER_DONE = 1,
+  TALLY_ANSWER_REFUSED = 2 /* it is not possible; tally_sink_refuse() may have said why */
 };
 
-/* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is the enumerator's
- * digit, a blank, and the word at fault: "1 parse". The library turns it into a message. With
- * TALLY_REGION_FAILED, the debugger's own message stands in place of the word, so that a message
- * that begins with a digit is not mistaken for a reason. */
+/* Receives what a function of a front finds. It exists only while that function runs. */
+typedef struct tally_sink tally_sink;
+
+/* What a debugger does for a session. The session calls these functions on the thread that calls
+ * the session, while it handles that call; a function may report events to the session meanwhile,
+ * but neither run a command nor free the session. A function that is NULL is something that this
+ * debugger cannot do. Each receives `self` and returns a tally_answer; none may throw. Texts and
+ * arrays are valid during the call. It has many data members, because each is one thing that a
+ * debugger does. Set size to sizeof(tally_front). */
+typedef struct tally_front {
+  uint32_t size;
+  uint32_t reserved; /* 0 */
+  void *self;
+  /* Show the text, which says how far long work is, and look for Ctrl-C. */
+  int (*progress)(void *self, const char *text);
+  /* Pass to tally_sink_frame() the function, file and line of each address, by its index; if code
+     is inlined there, those of each function, innermost first. */
+  int (*symbols)(void *self, const uint64_t *addresses, size_t count, tally_sink *to);
+  /* Pass each instruction of the ranges to tally_sink_instruction(). `ranges` holds `count` pairs
+     of addresses, low and high, each of which is a range [low, high). */
+  int (*disassemble)(void *self, const uint64_t *ranges, size_t count, tally_sink *to);
+  /* Pass the stacks of all threads of the stopped process to tally_sink_stack(), that of the
+     selected thread first. */
+  int (*stacks)(void *self, tally_sink *to);
+  /* The next two concern a program whose memory only the debugger can read. */
+
+  /* Pass the files that are loaded to tally_sink_module(), the program first; or, for a core file
+     whose path is known, the path to tally_sink_core(). */
+  int (*modules)(void *self, tally_sink *to);
+  /* Pass the content of each range that can be read as a whole to tally_sink_memory(), by its
+     index. */
+  int (*memory)(void *self, const uint64_t *ranges, size_t count, tally_sink *to);
+  /* Set temporary breakpoints for the user, without output, on the functions that begin at the
+     addresses. Each belongs behind the function's prologue, and is deleted when it is hit or when
+     the process is gone. Pass the number of those that are set to tally_sink_count(). */
+  int (*break_once)(void *self, const uint64_t *entries, size_t count, tally_sink *to);
+
+  /* The next two concern a source location: a file and a line or, if `file` is "", a run-time
+     address. The user sees the debugger's own output. */
+
+  /* Set a breakpoint for the user at the location. */
+  int (*set_breakpoint)(void *self, const char *file, uint64_t at, tally_sink *to);
+  /* Show the source around the location, which is always a line. */
+  int (*list_source)(void *self, const char *file, uint64_t at, tally_sink *to);
+
+  /* For the next run, load a library before all others, and add the variable ("NAME=VALUE") to the
+     environment. Deliver the signals to the program without stopping and without printing. */
+  int (*preload)(void *self, const char *library, const char *variable, const int32_t *signals,
+                 size_t count, tally_sink *to);
+  /* Undo preload() for the next run. The handling of the signals stays changed. */
+  int (*end_preload)(void *self);
+  /* Make the stopped process load a library and call that library's function
+     int tally_agent_start(const char *) with the argument, if it is stopped where this is safe (see
+     tally_unsafe_frame()). Handle the signals as preload() does. Reasons are tally_load_refusal. */
+  int (*load)(void *self, const char *library, const char *argument, const int32_t *signals,
+              size_t count, tally_sink *to);
+  /* Begin to interrupt the process (see tally_session_tick()): by the signal or, if that is 0, in
+     the way that Ctrl-C does. Callers are needed if with_stacks is 1. */
+  int (*interrupt)(void *self, int32_t signal, int with_stacks, tally_sink *to);
+  /* End interrupting the process. The handling of the signals stays changed. */
+  int (*end_interrupt)(void *self);
+  /* Restore the original handling of all signals that earlier calls changed. */
+  int (*restore_signals)(void *self);
+  /* Stop the running process for the user, as Ctrl-C does, unless it is just stopping. */
+  int (*halt)(void *self, tally_sink *to);
+  /* Watch a region, and call tally_session_region_hit() at each hit. If `second` is not "", the
+     region lies between two locations, and reaching one of them is a hit. Otherwise the region is a
+     function, `first`; entering it is a hit, and so is everything by which a call may end: a
+     return, a caught exception, longjmp(). The region replaces the previous one, which stays in
+     place if the new one cannot be watched. Reasons are tally_region_refusal. */
+  int (*watch_region)(void *self, const char *first, const char *second, tally_sink *to);
+  /* Stop watching the region. */
+  int (*end_region)(void *self);
+} tally_front;
+
+/* Says why a function refuses: a reason that the function's comment names, or 0, with what the
+ * reason's comment names; and a text of one line, which is shown as it is if the reason is 0. */
+TALLY_API void tally_sink_refuse(tally_sink *to, int32_t reason, int64_t number, const char *text);
+/* A function at the address of this index. The file may be "", and the line 0. */
+TALLY_API void tally_sink_frame(tally_sink *to, size_t index, const char *function,
+                                const char *file, uint32_t line);
+TALLY_API void tally_sink_instruction(tally_sink *to, uint64_t address, const char *text);
+/* A thread, with its pcs as in tally_stack. */
+TALLY_API void tally_sink_stack(tally_sink *to, int32_t tid, const uint64_t *pcs, size_t count);
+/* A file that is loaded: the run-time address of one of its sections, and its path on this
+ * machine. */
+TALLY_API void tally_sink_module(tally_sink *to, uint64_t address, const char *section,
+                                 const char *path);
+TALLY_API void tally_sink_core(tally_sink *to, const char *path);
+/* The bytes of the range of this index. */
+TALLY_API void tally_sink_memory(tally_sink *to, size_t index, const void *bytes, size_t size);
+TALLY_API void tally_sink_count(tally_sink *to, size_t count);
+
+/* The reason why a region cannot be watched. The text is the word at fault; the library turns it
+ * into a message. */
 enum tally_region_refusal {
   TALLY_REGION_UNKNOWN = 1, /* there is no such function or location */
   TALLY_REGION_INLINED = 2, /* all copies of the function are inlined */
-  TALLY_REGION_WITHIN = 3,  /* words[0] alone was given, and is an address inside a function, at
-                               which no call begins */
-  TALLY_REGION_FAILED = 4   /* the message of the debugger; it is shown as it is */
+  TALLY_REGION_WITHIN = 3,  /* the only word is an address inside a function, at which no call
+                               begins */
+  TALLY_REGION_FAILED = 4   /* the text is the message of the debugger */
 };
 
-/* The reason why the process cannot be made to load the agent. The answer to TALLY_REQUEST_LOAD is
- * the enumerator's digit, a blank, and what its comment names: "3 1 libc". The library turns it
- * into a message. */
+/* The reason why the process cannot be made to load the agent. The library turns it into a
+ * message. */
 enum tally_load_refusal {
   TALLY_LOAD_RUNNING = 1,   /* the process is running */
   TALLY_LOAD_NO_DLOPEN = 2, /* the process has no function dlopen() */
-  TALLY_LOAD_UNSAFE = 3,   /* the debugger's number of a thread in which a call could hang, a blank,
-                              and the result of tally_unsafe_frame() */
-  TALLY_LOAD_FAILED = 4,   /* the message of the debugger or of the dynamic loader */
-  TALLY_LOAD_NO_START = 5, /* the library has no function tally_agent_start() */
-  TALLY_LOAD_REFUSED = 6   /* the result of tally_agent_start(), which is not 0 */
+  TALLY_LOAD_UNSAFE = 3,    /* the number is the debugger's number of a thread in which a call could
+                               hang, the text the result of tally_unsafe_frame() */
+  TALLY_LOAD_FAILED = 4,    /* the text is the message of the debugger or of the dynamic loader */
+  TALLY_LOAD_NO_START = 5,  /* the library has no function tally_agent_start() */
+  TALLY_LOAD_REFUSED = 6    /* the number is the result of tally_agent_start(), which is not 0 */
 };
 
 enum tally_hit_kind {
@@ -357,7 +402,8 @@ enum tally_hit_kind {
   TALLY_HIT_SECOND = 1,   /* at the second location */
   TALLY_HIT_RETURNED = 2, /* at an address that tally_session_region_hit() has returned */
   TALLY_HIT_CAUGHT = 3,   /* in __cxa_begin_catch(), which an exception handler calls */
-  TALLY_HIT_JUMPED = 4    /* in longjmp() */
+  TALLY_HIT_JUMPED = 4,   /* in longjmp() */
+  TALLY_HIT_MEASURED = 5  /* two instructions behind a hit that measures */
 };
 
 /* Special results of tally_session_region_hit(). */
@@ -440,39 +486,29 @@ typedef struct tally_display {
   const char *metadata;
 } tally_display;
 
-/* Creates a session, with every setting at its default. */
-TALLY_API tally_error *tally_session_new(tally_session **session);
+/* Creates a session, with every setting at its default. The front is copied; NULL is one that can
+ * do nothing. What `self` points to must outlive the session. */
+TALLY_API tally_error *tally_session_new(const tally_front *front, tally_session **session);
 /* Ends sampling and frees the session. */
 TALLY_API void tally_session_free(tally_session *session);
-/* Executes a command; `line` is the text after the word `profile`. An error means that the command
- * failed. A request that is still unanswered is abandoned. */
-TALLY_API tally_error *tally_session_command(tally_session *session, const char *line,
-                                             tally_reply **reply);
-/* Does the same for a command of a group, which is "profile" or "coverage"; `line` is the text
- * after this word. */
+/* Executes a command of a group, which is "profile" or "coverage"; `line` is the text after this
+ * word. Stores the text to print: empty, or complete lines. It is valid until the next call that
+ * returns a text of this session. An error means that the command failed. */
 TALLY_API tally_error *tally_session_run(tally_session *session, const char *group,
-                                         const char *line, tally_reply **reply);
+                                         const char *line, const char **text);
 /* Reports an event. Show an error to the user (for example, that sampling cannot begin) and let the
  * debugger continue. */
 TALLY_API tally_error *tally_session_event(tally_session *session, const tally_event *event,
-                                           tally_reply **reply);
-/* Answers the request of the previous reply with `count` texts; a NULL text means "". The new reply
- * may hold another request, so call this until it holds none. If a request that expects one text
- * gets none, it counts as not supported by the debugger. Fails with TALLY_ERROR_BAD_STATE if
- * nothing was requested. */
-TALLY_API tally_error *tally_session_answer(tally_session *session, const char *const *answers,
-                                            size_t count, tally_reply **reply);
-/* Cancels the command whose request is pending, in place of an answer, because the user
- * interrupted it. What was collected is kept. Always returns an error, TALLY_ERROR_CANCELLED, to
- * show to the user. */
-TALLY_API tally_error *tally_session_cancel(tally_session *session);
-/* Returns the process ID of the process that is being sampled, 0 if there is none. A front end that
- * debugs several processes reports the events of this process while it exists, and otherwise those
- * of the process that the user has selected. */
+                                           const char **text);
+/* Returns the process ID of the first process that is being sampled, 0 if there is none. A front
+ * end that debugs several processes reports the events of this process while it exists, and
+ * otherwise those of the process that the user has selected. It may report events of the other
+ * processes, too, with tally_event.beside set. When the first process ends, one of those becomes
+ * the first. */
 TALLY_API int32_t tally_session_sampled_pid(const tally_session *session);
 /* Returns 1 if the next process that runs will be sampled (from `start` to `stop`), otherwise 0. */
 TALLY_API int tally_session_is_armed(const tally_session *session);
-/* From TALLY_REQUEST_INTERRUPT until TALLY_REQUEST_INTERRUPT_END, a thread of the front end
+/* From tally_front.interrupt() until end_interrupt(), a thread of the front end
  * repeatedly waits for tick_wait_ns() nanoseconds and then calls tick_interrupt(). Any thread may
  * call these two functions, at any time. For a process of this machine, tick_interrupt() sends the
  * signals itself, waits until their stops are over or about 0.1 s have passed, and returns how many
@@ -490,9 +526,9 @@ TALLY_API int tally_session_tick_take(tally_session *session, int32_t tid);
  * stop will follow. */
 TALLY_API void tally_session_tick_withdraw(tally_session *session);
 /* Reports the stacks of the threads that are visible at a TALLY_TICK_OURS stop. Resume the process
- * once the request of the reply has been answered. `stack_size` is sizeof(tally_stack). */
+ * when the call returns. `stack_size` is sizeof(tally_stack). */
 TALLY_API tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks,
-                                          size_t count, size_t stack_size, tally_reply **reply);
+                                          size_t count, size_t stack_size);
 /* Returns what a frame belongs to ("the dynamic loader", "the allocator", "libc") if a function
  * that is called in its thread could block forever, because that code may hold a lock; "" if the
  * frame is not an obstacle. Pass up to TALLY_LIMIT_CHECKED_FRAMES frames of a thread of this
@@ -514,7 +550,10 @@ TALLY_API int tally_sigint_seen(void);
 /* Lists the functions by which a program leaves another function without a return. Columns:
  * function, kind (the tally_hit_kind to report when the function is entered). */
 TALLY_API tally_error *tally_region_exits(tally_table **table);
-/* Reports a hit of the region. From TALLY_REQUEST_REGION until TALLY_REQUEST_REGION_END, call it
+/* Returns 1 if an instruction, as a disassembler prints it ("mov %rsp,%rbp", or only its name), is
+ * known to lead to the one behind it and nowhere else, otherwise 0. */
+TALLY_API int tally_leads_on(const char *instruction);
+/* Reports a hit of the region. From tally_front.watch_region() until end_region(), call it
  * while the thread is stopped at the hit, and resume the thread afterwards. It takes microseconds.
  * Returns one of:
  *   - an address at which to report TALLY_HIT_RETURNED from now on, for every thread;
@@ -524,6 +563,10 @@ TALLY_API tally_error *tally_region_exits(tally_table **table);
  *   - TALLY_HIT_NOBODY if no thread is inside of the region, so that TALLY_HIT_CAUGHT and
  *     TALLY_HIT_JUMPED need not be reported until an address is returned again. */
 TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit);
+/* Returns 1 if the session measures what a stop costs, from the hit that was reported last. Then
+ * report TALLY_HIT_MEASURED, once, when that hit's thread has executed two instructions, but only
+ * if tally_leads_on() is 1 for both. */
+TALLY_API int tally_session_region_measures(const tally_session *session);
 /* Sets the user's breakpoints that the debugger may pass without stopping for the user: those that
  * have a condition, an ignore count, a thread, or a script that decides. Ticks that the kernel
  * spends on these breakpoints are not counted. Each call replaces the previous set. Call it at each
@@ -573,25 +616,21 @@ TALLY_API tally_error *tally_session_status(tally_session *session, tally_table 
 /* Reports, in ns, how long the process ran before its last stop, and the CPU time of its threads,
  * which is UINT64_MAX if it is unknown. Returns 0 before the first such stop, otherwise 1. */
 TALLY_API int tally_session_last_run(const tally_session *session, uint64_t *run, uint64_t *cpu);
+/* Returns for how many ns the sampled process may still run until the time of `start --for` is
+ * over, 0 if it is over. Returns UINT64_MAX if sampling has no such end, or if the process is
+ * stopped or about to be. Ask after each TALLY_EVENT_RESUMED and after each command while the
+ * process runs, and call tally_session_limit_reached() when this time has passed without a stop. */
+TALLY_API uint64_t tally_session_limit_ns(const tally_session *session);
+/* Ends sampling if the time of `start --for` is over. With `--continue` the text has the report.
+ * Otherwise it calls tally_front.halt(), and the text of the event of the next stop has the
+ * report. Ask tally_session_limit_ns() again afterwards: some of the time may be left, because the
+ * program was held meanwhile, or a request to interrupt it may be on its way. */
+TALLY_API tally_error *tally_session_limit_reached(tally_session *session, const char **text);
 /* Returns the rows of `report` for the first event only, with the columns of
  * tally_profile_report(). `by` and `sort` are values of the options of the same names. Looks up
  * symbols that are still missing. */
 TALLY_API tally_error *tally_session_report(tally_session *session, const char *by,
                                             const char *sort, tally_table **table);
-
-TALLY_API void tally_reply_free(tally_reply *reply);
-/* Returns the text to print: "" or whole lines. */
-TALLY_API const char *tally_reply_text(const tally_reply *reply);
-/* Returns a tally_request_kind. */
-TALLY_API int tally_reply_request(const tally_reply *reply);
-/* Returns the text to show for TALLY_REQUEST_PROGRESS. */
-TALLY_API const char *tally_reply_progress(const tally_reply *reply);
-/* Returns the run-time addresses of the request, and stores their number in *count. */
-TALLY_API const uint64_t *tally_reply_addresses(const tally_reply *reply, size_t *count);
-/* Returns a word of the request; "" if `index` is past the last one. */
-TALLY_API const char *tally_reply_word(const tally_reply *reply, size_t index);
-/* Returns the signal numbers of the request, and stores how many there are in *count. */
-TALLY_API const int32_t *tally_reply_signals(const tally_reply *reply, size_t *count);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,48 @@
+// Performs the requests of a session by the functions of a front.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tally.h>
+
+#include "session/session.h"
+
+// What a function of a front finds; see tally.h.
+struct tally_sink {
+  std::string lines; // a line for each instruction, stack or module, or a number
+  std::vector<std::string> frames;
+  std::vector<std::optional<std::string>> memory;
+  struct {
+    int32_t reason = 0;
+    int64_t number = 0;
+    std::string text;
+  } refusal;
+  bool failed = false; // what was found could not be kept, because memory is exhausted
+};
+
+namespace tally::capi {
+
+class Front {
+public:
+  explicit Front(const tally_front &functions) : functions_(functions) {}
+
+  // Performs the requests of a reply, and those of the replies that follow, in the order in which
+  // the session makes them. Returns the text to print.
+  Result<std::string> perform(Session &session, Result<Reply> step) const;
+
+private:
+  Result<Reply> answer(Session &session, const Request &request) const;
+  int call(const Request &request, tally_sink &to) const;
+  template <class... Parameters, class... Arguments>
+  int call(int (*function)(void *, Parameters...), Arguments... arguments) const {
+    return function ? function(functions_.self, arguments...) : TALLY_ANSWER_REFUSED;
+  }
+
+  tally_front functions_;
+};
+
+} // namespace tally::capi
