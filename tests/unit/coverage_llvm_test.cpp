@@ -12,6 +12,7 @@
 
 #include "coverage/llvm_counts.h"
 #include "coverage/llvm_mcdc.h"
+#include "elf_tables.h"
 #include "formats/llvm/names.h"
 #include "formats/llvm/segments.h"
 #include "support/md5.h"
@@ -68,13 +69,15 @@ TEST(LlvmSegments, RefuseRegionsThatAreNestedTooDeeply) {
 // Builds a relocatable file's sections around one function, as far as the reader looks at them.
 class ObjectBytes {
 public:
-  explicit ObjectBytes(std::string mapping) {
-    const std::string files = std::string("\x01\x05") + '\0' + "\x04/a.c";
+  // `files` are the names of files, as mappings of a version have them.
+  explicit ObjectBytes(std::string mapping,
+                       const std::string &files = std::string("\x01\x05\0\x04/a.c", 8),
+                       uint32_t version = 5) {
     std::string unit;
     put(unit, uint32_t{0});
     put(unit, static_cast<uint32_t>(files.size()));
     put(unit, uint32_t{0});
-    put(unit, uint32_t{4}); // version 5
+    put(unit, version - 1);
     unit += files;
     std::string function;
     put(function, md5_low("f"));
@@ -218,6 +221,39 @@ TEST(LlvmCounts, KeepWhatTheyReadOfAFileThatIsTruncated) {
   const auto damaged = objects[0].decode(record, function);
   ASSERT_FALSE(damaged);
   EXPECT_EQ(damaged.error().where, Position::at_offset(record.offset));
+}
+
+// The sections of a hostile object overlap.
+TEST(LlvmObject, HasNoMoreMappingsThanItsSizeAllows) {
+  const auto mappings = [](unsigned sections) {
+    std::string bytes = ObjectBytes(std::string(100'000, 'x')).bytes();
+    list_section(bytes, 2, sections);
+    Diagnostics findings;
+    const auto objects = llvm::CoverageObject::read(bytes, "x.o", findings);
+    return objects.empty() ? 0 : objects[0].records().size();
+  };
+  EXPECT_EQ(mappings(32), 32u);
+  EXPECT_LT(mappings(1000), 100u);
+}
+
+// The compiler's working directory, which all paths of a hostile object begin with, is long.
+TEST(LlvmObject, HasNoMorePathsThanItsSizeAllows) {
+  const auto sources = [](uint64_t count, Diagnostics &findings) {
+    std::string names = uleb(4000) + '/' + std::string(3999, 'd');
+    for (uint64_t i = 1; i < count; ++i)
+      names += ulebs({3}) + std::to_string(1000 + i).substr(1);
+    const std::string files = ulebs({count, names.size(), 0}) + names;
+    const std::string bytes = ObjectBytes("", files, 6).bytes();
+    const auto objects = llvm::CoverageObject::read(bytes, "x.o", findings);
+    return objects.empty() ? 0 : objects[0].sources().size();
+  };
+  Diagnostics findings;
+  EXPECT_EQ(sources(200, findings), 199u);
+  EXPECT_TRUE(findings.findings().empty());
+  EXPECT_EQ(sources(900, findings), 0u);
+  ASSERT_EQ(findings.findings().size(), 1u);
+  EXPECT_EQ(findings.findings()[0].text(),
+            "x.o: warning: the names of files are damaged: left out");
 }
 
 TEST(LlvmCounts, KnowWhereACounterIsIncreased) {

@@ -335,5 +335,34 @@ TEST(Gcov, NotesHoldNoCounters) {
   EXPECT_FALSE(notes->zero());
 }
 
+// Each value is sought in one look: looks through lists of this length would take a minute.
+TEST(GcovMerge, AddsUpLongListsOfValues) {
+  constexpr int64_t count = 300'000;
+  const auto data = [](int64_t first, int64_t step) { // a list of values, each seen twice
+    GcovData out;
+    out.header.version = GcovVersion::v12;
+    out.other = std::string("\1\0\0\0\2\0\0\0\3\0\0\0", 12);
+    out.values = {2 * count, count};
+    for (int64_t i = 0; i < count; ++i)
+      out.values.insert(out.values.end(), {first + step * i, 2});
+    constexpr uint32_t tag = gcov_tag_counters + (static_cast<uint32_t>(GcovCounter::topn) << 17);
+    out.records = {{gcov_tag_function, false, 0, 12},
+                   {tag, false, 0, static_cast<uint32_t>(out.values.size())}};
+    return out;
+  };
+  GcovData sum = data(0, 1);
+  const auto added = sum.add(data(3 * count / 2 - 1, -1)); // half of them are new
+  ASSERT_TRUE(added) << added.error().text();
+  ASSERT_EQ(sum.values.size(), 2 + 2 * 3 * size_t{count} / 2);
+  EXPECT_EQ(sum.values[0], 4 * count);
+  EXPECT_EQ(sum.values[1], 3 * count / 2);
+  for (int64_t i = 0; i < 3 * count / 2; ++i) {
+    const auto at = static_cast<size_t>(2 + 2 * i);
+    const bool is_new = i >= count;
+    ASSERT_EQ(sum.values[at], is_new ? 5 * count / 2 - 1 - i : i);
+    ASSERT_EQ(sum.values[at + 1], is_new || i < count / 2 ? 2 : 4);
+  }
+}
+
 } // namespace
 } // namespace tally::formats_gcov_test

@@ -295,21 +295,47 @@ TEST(LiveCounters, SurviveDamagedMemory) {
   }
 }
 
+class Counting final : public Memory {
+public:
+  explicit Counting(Image &image) : image_(image) {}
+  bool read(uint64_t address, std::span<std::byte> to) override {
+    ++reads;
+    return image_.read(address, to);
+  }
+  size_t reads = 0;
+
+private:
+  Image &image_;
+};
+
+// Symbols and data are searched only if the list leads to no object that is whole.
+TEST(LiveCounters, AreSoughtElsewhereIfNoneIsListed) {
+  Image image({false, 8});
+  ImageObject object{"/a.gcda", word_of("B22*"), 1, 2, {}};
+  object.functions.resize(100, {false, 1, 2, 3, {{0, {1}}}});
+  LoadedModule module = write_objects(image, {object}, 8, true);
+  const uint64_t damaged = image.reserve(128);
+  image.put(damaged, object.version, 4);
+  module.places.segments[0].high = image.end();
+  const auto reads = [&](const LoadedModule &each) {
+    Counting memory(image);
+    CounterLayout layout;
+    Diagnostics diagnostics;
+    add_module(layout, each, 0, memory, diagnostics);
+    EXPECT_EQ(layout.objects.size(), 1u);
+    return memory.reads;
+  };
+  LoadedModule listed = module;
+  listed.places.functions.clear();
+  listed.places.data.clear();
+  EXPECT_EQ(reads(module), reads(listed));
+  image.put_pointer(Image::base, damaged);
+  EXPECT_GT(reads(module), 100u);
+}
+
 // A list may name one object thousands of times. If the object is damaged, it is not added, but its
 // functions are read all the same.
 TEST(LiveCounters, ReadADamagedObjectOnce) {
-  class Counting final : public Memory {
-  public:
-    explicit Counting(Image &image) : image_(image) {}
-    bool read(uint64_t address, std::span<std::byte> to) override {
-      ++reads;
-      return image_.read(address, to);
-    }
-    size_t reads = 0;
-
-  private:
-    Image &image_;
-  };
   constexpr size_t many = 1000;
   Image image({false, 8});
   ImageObject object{"", 0x4233322a, 7, 8, {}}; // an object without a path
@@ -330,6 +356,56 @@ TEST(LiveCounters, ReadADamagedObjectOnce) {
   EXPECT_TRUE(layout.objects.empty());
   EXPECT_GT(memory.reads, many);
   EXPECT_LT(memory.reads, 5 * many);
+}
+
+// Units of Clang in a hostile file may all have one description.
+TEST(LiveCounters, RefuseADescriptionThatManyUnitsShare) {
+  constexpr uint32_t functions = 1000;
+  Image image({false, 8});
+  const uint64_t info = image.reserve(40), path = image.reserve(8);
+  const uint64_t keys = image.reserve(functions * 12), arcs = image.reserve(functions * 16);
+  std::memcpy(image.bytes().data() + (path - Image::base), "/a.gcda", 7);
+  image.put_pointer(info, path);
+  image.put(info + 8, word_of("408*"), 4);
+  image.put(info + 16, functions, 4);
+  image.put_pointer(info + 24, keys);
+  image.put_pointer(info + 32, arcs);
+  LoadedModule module;
+  module.places.words = image.words();
+  module.places.file_bytes = image.bytes().size();
+  module.places.segments = {{Image::base, image.end()}};
+  const auto functions_of = [&](size_t units) {
+    module.places.clang_units.assign(units, {"a.c", info, {{0, {info, info + 8}}}});
+    CounterLayout layout;
+    Diagnostics diagnostics;
+    add_clang_objects(layout, module, 0, image, {}, diagnostics);
+    return layout.functions.size();
+  };
+  EXPECT_EQ(functions_of(32), 32 * functions);
+  EXPECT_LT(functions_of(1000), 100 * functions);
+}
+
+// Where nothing describes Clang's units, the notes of all paths in the file are sought.
+TEST(LiveCounters, SeekTheNotesOfEachPathOnceForAllUnits) {
+  Image image({false, 8});
+  LoadedModule module;
+  module.places.words = image.words();
+  module.places.file_bytes = 1 << 20;
+  module.places.data_paths.assign(100, "text/a/b/c.gcda");
+  module.places.clang_units.assign(1000, {"c.c", {}, {{0, {Image::base, Image::base + 8}}}});
+  CounterLayout layout;
+  Diagnostics diagnostics;
+  size_t asked = 0;
+  add_clang_objects(
+      layout, module, 0, image,
+      [&](const std::string &) {
+        ++asked;
+        return nullptr;
+      },
+      diagnostics);
+  EXPECT_TRUE(layout.objects.empty());
+  // The path begins at one of the slashes, or at the beginning of the text.
+  EXPECT_EQ(asked, 100u * 4);
 }
 
 // A file may claim counters of gigabytes that the program has nowhere.

@@ -42,15 +42,16 @@ std::string entry(std::string content) {
   return out + content;
 }
 
-// Returns .eh_frame with a function for each of these instructions.
-std::string eh_frame(std::initializer_list<std::string> functions) {
+// Returns .eh_frame with a function for each of these instructions, which follow those of all
+// functions.
+std::string eh_frame(std::initializer_list<std::string> functions, const std::string &of_all = {}) {
   std::string cie;
   put(cie, 0, 4);
   cie += '\1';
   cie += std::string("zR\0\1\x78\x10\1", 7); // alignments 1 and -8, return address 16
   cie += static_cast<char>(DW_EH_PE_pcrel | DW_EH_PE_sdata4);
   cie += std::string("\x0c\7\x08\x90\1", 5); // DW_CFA_def_cfa rsp + 8, DW_CFA_offset of the pc
-  std::string out = entry(cie);
+  std::string out = entry(cie + of_all);
   uint64_t start = code_start;
   for (const std::string &instructions : functions) {
     std::string fde;
@@ -98,6 +99,16 @@ TEST(CallFrames, HaveNoRowWhereItTakesMuchMemory) {
                            unknown, ""}),
                  8),
             (std::vector<bool>{true, false, true, false, false, false, false, true}));
+}
+
+// libdw runs all instructions of an entry for each address.
+TEST(CallFrames, HaveNoRowWhereItTakesLong) {
+  constexpr size_t most = 1 << 17;
+  const auto nops = [](size_t count) { return std::string(count, DW_CFA_nop); };
+  EXPECT_EQ(rows(eh_frame({nops(most - 1), nops(most), ""}), 3),
+            (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(rows(eh_frame({"", ""}, nops(most - 6)), 2), (std::vector<bool>{true, true}));
+  EXPECT_EQ(rows(eh_frame({"", ""}, nops(most - 2)), 2), (std::vector<bool>{false, false}));
 }
 
 std::string big_endian(std::initializer_list<uint32_t> words) {

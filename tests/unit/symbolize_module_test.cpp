@@ -1,4 +1,5 @@
-// Tests which file a module's names come from, and how files that are not modules are handled.
+// Tests which file a module's names come from, how files that are not modules are handled, and what
+// bounds hostile files.
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -7,7 +8,9 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <vector>
 
+#include <dwarf.h>
 #include <elf.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,12 +22,18 @@
 #include <tally/strings.h>
 #include <tally/symbolizer.h>
 
+#include "../fuzz/made_dwarf.h"
 #include "../support/sanitized.h"
+#include "elf_tables.h"
 #include "support/unique_fd.h"
+#include "symbolize/core_file.h"
 #include "symbolize/die_scan.h"
+#include "symbolize/dwarf_table.h"
 #include "symbolize/elf_file.h"
+#include "symbolize/elf_image.h"
 #include "symbolize/mapped_files.h"
 #include "symbolize/tables.h"
+#include "temporary.h"
 
 // Two names of one function.
 extern "C" {
@@ -45,6 +54,20 @@ __attribute__((noinline)) int landmark(int n) {
   asm volatile("" : "+r"(n));
   return n + 1;
 }
+
+__attribute__((noinline)) const char *return_address() {
+  return static_cast<const char *>(__builtin_return_address(0));
+}
+template <int Outer> __attribute__((always_inline)) inline const char *inlined() {
+  if constexpr (Outer > 0) {
+    return inlined<Outer - 1>();
+  } else {
+    const char *address = return_address();
+    asm volatile("" : "+r"(address)); // the call is not the last thing that it does
+    return address;
+  }
+}
+__attribute__((noinline)) const char *calls_inlined() { return inlined<400>(); }
 
 // Returns the offset in this executable's file of the code at an address of this process.
 uint64_t file_offset_of(const void *code) {
@@ -82,6 +105,140 @@ TEST(ElfFile, IsNotReadIfItIsAllHoles) {
   fs::remove(path);
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().message, "is not read: nearly all of it is holes");
+}
+
+// Hostile symbols share one long name.
+TEST(ElfFile, NamesNoMoreThanItsSizeAllows) {
+  const std::string names = '\0' + std::string(100'000, 'n') + '\0';
+  const auto named = [&](size_t count) {
+    Elf64_Sym symbol{};
+    symbol.st_name = 1;
+    symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+    symbol.st_shndx = SHN_ABS;
+    std::string symbols(sizeof symbol, '\0');
+    for (size_t i = 0; i < count; ++i)
+      symbols.append(reinterpret_cast<const char *>(&symbol), sizeof symbol);
+    symbolize::ElfImage image(ELFCLASS64, false, EM_X86_64);
+    image.add(".strtab", names, SHT_STRTAB);
+    image.add(".symtab", symbols, SHT_SYMTAB);
+    std::string elf = elf_of(image);
+    change_section(elf, 2, [&](Elf64_Shdr &section) {
+      section.sh_link = 1;
+      section.sh_entsize = sizeof symbol;
+    });
+    size_t out = 0;
+    const auto file = symbolize::ElfFile::of_image({elf.begin(), elf.end()}, "image");
+    file->visit_function_symbols([&](std::string_view, uint64_t, uint64_t) { ++out; });
+    return out;
+  };
+  EXPECT_EQ(named(32), 32u);
+  EXPECT_LT(named(1000), 100u);
+}
+
+// A hostile file lists a long note many times, and each time it takes memory.
+TEST(CoreFile, ReadsNoMoreNotesThanItsSizeAllows) {
+  const auto note = [](uint32_t type, const std::string &content) {
+    Bytes out(false);
+    out.fixed(5, 4); // the size of the name
+    out.fixed(content.size(), 4);
+    out.fixed(type, 4);
+    return out.text + std::string("CORE\0\0\0", 8) + content;
+  };
+  Bytes one_mapping(false);
+  for (const unsigned each : {1U, 4096U, 0x10000U, 0x20000U, 0U}) // one, from offset 0
+    one_mapping.fixed(each, 8);
+  one_mapping.text += std::string("/bin/program\0\0\0", 16);
+  const std::string mappings = note(NT_FILE, one_mapping.text),
+                    notes = mappings + note(0x1234, std::string(1 << 18, 'x'));
+  const TemporaryFolder folder;
+  const auto mapped = [&](size_t long_notes, size_t lists) {
+    symbolize::ElfImage image(ELFCLASS64, false, EM_X86_64);
+    image.add("notes", notes);
+    std::string elf = elf_of(image);
+    const uint64_t at = elf.find(mappings), size = mappings.size();
+    std::vector<Elf64_Phdr> parts(long_notes,
+                                  {PT_NOTE, 0, at + size, 0, 0, notes.size() - size, 0, 4});
+    parts.insert(parts.end(), lists, {PT_NOTE, 0, at, 0, 0, size, 0, 4});
+    change_at<Elf64_Ehdr>(elf, 0, [&](Elf64_Ehdr &header) {
+      header.e_type = ET_CORE;
+      header.e_phoff = elf.size();
+      header.e_phentsize = sizeof parts[0];
+      header.e_phnum = static_cast<Elf64_Half>(parts.size());
+    });
+    elf.append(reinterpret_cast<const char *>(parts.data()), parts.size() * sizeof parts[0]);
+    const auto core = symbolize::CoreFile::open(folder.put("core", elf));
+    EXPECT_TRUE(core) << core.error().text();
+    return core ? core->mappings().size() : 0;
+  };
+  EXPECT_EQ(mapped(20, 1), 1u);
+  EXPECT_EQ(mapped(20, 1000), 1u) << "the kernel writes one list";
+  EXPECT_EQ(mapped(200, 1), 0u);
+}
+
+// LLVM writes one line table for all units of a file if it writes assembly. Here, each unit is one
+// function with a hundred lines.
+TEST(DwarfTable, ReadsALineTableOnceForTheUnitsThatShareIt) {
+  constexpr unsigned units = 100, rows = 100;
+  constexpr uint64_t code = 0x10000, bytes_of_unit = 0x100;
+  const std::string abbrev = std::string{1, DW_TAG_compile_unit, 1, DW_AT_comp_dir} +
+                             std::string{DW_FORM_string, DW_AT_stmt_list, DW_FORM_sec_offset} +
+                             std::string{0, 0, 2, DW_TAG_subprogram, 0, DW_AT_name} +
+                             std::string{DW_FORM_string, DW_AT_low_pc, DW_FORM_addr} +
+                             std::string{DW_AT_high_pc, DW_FORM_data4, 0, 0, 0};
+  Bytes header(false), table(false), line(false), info(false);
+  header.text = {1, 1, 1, 0, 1, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 'a', '.', 'c', 0, 0, 0, 0, 0};
+  table.fixed(4, 2);
+  table.sized(header);
+  for (unsigned i = 0; i < units; ++i) {
+    Bytes unit(false), address(false);
+    address.fixed(code + i * bytes_of_unit, 8);
+    unit.text = {4, 0, 0, 0, 0, 0, 8, 1}; // version, place in .debug_abbrev, size of an address
+    unit.string(i + 1 < units ? "/src" : "/other"); // the last one has paths of its own
+    unit.fixed(0, 4);                               // in .debug_line
+    unit.uleb(2);
+    unit.string("f" + std::to_string(i));
+    unit.text += address.text;
+    unit.fixed(bytes_of_unit, 4);
+    unit.fixed(0, 1);
+    info.sized(unit);
+    table.extended(char{DW_LNE_set_address} + address.text);
+    table.fixed(DW_LNS_advance_line, 1);
+    table.sleb(1000 * i);
+    for (unsigned row = 0; row < rows; ++row)
+      table.text += {DW_LNS_copy, DW_LNS_advance_line, 1, DW_LNS_advance_pc, 1};
+    table.extended({"\1", 1}); // the end of the sequence
+  }
+  line.sized(table);
+  symbolize::ElfImage image(ELFCLASS64, false, EM_X86_64);
+  image.add(".text", {}, SHT_NOBITS, code);
+  image.add(".debug_info", info.text);
+  image.add(".debug_abbrev", abbrev);
+  image.add(".debug_line", line.text);
+  std::string elf = elf_of(image);
+  change_section(elf, 1, [](Elf64_Shdr &text) {
+    text.sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+    text.sh_size = units * bytes_of_unit;
+  });
+  const auto file = symbolize::ElfFile::of_image({elf.begin(), elf.end()}, "image");
+  StringPool pool;
+  Diagnostics findings;
+  const auto dwarf = symbolize::DwarfTable::open(*file, "image", "", {}, {}, pool, findings);
+  const auto ranges = dwarf->all_unit_ranges();
+  ASSERT_EQ(ranges.size(), units);
+  size_t kept = 0;
+  for (unsigned i = 0; i < units; ++i) {
+    const auto built = dwarf->build(ranges[i].unit);
+    ASSERT_EQ(built->functions.size(), 1u);
+    dwarf->resolve(*built, 0);
+    EXPECT_EQ(pool[StringId{built->functions[0].display}], "f" + std::to_string(i));
+    const auto row = row_at(built->tables().lines, built->base, ranges[i].low + rows - 1);
+    ASSERT_TRUE(row && row->file != symbolize::no_index);
+    EXPECT_EQ(pool[StringId{row->file}], i + 1 < units ? "/src/a.c" : "/other/a.c");
+    EXPECT_EQ(row->line, 1000 * i + rows);
+    kept += built->lines.size();
+  }
+  EXPECT_LT(kept, 4 * units * rows);
+  EXPECT_TRUE(findings.findings().empty());
 }
 
 TEST(MappedFiles, LeadToFilesThatAreGone) {
@@ -171,6 +328,21 @@ TEST_F(SymbolizeModule, NamesTheFileThatIsMapped) {
   EXPECT_GT(frames[0].line, 0u);
   EXPECT_LE(frames[0].function_line, frames[0].line);
   EXPECT_FALSE(symbolizer->link_address(module, uint64_t{1} << 40).has_value());
+}
+
+TEST_F(SymbolizeModule, ShowsTheInnermostOfManyInlinedFunctions) {
+  const auto symbolizer = make_symbolizer();
+  Diagnostics diagnostics;
+  const ModuleId module = symbolizer->module(key_of(copy_), diagnostics);
+  const auto address = symbolizer->link_address(module, file_offset_of(calls_inlined() - 1));
+  ASSERT_TRUE(address.has_value());
+  std::vector<SourceFrame> frames;
+  symbolizer->frames(module, *address, frames);
+  ASSERT_EQ(frames.size(), 257u);
+  EXPECT_NE(frames[0].function.find("inlined<0>"), std::string::npos);
+  EXPECT_NE(frames[255].function.find("inlined<255>"), std::string::npos);
+  EXPECT_NE(frames[256].function.find("calls_inlined"), std::string::npos);
+  EXPECT_EQ(frames[256].line, frames[256].function_line) << "where the outermost one is called";
 }
 
 TEST_F(SymbolizeModule, FindsAFunctionByEachOfItsNames) {

@@ -10,10 +10,14 @@
 #include <dwarf.h>
 #include <gtest/gtest.h>
 
+#include "../fuzz/made_dwarf.h"
+#include "elf_tables.h"
 #include "symbolize/dwp_file.h"
 #include "symbolize/dwp_index.h"
 #include "symbolize/elf_file.h"
+#include "symbolize/elf_image.h"
 #include "symbolize/split_unit.h"
+#include "symbolize/split_units.h"
 #include "temporary.h"
 
 namespace tally::symbolize_package_test {
@@ -179,27 +183,61 @@ TEST(Package, that_is_no_package_is_an_error) {
   EXPECT_EQ(opened.error().text(), path + ": is not an ELF file");
 }
 
+// Returns .debug_info of a unit with an ID.
+std::string info_of(uint8_t type, uint64_t id, std::string_view die, bool swap) {
+  std::string info;
+  append(info, 16 + die.size(), 4, swap); // what follows
+  append(info, 5, 2, swap);
+  append(info, type, 1, swap);
+  append(info, 8, 1, swap); // the size of an address
+  append(info, 0, 4, swap); // in .debug_abbrev
+  append(info, id, 8, swap);
+  return info.append(die);
+}
+
 // libdw does not check that a string ends within its section. Here, .debug_abbrev follows the name
 // directly, because the size of .debug_info is a multiple of the alignment.
 TEST(SplitUnit, a_name_without_an_end_ends_with_its_section) {
   const auto own = symbolize::ElfFile::open("/proc/self/exe");
   ASSERT_TRUE(own);
   const bool swap = std::endian::native == std::endian::big;
-  std::string info;
-  append(info, 20, 4, swap); // what follows: 16 bytes of the header, and 4 bytes of the DIE
-  append(info, 5, 2, swap);
-  append(info, DW_UT_split_compile, 1, swap);
-  append(info, 8, 1, swap); // the size of an address
-  append(info, 0, 4, swap); // in .debug_abbrev
-  append(info, 77, 8, swap);
-  info += "\x01"
-          "abc";
+  const std::string info = info_of(DW_UT_split_compile, 77, "\1abc", swap);
   ASSERT_EQ(info.size() % 8, 0u);
   const std::string abbrev{1, DW_TAG_compile_unit, DW_CHILDREN_no, DW_AT_name, DW_FORM_string, 0, 0,
                            0};
   const auto unit = symbolize::make_split_unit(*own, "a.dwo", 77, {info, abbrev, "", "", ""});
   ASSERT_TRUE(unit && *unit);
   EXPECT_STREQ(dwarf_diename(&(*unit)->die), "abc");
+}
+
+// GCC writes many sections .debug_info.dwo, and a hostile file lists one many times.
+TEST(SplitUnits, are_sought_in_as_many_sections_as_the_size_allows) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.dwo",
+                    split = std::string{1, DW_TAG_compile_unit, DW_CHILDREN_no, DW_AT_name} +
+                            std::string{DW_FORM_string, 0, 0, 0},
+                    skeleton = std::string{1, DW_TAG_skeleton_unit, DW_CHILDREN_no} +
+                               std::string{DW_AT_dwo_name, DW_FORM_string, 0, 0, 0},
+                    other = info_of(DW_UT_split_compile, 1, '\1' + std::string(1 << 16, 0), false),
+                    wanted = info_of(DW_UT_split_compile, 2, {"\1f\0", 3}, false),
+                    own = info_of(DW_UT_skeleton, 2, '\1' + path + '\0', false);
+  symbolize::ElfImage program(ELFCLASS64, false, EM_X86_64);
+  program.add(".debug_info", own);
+  program.add(".debug_abbrev", skeleton);
+  const MadeUnit unit = MadeUnit::open(program);
+  const auto is_found_behind = [&](unsigned sections) {
+    symbolize::ElfImage image(ELFCLASS64, false, EM_X86_64);
+    image.add(".debug_info.dwo", other);
+    image.add(".debug_info.dwo", wanted);
+    image.add(".debug_abbrev.dwo", split);
+    std::string elf = elf_of(image);
+    list_section(elf, 1, sections);
+    folder.put("a.dwo", elf);
+    Diagnostics findings;
+    return symbolize::SplitUnits(unit.file, "program", {}, findings).find(unit.die).has_value();
+  };
+  EXPECT_TRUE(is_found_behind(30));
+  EXPECT_FALSE(is_found_behind(300));
 }
 
 } // namespace
