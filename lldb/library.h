@@ -44,6 +44,7 @@ namespace tally_lldb {
   _(tally_session_region_measures)                                                                 \
   _(tally_leads_on)                                                                                \
   _(tally_unsafe_frame)                                                                            \
+  _(tally_sink_done)                                                                               \
   _(tally_sink_refuse)                                                                             \
   _(tally_sink_frame)                                                                              \
   _(tally_sink_instruction)                                                                        \

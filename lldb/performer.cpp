@@ -1,8 +1,5 @@
 #include "performer.h"
 
-#include <cinttypes>
-#include <cstdio>
-
 #include "actions.h"
 #include "interpreter.h"
 #include "source_view.h"

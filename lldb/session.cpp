@@ -32,29 +32,26 @@ template <class List> Table table_of(const Library &library, List list) {
 }
 
 // Runs `ask` with the performer of the newest call. No exception may reach the library.
-template <class Ask> int ask(void *self, tally_sink *to, Ask ask) noexcept {
+template <class Ask> void ask(void *self, tally_sink *to, Ask ask) noexcept {
   auto &session = *static_cast<Session *>(self);
   const auto refuse = [&](const Refusal &why) {
-    if (to)
-      session.library().tally_sink_refuse(to, why.reason, why.number, why.text.c_str());
+    session.library().tally_sink_refuse(to, why.reason, why.number, why.text.c_str());
   };
   try {
-    const Refused refused = ask(session.performer(), Sink{session.library(), to});
-    if (!refused)
-      return TALLY_ANSWER_DONE;
-    refuse(*refused);
+    if (const Refused refused = ask(session.performer(), Sink{session.library(), to}))
+      refuse(*refused);
+    else
+      session.library().tally_sink_done(to);
   } catch (const std::exception &error) {
-    if (to)
-      session.library().tally_sink_refuse(to, 0, 0, error.what());
+    refuse({error.what()});
   }
-  return TALLY_ANSWER_REFUSED;
 }
 
 tally_front front_of(Session *self) {
   using Numbers = std::vector<int32_t>;
   static constexpr auto act = [](void *of, tally_sink *to, Act what, const Words &words = {},
                                  const Numbers &signals = {}) {
-    return ask(of, to, [&](Performer &by, const Sink &) { return by.act(what, words, signals); });
+    ask(of, to, [&](Performer &by, const Sink &) { return by.act(what, words, signals); });
   };
   static constexpr auto place = [](const char *file, uint64_t at) {
     char text[2 + 16 + 1];
@@ -64,14 +61,16 @@ tally_front front_of(Session *self) {
   tally_front out{};
   out.size = sizeof out;
   out.self = self;
-  out.progress = [](void *of, const char *text) {
-    const int answer = ask(of, nullptr, [&](Performer &by, const Sink &) {
-      return by.progress(text) ? std::nullopt : Refused(Refusal{});
-    });
-    return answer == TALLY_ANSWER_REFUSED ? int{TALLY_ANSWER_CANCELLED} : answer;
+  out.progress = [](void *of, const char *text, tally_sink *to) {
+    auto &session = *static_cast<Session *>(of);
+    try {
+      if (session.performer().progress(text)) // otherwise the command is cancelled
+        session.library().tally_sink_done(to);
+    } catch (const std::exception &) {
+    }
   };
   out.symbols = [](void *of, const uint64_t *addresses, size_t count, tally_sink *to) {
-    return ask(of, to, [&](Performer &by, const Sink &sink) {
+    ask(of, to, [&](Performer &by, const Sink &sink) {
       for (size_t i = 0; i < count; ++i)
         for (const Frame &frame : by.symbol(addresses[i]))
           sink.library.tally_sink_frame(to, i, frame.function.c_str(), frame.file.c_str(),
@@ -80,18 +79,18 @@ tally_front front_of(Session *self) {
     });
   };
   out.disassemble = [](void *of, const uint64_t *ranges, size_t count, tally_sink *to) {
-    return ask(of, to, [&](Performer &by, const Sink &sink) {
+    ask(of, to, [&](Performer &by, const Sink &sink) {
       return by.disassemble(ranges_of(ranges, count), sink);
     });
   };
   out.stacks = [](void *of, tally_sink *to) {
-    return ask(of, to, [](Performer &by, const Sink &sink) { return by.stacks(sink); });
+    ask(of, to, [](Performer &by, const Sink &sink) { return by.stacks(sink); });
   };
   out.modules = [](void *of, tally_sink *to) {
-    return ask(of, to, [](Performer &by, const Sink &sink) { return by.modules(sink); });
+    ask(of, to, [](Performer &by, const Sink &sink) { return by.modules(sink); });
   };
   out.memory = [](void *of, const uint64_t *ranges, size_t count, tally_sink *to) {
-    return ask(of, to, [&](Performer &by, const Sink &sink) {
+    ask(of, to, [&](Performer &by, const Sink &sink) {
       const Contents contents = by.memory(ranges_of(ranges, count));
       for (size_t i = 0; i < contents.size(); ++i)
         if (contents[i])
@@ -100,36 +99,36 @@ tally_front front_of(Session *self) {
     });
   };
   out.break_once = [](void *of, const uint64_t *entries, size_t count, tally_sink *to) {
-    return ask(of, to, [&](Performer &by, const Sink &sink) {
+    ask(of, to, [&](Performer &by, const Sink &sink) {
       return by.break_once({entries, count}, sink);
     });
   };
   out.set_breakpoint = [](void *of, const char *file, uint64_t at, tally_sink *to) {
-    return act(of, to, Act::set_breakpoint, place(file, at));
+    act(of, to, Act::set_breakpoint, place(file, at));
   };
   out.list_source = [](void *of, const char *file, uint64_t at, tally_sink *to) {
-    return act(of, to, Act::list_source, place(file, at));
+    act(of, to, Act::list_source, place(file, at));
   };
   out.preload = [](void *of, const char *library, const char *variable, const int32_t *signals,
                    size_t count, tally_sink *to) {
-    return act(of, to, Act::preload, {library, variable}, Numbers(signals, signals + count));
+    act(of, to, Act::preload, {library, variable}, Numbers(signals, signals + count));
   };
-  out.end_preload = [](void *of) { return act(of, nullptr, Act::end_preload); };
+  out.end_preload = [](void *of, tally_sink *to) { act(of, to, Act::end_preload); };
   out.load = [](void *of, const char *library, const char *argument, const int32_t *signals,
                 size_t count, tally_sink *to) {
-    return act(of, to, Act::load, {library, argument}, Numbers(signals, signals + count));
+    act(of, to, Act::load, {library, argument}, Numbers(signals, signals + count));
   };
   out.interrupt = [](void *of, int32_t signal, int with_stacks, tally_sink *to) {
-    return act(of, to, Act::interrupt, {with_stacks ? "stacks" : "pcs"},
-               signal ? Numbers{signal} : Numbers{});
+    act(of, to, Act::interrupt, {with_stacks ? "stacks" : "pcs"},
+        signal ? Numbers{signal} : Numbers{});
   };
-  out.end_interrupt = [](void *of) { return act(of, nullptr, Act::end_interrupt); };
-  out.restore_signals = [](void *of) { return act(of, nullptr, Act::restore_signals); };
-  out.halt = [](void *of, tally_sink *to) { return act(of, to, Act::halt); };
+  out.end_interrupt = [](void *of, tally_sink *to) { act(of, to, Act::end_interrupt); };
+  out.restore_signals = [](void *of, tally_sink *to) { act(of, to, Act::restore_signals); };
+  out.halt = [](void *of, tally_sink *to) { act(of, to, Act::halt); };
   out.watch_region = [](void *of, const char *first, const char *second, tally_sink *to) {
-    return act(of, to, Act::watch_region, {first, second});
+    act(of, to, Act::watch_region, {first, second});
   };
-  out.end_region = [](void *of) { return act(of, nullptr, Act::end_region); };
+  out.end_region = [](void *of, tally_sink *to) { act(of, to, Act::end_region); };
   return out;
 }
 

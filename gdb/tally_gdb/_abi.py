@@ -18,7 +18,6 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
-from typing import Any
 
 ABI = 3
 UNKNOWN = 2**64 - 1  # UINT64_MAX
@@ -48,32 +47,31 @@ class Event(ctypes.Structure):
     ]
 
 
-# The parameters of the functions of tally_front, after `self`. Those that find or refuse something
-# end with a tally_sink, which is a pointer.
+# The parameters of the functions of tally_front between `self` and the tally_sink.
 _ADDRESSES = [POINTER(c_uint64), c_size_t]
 _SIGNALS = [POINTER(c_int32), c_size_t]
-FRONT: dict[str, list[Any]] = {
+FRONT: dict[str, list] = {
     "progress": [c_char_p],
-    "symbols": [*_ADDRESSES, c_void_p],
-    "disassemble": [*_ADDRESSES, c_void_p],
-    "stacks": [c_void_p],
-    "modules": [c_void_p],
-    "memory": [*_ADDRESSES, c_void_p],
-    "break_once": [*_ADDRESSES, c_void_p],
-    "set_breakpoint": [c_char_p, c_uint64, c_void_p],
-    "list_source": [c_char_p, c_uint64, c_void_p],
-    "preload": [c_char_p, c_char_p, *_SIGNALS, c_void_p],
+    "symbols": _ADDRESSES,
+    "disassemble": _ADDRESSES,
+    "stacks": [],
+    "modules": [],
+    "memory": _ADDRESSES,
+    "break_once": _ADDRESSES,
+    "set_breakpoint": [c_char_p, c_uint64],
+    "list_source": [c_char_p, c_uint64],
+    "preload": [c_char_p, c_char_p, *_SIGNALS],
     "end_preload": [],
-    "load": [c_char_p, c_char_p, *_SIGNALS, c_void_p],
-    "interrupt": [c_int32, c_int, c_void_p],
+    "load": [c_char_p, c_char_p, *_SIGNALS],
+    "interrupt": [c_int32, c_int],
     "end_interrupt": [],
     "restore_signals": [],
-    "halt": [c_void_p],
-    "watch_region": [c_char_p, c_char_p, c_void_p],
+    "halt": [],
+    "watch_region": [c_char_p, c_char_p],
     "end_region": [],
 }
 _WITH_RANGES = ("disassemble", "memory")  # the addresses are pairs
-_CALLBACKS = {name: CFUNCTYPE(c_int, c_void_p, *FRONT[name]) for name in FRONT}
+_CALLBACKS = {name: CFUNCTYPE(None, c_void_p, *FRONT[name], c_void_p) for name in FRONT}
 
 
 class Front(ctypes.Structure):
@@ -160,8 +158,6 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
     EVENT_KILLED,
     EVENT_DETACHED,
 ) = range(12)
-# enum tally_answer
-ANSWER_CANCELLED, ANSWER_DONE, ANSWER_REFUSED = range(3)
 # enum tally_region_refusal
 REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN, REGION_FAILED = range(1, 5)
 # enum tally_load_refusal
@@ -236,6 +232,7 @@ FUNCTIONS = [
     ("tally_session_free", [_handle], None),
     ("tally_session_run", [_handle, _text, _text, POINTER(_text)], _handle),
     ("tally_session_event", [_handle, POINTER(Event), POINTER(_text)], _handle),
+    ("tally_sink_done", [_handle], None),
     ("tally_sink_refuse", [_handle, c_int32, c_int64, _text], None),
     ("tally_sink_frame", [_handle, c_size_t, _text, _text, c_uint32], None),
     ("tally_sink_instruction", [_handle, c_uint64, _text], None),
@@ -347,11 +344,10 @@ def addresses(values: Sequence[int]):
     return (c_uint64 * len(values))(*values)
 
 
-def front(functions: dict[str, Callable[..., int]], decode: Callable[[bytes], str]) -> Front:
+def front(functions: dict[str, Callable[..., None]], decode: Callable[[bytes], str]) -> Front:
     """Returns a tally_front of these functions, which must not raise exceptions. Each receives the
-    tally_sink (0 if there is none) and the other parameters: texts as `decode` makes them of bytes,
-    an array and its length as a list, and ranges as pairs. The result must live as long as the
-    session."""
+    tally_sink and the other parameters: texts as `decode` makes them of bytes, an array and its
+    length as a list, and ranges as pairs. The result must live as long as the session."""
 
     def values(name: str, arguments: Sequence) -> Iterator:
         pairs = iter(zip(FRONT[name], arguments))
@@ -364,15 +360,12 @@ def front(functions: dict[str, Callable[..., int]], decode: Callable[[bytes], st
                     yield list(zip(value[: 2 * length : 2], value[1 : 2 * length : 2]))
                 else:
                     yield value[:length] if length else []
-            elif kind is not c_void_p:
+            else:
                 yield value
 
-    def callback(name: str) -> Callable[..., int]:
-        has_sink = FRONT[name][-1:] == [c_void_p]
-
-        def call(_self: int, *arguments) -> int:
-            to = arguments[-1] if has_sink else 0
-            return functions[name](to, *values(name, arguments))
+    def callback(name: str) -> Callable[..., None]:
+        def call(_self: int, *arguments) -> None:
+            functions[name](arguments[-1], *values(name, arguments))
 
         return call
 

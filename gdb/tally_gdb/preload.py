@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import gdb
 

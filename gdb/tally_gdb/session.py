@@ -123,32 +123,31 @@ class _Asked:
     def __init__(self, library) -> None:
         self._lib = library
         self.performer = Performer()
+        self.interrupted = False
         self.front = _abi.front({name: self._function(name) for name in _abi.FRONT}, _decode)
 
-    def _function(self, name: str) -> Callable[..., int]:
+    def _function(self, name: str) -> Callable[..., None]:
         store = getattr(self, f"_store_{name}", None)
 
-        # No exception may leave this function, because ctypes would print it. `to` is 0 if the
-        # function finds nothing.
-        def call(to: int, *arguments) -> int:
+        # No exception may leave this function, because ctypes would print it. What is lost, such as
+        # a KeyboardInterrupt before the first statement, cancels the command.
+        def call(to: int, *arguments) -> None:
             try:
                 found = getattr(self.performer, name)(*arguments)
                 if store is not None:
                     store(to, found)
-                return _abi.ANSWER_DONE
+                self._lib.tally_sink_done(to)
             except Refused as refusal:
-                return self._refuse(to, refusal)
+                self._refuse(to, refusal)
             except Exception as error:  # the debugger's own
-                return self._refuse(to, Refused(0, str(error) or "GDB does not allow it"))
+                self._refuse(to, Refused(0, str(error) or "GDB does not allow it"))
             except BaseException:  # most likely KeyboardInterrupt
-                return _abi.ANSWER_CANCELLED
+                self.interrupted = True
 
         return call
 
-    def _refuse(self, to: int, why: Refused) -> int:
-        if to:
-            self._lib.tally_sink_refuse(to, why.reason, why.number, _encode(str(why)))
-        return _abi.ANSWER_REFUSED
+    def _refuse(self, to: int, why: Refused) -> None:
+        self._lib.tally_sink_refuse(to, why.reason, why.number, _encode(str(why)))
 
     def _store_symbols(self, to: int, found: Iterable[Iterable[tuple[str, str, int]]]) -> None:
         for index, frames in enumerate(found):
@@ -285,6 +284,8 @@ class Session:
 
     def tick(self, performer: Performer, seen: Sequence[tuple[int, str, Sequence[int]]]) -> None:
         """Records (tid, name, pcs) of each thread that is visible at this stop."""
+        if self._handle is None:
+            return
         stacks = _abi.stacks([(tid, _encode(name), pcs) for tid, name, pcs in seen])
         with self._asking(performer) as handle:
             size = _abi.size_of(_abi.Stack)
@@ -420,28 +421,44 @@ class Session:
     @contextmanager
     def _asking(self, performer: Performer) -> Iterator[int | None]:
         """Lets the session ask `performer` while the library handles a call."""
-        before, self._asked.performer = self._asked.performer, performer
-        # An interrupt that arrives at the very beginning of a callback cancels the call; ctypes
-        # would also print it.
-        hook = getattr(sys, "unraisablehook", None)  # Python 3.8
-        setattr(sys, "unraisablehook", lambda *_: None)
-        self._calls += 1
+        before, hook = self._asked.performer, getattr(sys, "unraisablehook", None)  # Python 3.8
+
+        # ctypes would print an interrupt that arrives at the very beginning of a callback.
+        def print_others(lost) -> None:
+            if issubclass(lost.exc_type, KeyboardInterrupt):
+                self._asked.interrupted = True
+            elif hook is not None:
+                hook(lost)
+
+        depth = self._calls
         try:
+            self._calls = depth + 1
+            self._asked.performer = performer
+            if hook is not None:
+                setattr(sys, "unraisablehook", print_others)
             yield self._handle
         finally:
-            self._calls -= 1
+            self._calls = depth
+            self._asked.performer = before
             if hook is not None:
                 setattr(sys, "unraisablehook", hook)
-            self._asked.performer = before
-            if self._calls == 0 and self._closing is not None:
+            if depth == 0 and self._closing is not None:
                 handle, self._closing = self._closing, None
                 self._lib.tally_session_free(handle)
 
     def _performed(self, performer: Performer, function: Callable, *arguments) -> str:
         """Calls a function that returns a text, and returns the text."""
+        if self._handle is None:  # closed, perhaps by what the session itself has asked for
+            return ""
         text = _abi.text()
+        self._asked.interrupted = False
         with self._asking(performer) as handle:
-            self._check(function(handle, *arguments, _abi.by_reference(text)))
+            try:
+                self._check(function(handle, *arguments, _abi.by_reference(text)))
+            except TallyError:
+                if self._asked.interrupted:  # the debugger shows it as that of any other command
+                    raise KeyboardInterrupt from None
+                raise
             return _decode(text.value)
 
     def _table(self, function: Callable, *arguments) -> dict[str, Sequence[str | int]]:

@@ -21,7 +21,7 @@ TABLE = SOURCE_ROOT / "gdb/tally_gdb/_abi.py"
 
 # The prefixes of the constants that the module mirrors. It holds all constants of a prefix.
 KINDS = (
-    *("ABI", "TARGET_", "EVENT_", "ANSWER_", "COLUMN_"),
+    *("ABI", "TARGET_", "EVENT_", "COLUMN_"),
     *("REGION_", "LOAD_", "HIT_", "TICK_", "LIMIT_"),
 )
 

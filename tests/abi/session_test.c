@@ -50,23 +50,23 @@ static pid_t spawn(void) {
   return pid;
 }
 
-static int progress(void *self, const char *text) {
+static void progress(void *self, const char *text, tally_sink *to) {
   CHECK(self == &session && text[0] != '\0');
-  return TALLY_ANSWER_DONE;
+  tally_sink_done(to);
 }
 
-static int symbols(void *self, const uint64_t *addresses, size_t count, tally_sink *to) {
+static void symbols(void *self, const uint64_t *addresses, size_t count, tally_sink *to) {
   CHECK(self == &session && count > 0 && addresses[0] != 0);
   for (size_t i = 0; i < count; ++i)
     tally_sink_frame(to, i, "made_now", "now.js", 7);
   ++symbols_asked;
-  return TALLY_ANSWER_DONE;
+  tally_sink_done(to);
 }
 
-static int location(void *self, const char *file, uint64_t at, tally_sink *to) {
+static void location(void *self, const char *file, uint64_t at, tally_sink *to) {
   CHECK(self == &session && file && at > 0 && to);
   ++locations_asked;
-  return TALLY_ANSWER_DONE;
+  tally_sink_done(to);
 }
 
 static const char *command(const char *line) {

@@ -40,7 +40,9 @@ _CHANCE = (
     (re.compile(r"\b\d+ of \d+ ticks \(\d+\.\d+%\)"), "N of N ticks (N%)"),
     (re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?= (?:ticks|samples|waits|Ir|page-faults)\b)"), "N"),
     # A busy machine takes seconds where an idle one takes milliseconds.
-    (re.compile(r"(?:under )?(?<![\w.])\d+(?:\.\d+)? (?:µs|ms|s)\b"), "N …s"),
+    # A quick processor runs to the next stop in "under 1 ms".
+    (re.compile(r"(?<=^\[)\d+(?:\.\d+)? (?:µs|ms|s)(?=, )"), "…s"),
+    (re.compile(r"(?<![\w.])\d+(?:\.\d+)? (?:µs|ms|s)\b"), "N …s"),
     (re.compile(r"(?<= before, )\d+(?= now;)"), "N"),
     (re.compile(r"^\(\d+(?= more;)"), "(N"),
     (re.compile(r"(?<=^\(lighter branches: )\d+(?=;)"), "N"),

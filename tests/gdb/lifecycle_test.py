@@ -253,9 +253,10 @@ class RunsTest(GdbCase):
         """The clocks do not run for the work of fork and exit, which has a row."""
         script = "for i in $(seq 200); do /bin/true; done; times"
         play = play_gdb(
-            ["profile start --children", "run", "profile report"], "/bin/sh", ["-c", f"'{script}'"]
+            ["profile start --children", "run", "profile report"], "/bin/sh", ["-c", script]
         )
         times = re.findall(r"(\d+)m(\d+\.\d+)s", str(play))
+        self.assertEqual(len(times), 4, play)
         own = sum(60 * int(minutes) + float(seconds) for minutes, seconds in times)
         ticks = int(re.findall(r"(\d+) ticks in total", play.text("profile report"))[0])
         # The four numbers of `times` are multiples of 10 ms.

@@ -208,7 +208,7 @@ protected:
     front.modules = [](void *self, tally_sink *to) {
       auto &test = *static_cast<CFront *>(self);
       ++test.calls;
-      return test.modules(to);
+      test.modules(to);
     };
     EXPECT_EQ(tally_session_new(&front, &session), nullptr);
     tally_event event{};
@@ -230,28 +230,25 @@ protected:
   const std::string unknown = "coverage report: the modules of the program are not known: ";
   tally_front front{};
   tally_session *session = nullptr;
-  std::function<int(tally_sink *)> modules;
+  std::function<void(tally_sink *)> modules;
   int calls = 0, code = 0;
 };
 
 TEST_F(CFront, SaysWhyItRefuses) {
-  modules = [](tally_sink *to) {
-    tally_sink_refuse(to, 0, 0, "the stub is silent");
-    return TALLY_ANSWER_REFUSED;
-  };
+  modules = [](tally_sink *to) { tally_sink_refuse(to, 0, 0, "the stub is silent"); };
   EXPECT_EQ(refusal(), unknown + "the stub is silent");
-  modules = [](tally_sink *) { return TALLY_ANSWER_REFUSED; };
+  modules = [](tally_sink *to) { tally_sink_refuse(to, 0, 0, nullptr); };
   EXPECT_EQ(refusal(), unknown + "the debugger cannot do this");
   EXPECT_EQ(calls, 2);
 }
 
 TEST_F(CFront, CancelsTheCommandAlone) {
-  modules = [](tally_sink *) { return TALLY_ANSWER_CANCELLED; };
+  modules = [](tally_sink *) {};
   EXPECT_EQ(refusal(), "interrupted; what was collected is kept");
   EXPECT_EQ(code, TALLY_ERROR_CANCELLED);
   modules = [](tally_sink *to) {
     tally_sink_core(to, "/nonexistent/core");
-    return TALLY_ANSWER_DONE;
+    tally_sink_done(to);
   };
   EXPECT_NE(refusal().find("/nonexistent/core"), std::string::npos);
   EXPECT_EQ(calls, 2);
@@ -259,14 +256,14 @@ TEST_F(CFront, CancelsTheCommandAlone) {
 
 // The debugger reports that it has killed the process while it is asked for something.
 TEST_F(CFront, MayReportAnEventMeanwhile) {
-  modules = [this](tally_sink *) {
+  modules = [this](tally_sink *to) {
     tally_event event{};
     event.size = sizeof event;
     event.kind = TALLY_EVENT_KILLED;
     event.pid = 42;
     const char *text = nullptr;
     EXPECT_EQ(tally_session_event(session, &event, &text), nullptr);
-    return TALLY_ANSWER_REFUSED;
+    tally_sink_refuse(to, 0, 0, "");
   };
   EXPECT_EQ(refusal(), unknown + "the debugger cannot do this");
   EXPECT_EQ(refusal(), "coverage report: no process: run the program, or open a core file");

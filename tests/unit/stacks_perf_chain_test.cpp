@@ -238,7 +238,7 @@ protected:
     const std::vector<std::byte> dump(bytes);
     chain.clear();
     const StackEnd end = chain.unwind(registers, dump, bytes + (lacks_pages ? 1 : 0), tid);
-    if (CallChain::can_be_joined(end))
+    if (chain.can_be_joined(end))
       chain.hold(registers, dump, end, tid, [this](StackEnd how) {
         ends.push_back(how);
         chains.emplace_back(chain.pcs().begin(), chain.pcs().end());

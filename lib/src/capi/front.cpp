@@ -37,63 +37,63 @@ std::optional<std::string> reason_of(const tally_sink &to, RequestKind kind) {
 
 } // namespace
 
-int Front::call(const Request &request, tally_sink &to) const {
+void Front::call(const Request &request, tally_sink &to) const {
   const std::span<const uint64_t> addresses = request.addresses;
+  const size_t ranges = addresses.size() / 2;
   const auto at = [&] { return std::strtoull(word(request, 1), nullptr, 0); };
   const int32_t *const signals = request.signals.data();
   const size_t signal_count = request.signals.size();
   switch (request.kind) {
   case RequestKind::progress:
-    return call(functions_.progress, request.text.c_str());
+    return call(functions_.progress, to, request.text.c_str());
   case RequestKind::symbols:
-    return call(functions_.symbols, addresses.data(), addresses.size(), &to);
+    return call(functions_.symbols, to, addresses.data(), addresses.size());
   case RequestKind::disassemble:
-    return call(functions_.disassemble, addresses.data(), addresses.size() / 2, &to);
+    return call(functions_.disassemble, to, addresses.data(), ranges);
   case RequestKind::stacks:
-    return call(functions_.stacks, &to);
+    return call(functions_.stacks, to);
   case RequestKind::modules:
-    return call(functions_.modules, &to);
+    return call(functions_.modules, to);
   case RequestKind::memory:
-    return call(functions_.memory, addresses.data(), addresses.size() / 2, &to);
+    return call(functions_.memory, to, addresses.data(), ranges);
   case RequestKind::break_once:
-    return call(functions_.break_once, addresses.data(), addresses.size(), &to);
+    return call(functions_.break_once, to, addresses.data(), addresses.size());
   case RequestKind::set_breakpoint:
-    return call(functions_.set_breakpoint, word(request, 0), at(), &to);
+    return call(functions_.set_breakpoint, to, word(request, 0), at());
   case RequestKind::list_source:
-    return call(functions_.list_source, word(request, 0), at(), &to);
+    return call(functions_.list_source, to, word(request, 0), at());
   case RequestKind::preload:
-    return call(functions_.preload, word(request, 0), word(request, 1), signals, signal_count, &to);
+    return call(functions_.preload, to, word(request, 0), word(request, 1), signals, signal_count);
   case RequestKind::preload_end:
-    return call(functions_.end_preload);
+    return call(functions_.end_preload, to);
   case RequestKind::load:
-    return call(functions_.load, word(request, 0), word(request, 1), signals, signal_count, &to);
+    return call(functions_.load, to, word(request, 0), word(request, 1), signals, signal_count);
   case RequestKind::interrupt:
-    return call(functions_.interrupt, signal_count == 0 ? 0 : signals[0],
-                request.words.front() == "stacks" ? 1 : 0, &to);
+    return call(functions_.interrupt, to, signal_count == 0 ? 0 : signals[0],
+                request.words.front() == "stacks" ? 1 : 0);
   case RequestKind::interrupt_end:
-    return call(functions_.end_interrupt);
+    return call(functions_.end_interrupt, to);
   case RequestKind::signals_restore:
-    return call(functions_.restore_signals);
+    return call(functions_.restore_signals, to);
   case RequestKind::halt:
-    return call(functions_.halt, &to);
+    return call(functions_.halt, to);
   case RequestKind::region:
-    return call(functions_.watch_region, word(request, 0), word(request, 1), &to);
+    return call(functions_.watch_region, to, word(request, 0), word(request, 1));
   case RequestKind::region_end:
-    return call(functions_.end_region);
+    return call(functions_.end_region, to);
   case RequestKind::none:
     break;
   }
-  return TALLY_ANSWER_REFUSED;
 }
 
 Result<Reply> Front::answer(Session &session, const Request &request) const {
   tally_sink to;
   to.frames.resize(request.kind == RequestKind::symbols ? request.addresses.size() : 0);
   to.memory.resize(request.kind == RequestKind::memory ? request.addresses.size() / 2 : 0);
-  const int answer = call(request, to);
+  call(request, to);
   if (to.failed)
     throw std::bad_alloc();
-  if (answer == TALLY_ANSWER_CANCELLED)
+  if (to.answer == tally_sink::Answer::cancelled)
     return session.cancel();
   switch (request.kind) {
   case RequestKind::progress:
@@ -106,7 +106,7 @@ Result<Reply> Front::answer(Session &session, const Request &request) const {
     break;
   }
   std::vector<std::string> texts;
-  if (answer != TALLY_ANSWER_DONE) {
+  if (to.answer == tally_sink::Answer::refused) {
     if (auto reason = reason_of(to, request.kind))
       texts.push_back(std::move(*reason));
   } else {
@@ -116,11 +116,16 @@ Result<Reply> Front::answer(Session &session, const Request &request) const {
 }
 
 Result<std::string> Front::perform(Session &session, Result<Reply> step) const {
-  for (;;) {
-    TALLY_TRY(reply, std::move(step));
-    if (reply.request.kind == RequestKind::none)
-      return std::move(reply.text);
-    step = answer(session, reply.request);
+  try {
+    for (;;) {
+      TALLY_TRY(reply, std::move(step));
+      if (reply.request.kind == RequestKind::none)
+        return std::move(reply.text);
+      step = answer(session, reply.request);
+    }
+  } catch (...) {
+    static_cast<void>(session.cancel()); // no action is left half performed
+    throw;
   }
 }
 
@@ -144,7 +149,10 @@ template <class Keep> void keep(tally_sink *to, Keep keep) noexcept {
 
 extern "C" {
 
+void tally_sink_done(tally_sink *to) { to->answer = tally_sink::Answer::done; }
+
 void tally_sink_refuse(tally_sink *to, int32_t reason, int64_t number, const char *text) {
+  to->answer = tally_sink::Answer::refused;
   keep(to, [&] { to->refusal = {reason, number, text_of(text)}; });
 }
 

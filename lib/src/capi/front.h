@@ -21,6 +21,7 @@ struct tally_sink {
     int64_t number = 0;
     std::string text;
   } refusal;
+  enum class Answer { cancelled, done, refused } answer = Answer::cancelled;
   bool failed = false; // what was found could not be kept, because memory is exhausted
 };
 
@@ -36,10 +37,13 @@ public:
 
 private:
   Result<Reply> answer(Session &session, const Request &request) const;
-  int call(const Request &request, tally_sink &to) const;
+  void call(const Request &request, tally_sink &to) const;
   template <class... Parameters, class... Arguments>
-  int call(int (*function)(void *, Parameters...), Arguments... arguments) const {
-    return function ? function(functions_.self, arguments...) : TALLY_ANSWER_REFUSED;
+  void call(void (*function)(void *, Parameters...), tally_sink &to, Arguments... arguments) const {
+    if (function)
+      function(functions_.self, arguments..., &to);
+    else
+      to.answer = tally_sink::Answer::refused;
   }
 
   tally_front functions_;

@@ -114,17 +114,15 @@ void tally_session_tick_withdraw(tally_session *session) {
 
 tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks, size_t count,
                                 size_t stack_size) {
-  const char *nothing = nullptr; // a tick has no text
-  return performed(
-      session,
-      [&]() -> Result<Reply> {
+  return guarded(
+      [&]() -> Result<std::string> {
         TALLY_TRY(all, received_array<tally_stack>(stacks, count, stack_size, first_stack));
         std::vector<ThreadStack> seen;
         for (const tally_stack &stack : all)
           seen.push_back({stack.tid, stack.name ? stack.name : "", {stack.pcs, stack.count}});
-        return session->session.tick(seen);
+        return session->front.perform(session->session, session->session.tick(seen));
       },
-      &nothing);
+      [](const std::string &) {}); // a tick has no text
 }
 
 const char *tally_unsafe_frame(const char *module, const char *function, int innermost,

@@ -24,7 +24,7 @@ static ProcessMap own_memory(pid_t pid, uint64_t address) {
 }
 
 void PageFetch::fetch(pid_t pid, uint64_t address, size_t size, uint64_t at_ns) {
-  const uint64_t begun = now_ns();
+  const uint64_t begun = now_ns(), begun_cpu = own_cpu_ns();
   bool has_read = false;
   if (const auto read = read_ns_.find({pid, address});
       read != read_ns_.end() && at_ns < read->second)
@@ -42,7 +42,7 @@ void PageFetch::fetch(pid_t pid, uint64_t address, size_t size, uint64_t at_ns) 
   }
   // A range that cannot be read now can hardly be read soon.
   const uint64_t ended = now_ns(), parts_of_processor = has_read ? 5 : 100;
-  paid_ns_ = std::max(paid_ns_, ended) + parts_of_processor * (ended - begun);
+  paid_ns_ = std::max(paid_ns_, ended) + parts_of_processor * (own_cpu_ns() - begun_cpu);
   if (read_ns_.size() >= most_ranges)
     read_ns_.clear();
   read_ns_[{pid, address}] = ended;

@@ -255,7 +255,7 @@ void SampleSink::add_sample(const PerfSample &sample, uint32_t event) {
     chain_->clear();
   else
     end = collect_pcs(sample);
-  if (Registers registers; CallChain::can_be_joined(end) && !is_switch && !sample.stack.empty() &&
+  if (Registers registers; chain_->can_be_joined(end) && !is_switch && !sample.stack.empty() &&
                            read_registers(layout_, sample, registers)) {
     hold(sample, registers, end, event);
     return;

@@ -10,6 +10,7 @@
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
 #include "session/stop_code.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -96,8 +97,10 @@ struct Session::State {
 
   // Every reply goes through this, so that no text from a file can control the terminal.
   Result<Reply> shown(Result<Reply> reply) const {
-    if (reply)
+    if (reply) {
       reply->text = front.style.without_foreign(reply->text);
+      reply->request.text = printable(std::move(reply->request.text));
+    }
     return reply;
   }
 };

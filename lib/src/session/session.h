@@ -102,7 +102,7 @@ struct DebugEvent {
   bool beside = false;
 };
 
-// A function of tally_front
+// The functions of tally_front.
 enum class RequestKind : uint8_t {
   none,
   progress,

@@ -40,6 +40,7 @@ public:
   // file only, so that it disappears when something else is mapped there. A compiler that changes
   // the protection of its memory maps the memory again, but not the code.
   void map_code(const CodeRange &range);
+  bool has_code() const { return !code_.empty(); } // of a JIT compiler
   // Handles exec: unmaps everything. The first file that is mapped afterwards is the program.
   void reset();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "model/kernel_code.h"
@@ -36,9 +37,12 @@ bool CallChain::caller(uint64_t return_address) {
 
 StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte> stack,
                            size_t asked, pid_t tid) {
-  StackEnd end = walk(registers, stack, memory_of(tid));
-  if (!is_truncated(end))
+  StackMemory &memory = memory_of(tid);
+  StackEnd end = walk(registers, stack, memory);
+  if (!is_truncated(end)) {
+    memory.show(registers.sp(), stack, end == StackEnd::joined);
     join_held(tid);
+  }
   if (end == StackEnd::dump_too_short && stack.size() < asked)
     end = StackEnd::unreadable;
   if (pcs_.empty())
@@ -48,7 +52,7 @@ StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte
 }
 
 StackEnd CallChain::walk(const Registers &registers, std::span<const std::byte> stack,
-                         StackMemory &memory) {
+                         const StackMemory &memory) {
   unwind_input_.registers = registers;
   unwind_input_.stack = stack;
   if (memory.bytes().size() <= most_times * stack.size()) {
@@ -57,8 +61,6 @@ StackEnd CallChain::walk(const Registers &registers, std::span<const std::byte> 
   }
   const StackEnd end = unwinder_->unwind(unwind_input_, pcs_);
   unwind_input_.stack = unwind_input_.other = {};
-  if (!is_truncated(end))
-    memory.show(registers.sp(), stack, end == StackEnd::joined);
   return end;
 }
 
@@ -116,13 +118,17 @@ void CallChain::join_held(pid_t tid) {
     return;
   }
   const std::vector<uint64_t> current = std::move(pcs_);
-  StackMemory memory = memory_of(tid);
+  std::optional<StackMemory> extended; // by the held samples that are joined
   for (auto each = held.rbegin(); each != held.rend(); ++each) {
     pcs_.clear();
-    if (walk(each->registers, each->stack, memory) == StackEnd::joined) {
-      each->end = StackEnd::joined;
-      each->pcs = pcs_;
-    }
+    if (walk(each->registers, each->stack, extended ? *extended : memory_of(tid)) !=
+        StackEnd::joined)
+      continue;
+    each->end = StackEnd::joined;
+    each->pcs = pcs_;
+    if (!extended)
+      extended = memory_of(tid);
+    extended->show(each->registers.sp(), each->stack, true);
   }
   pcs_ = current;
   std::vector<Held> done;

@@ -61,10 +61,11 @@ public:
   // `tid` found, if it agrees with the dump.
   StackEnd unwind(const Registers &registers, std::span<const std::byte> stack, size_t asked,
                   pid_t tid);
-  // Returns whether a stack that ends so goes on behind its dump, where a later sample of the
-  // thread may show the callers.
-  static bool can_be_joined(StackEnd end) {
-    return end == StackEnd::dump_too_short || end == StackEnd::unreadable;
+  // Returns whether a stack with this end continues beyond its dump, where a later sample of the
+  // thread may show the callers. A sample in a program that compiles code at run time cannot wait:
+  // newer code may replace its own meanwhile.
+  bool can_be_joined(StackEnd end) const {
+    return (end == StackEnd::dump_too_short || end == StackEnd::unreadable) && !space_.has_code();
   }
   // Keeps the sample that unwind() has just found to go on behind its stack dump, with `end`. If no
   // later sample of the thread shows the callers beyond, the chain stays as it is now. `then` is
@@ -108,13 +109,14 @@ private:
   // So many whole samples are asked for the callers of a held one. With more, which come later,
   // more of the stacks are joined with callers that are not theirs.
   static constexpr unsigned most_tries = 16;
-  // The memory of a stack may be so many times as large as a dump that it continues. This bounds
-  // the work for each byte of a file.
+  // The memory of a stack may be so many times as large as a dump that it continues. With the
+  // number of tries, this bounds the work for each byte of a file.
   static constexpr size_t most_times = 32;
 
   CodeMapping code_mapping(uint32_t range);
   StackMemory &memory_of(pid_t tid);
-  StackEnd walk(const Registers &registers, std::span<const std::byte> stack, StackMemory &memory);
+  StackEnd walk(const Registers &registers, std::span<const std::byte> stack,
+                const StackMemory &memory);
   std::vector<Held> take_held(pid_t tid);
   void join_held(pid_t tid);
   void keep(Held held, pid_t tid);

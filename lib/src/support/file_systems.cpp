@@ -29,11 +29,12 @@ uint64_t device_of_executable(pid_t pid) {
   const ssize_t size = ::readlink((folder_of(pid) + "/exe").c_str(), bytes.data(), bytes.size());
   const std::string_view program(bytes.data(), size > 0 ? static_cast<size_t>(size) : 0);
   uint64_t device = 0;
+  if (program.empty())
+    return device;
   each_process_map(pid, [&](const ProcessMap &map) {
-    if (program.empty() || map.path != program)
-      return true;
-    device = map.device;
-    return false;
+    if (map.path == program)
+      device = map.device;
+    return device == 0;
   });
   return device;
 }

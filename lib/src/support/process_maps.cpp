@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <string>
 
 #include <sys/sysmacros.h>
@@ -50,10 +52,19 @@ std::optional<ProcessMap> parse_process_map(std::string_view line) {
 }
 
 void each_process_map(pid_t pid, const std::function<bool(const ProcessMap &)> &use) {
-  std::ifstream maps(pid == 0 ? "/proc/self/maps" : fmt::format("/proc/{}/maps", pid));
-  for (std::string line; std::getline(maps, line);)
-    if (const auto map = parse_process_map(line); map && !use(*map))
-      return;
+  const std::string path = pid == 0 ? "/proc/self/maps" : fmt::format("/proc/{}/maps", pid);
+  const std::unique_ptr<FILE, int (*)(FILE *)> maps(std::fopen(path.c_str(), "re"), std::fclose);
+  char *line = nullptr;
+  size_t room = 0;
+  while (maps) {
+    const ssize_t size = ::getline(&line, &room, maps.get());
+    if (size <= 0)
+      break;
+    const std::string_view text(line, static_cast<size_t>(size));
+    if (const auto map = parse_process_map(text.substr(0, text.find('\n'))); map && !use(*map))
+      break;
+  }
+  std::free(line);
 }
 
 } // namespace tally

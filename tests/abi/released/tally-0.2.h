@@ -273,92 +273,88 @@ typedef struct tally_event {
   int32_t reserved;    /* 0 */
 } tally_event;
 
-/* What a function of a tally_front returns. The value that a callback leaves which could not run,
- * 0, cancels. */
-enum tally_answer {
-  TALLY_ANSWER_CANCELLED = 0, /* the user interrupts: the command ends with TALLY_ERROR_CANCELLED,
-                                 and what was collected is kept */
-  TALLY_ANSWER_DONE = 1,
-  TALLY_ANSWER_REFUSED = 2 /* it is not possible; tally_sink_refuse() may have said why */
-};
-
-/* Receives what a function of a front finds. It exists only while that function runs. */
+/* Receives what a function of a front finds, and whether it has succeeded: by tally_sink_done() or
+ * tally_sink_refuse(). A function that calls neither cancels the command, because the user
+ * interrupts: the command ends with TALLY_ERROR_CANCELLED, and what was collected is kept. A sink
+ * exists only while the function runs. */
 typedef struct tally_sink tally_sink;
 
 /* What a debugger does for a session. The session calls these functions on the thread that calls
  * the session, while it handles that call; a function may report events to the session meanwhile,
  * but neither run a command nor free the session. A function that is NULL is something that this
- * debugger cannot do. Each receives `self` and returns a tally_answer; none may throw. Texts and
- * arrays are valid during the call. It has many data members, because each is one thing that a
- * debugger does. Set size to sizeof(tally_front). */
+ * debugger cannot do. None may throw. Texts and arrays are valid during the call. The structure has
+ * many data members, because each function is one thing that a debugger does. Set size to
+ * sizeof(tally_front). */
 typedef struct tally_front {
   uint32_t size;
   uint32_t reserved; /* 0 */
   void *self;
-  /* Show the text, which says how far long work is, and look for Ctrl-C. */
-  int (*progress)(void *self, const char *text);
+  /* Show the text, which says how much of a long operation is done, and look for Ctrl-C. */
+  void (*progress)(void *self, const char *text, tally_sink *to);
   /* Pass to tally_sink_frame() the function, file and line of each address, by its index; if code
      is inlined there, those of each function, innermost first. */
-  int (*symbols)(void *self, const uint64_t *addresses, size_t count, tally_sink *to);
+  void (*symbols)(void *self, const uint64_t *addresses, size_t count, tally_sink *to);
   /* Pass each instruction of the ranges to tally_sink_instruction(). `ranges` holds `count` pairs
      of addresses, low and high, each of which is a range [low, high). */
-  int (*disassemble)(void *self, const uint64_t *ranges, size_t count, tally_sink *to);
+  void (*disassemble)(void *self, const uint64_t *ranges, size_t count, tally_sink *to);
   /* Pass the stacks of all threads of the stopped process to tally_sink_stack(), that of the
      selected thread first. */
-  int (*stacks)(void *self, tally_sink *to);
+  void (*stacks)(void *self, tally_sink *to);
   /* The next two concern a program whose memory only the debugger can read. */
 
   /* Pass the files that are loaded to tally_sink_module(), the program first; or, for a core file
      whose path is known, the path to tally_sink_core(). */
-  int (*modules)(void *self, tally_sink *to);
+  void (*modules)(void *self, tally_sink *to);
   /* Pass the content of each range that can be read as a whole to tally_sink_memory(), by its
      index. */
-  int (*memory)(void *self, const uint64_t *ranges, size_t count, tally_sink *to);
+  void (*memory)(void *self, const uint64_t *ranges, size_t count, tally_sink *to);
   /* Set temporary breakpoints for the user, without output, on the functions that begin at the
      addresses. Each belongs behind the function's prologue, and is deleted when it is hit or when
      the process is gone. Pass the number of those that are set to tally_sink_count(). */
-  int (*break_once)(void *self, const uint64_t *entries, size_t count, tally_sink *to);
+  void (*break_once)(void *self, const uint64_t *entries, size_t count, tally_sink *to);
 
   /* The next two concern a source location: a file and a line or, if `file` is "", a run-time
      address. The user sees the debugger's own output. */
 
   /* Set a breakpoint for the user at the location. */
-  int (*set_breakpoint)(void *self, const char *file, uint64_t at, tally_sink *to);
+  void (*set_breakpoint)(void *self, const char *file, uint64_t at, tally_sink *to);
   /* Show the source around the location, which is always a line. */
-  int (*list_source)(void *self, const char *file, uint64_t at, tally_sink *to);
+  void (*list_source)(void *self, const char *file, uint64_t at, tally_sink *to);
 
   /* For the next run, load a library before all others, and add the variable ("NAME=VALUE") to the
      environment. Deliver the signals to the program without stopping and without printing. */
-  int (*preload)(void *self, const char *library, const char *variable, const int32_t *signals,
-                 size_t count, tally_sink *to);
+  void (*preload)(void *self, const char *library, const char *variable, const int32_t *signals,
+                  size_t count, tally_sink *to);
   /* Undo preload() for the next run. The handling of the signals stays changed. */
-  int (*end_preload)(void *self);
+  void (*end_preload)(void *self, tally_sink *to);
   /* Make the stopped process load a library and call that library's function
      int tally_agent_start(const char *) with the argument, if it is stopped where this is safe (see
      tally_unsafe_frame()). Handle the signals as preload() does. Reasons are tally_load_refusal. */
-  int (*load)(void *self, const char *library, const char *argument, const int32_t *signals,
-              size_t count, tally_sink *to);
+  void (*load)(void *self, const char *library, const char *argument, const int32_t *signals,
+               size_t count, tally_sink *to);
   /* Begin to interrupt the process (see tally_session_tick()): by the signal or, if that is 0, in
      the way that Ctrl-C does. Callers are needed if with_stacks is 1. */
-  int (*interrupt)(void *self, int32_t signal, int with_stacks, tally_sink *to);
+  void (*interrupt)(void *self, int32_t signal, int with_stacks, tally_sink *to);
   /* End interrupting the process. The handling of the signals stays changed. */
-  int (*end_interrupt)(void *self);
+  void (*end_interrupt)(void *self, tally_sink *to);
   /* Restore the original handling of all signals that earlier calls changed. */
-  int (*restore_signals)(void *self);
+  void (*restore_signals)(void *self, tally_sink *to);
   /* Stop the running process for the user, as Ctrl-C does, unless it is just stopping. */
-  int (*halt)(void *self, tally_sink *to);
+  void (*halt)(void *self, tally_sink *to);
   /* Watch a region, and call tally_session_region_hit() at each hit. If `second` is not "", the
      region lies between two locations, and reaching one of them is a hit. Otherwise the region is a
      function, `first`; entering it is a hit, and so is everything by which a call may end: a
      return, a caught exception, longjmp(). The region replaces the previous one, which stays in
      place if the new one cannot be watched. Reasons are tally_region_refusal. */
-  int (*watch_region)(void *self, const char *first, const char *second, tally_sink *to);
+  void (*watch_region)(void *self, const char *first, const char *second, tally_sink *to);
   /* Stop watching the region. */
-  int (*end_region)(void *self);
+  void (*end_region)(void *self, tally_sink *to);
 } tally_front;
 
-/* Says why a function refuses: a reason that the function's comment names, or 0, with what the
- * reason's comment names; and a text of one line, which is shown as it is if the reason is 0. */
+TALLY_API void tally_sink_done(tally_sink *to);
+/* Says that the debugger cannot do this. The reason is an enumerator of the type that the
+ * function's comment names, or 0. The enumerator's comment says what the number and the text mean.
+ * If the reason is 0, the text is shown as it is. The text has one line. */
 TALLY_API void tally_sink_refuse(tally_sink *to, int32_t reason, int64_t number, const char *text);
 /* A function at the address of this index. The file may be "", and the line 0. */
 TALLY_API void tally_sink_frame(tally_sink *to, size_t index, const char *function,

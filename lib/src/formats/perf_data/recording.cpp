@@ -257,7 +257,7 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
   // LoongArch has RISC-V's mask of registers, but stacks that are not supported.
   if (!features_.machine.starts_with("loongarch") && read_registers(layout, sample, registers)) {
     const StackEnd end = of.chain.unwind(registers, sample.stack, sample.stack_asked, sample.tid);
-    if (CallChain::can_be_joined(end) && !sample.stack.empty())
+    if (of.chain.can_be_joined(end) && !sample.stack.empty())
       hold(of, registers, sample, end);
     add_end(end);
     return;
