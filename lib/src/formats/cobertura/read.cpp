@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -203,7 +204,13 @@ private:
     const size_t list = signature.find('(');
     if (signature.empty() || list == 0)
       return fmt::format("{}{}", name, signature);
-    const size_t at = name.empty() ? signature.npos : signature.find(name);
+    // memmem() takes linear time, which std::string_view::find() does not.
+    const void *const found =
+        name.empty() ? nullptr
+                     : ::memmem(signature.data(), signature.size(), name.data(), name.size());
+    const size_t at = found
+                          ? static_cast<size_t>(static_cast<const char *>(found) - signature.data())
+                          : signature.npos;
     const auto is_in_word = [&](size_t i) {
       return i < signature.size() &&
              (std::isalnum(static_cast<unsigned char>(signature[i])) != 0 || signature[i] == '_');

@@ -113,8 +113,9 @@ public:
     zero_ns_ = std::max<int64_t>(0, begin.value_or(0));
     TALLY_CHECK(read_process(document_, 0));
     const JsonValue processes = document_["processes"];
+    const auto own = meta_["startTime"].number(); // searched for once, not for each process
     for (JsonValue process = processes.first(); !process.is_absent(); process = process.next()) {
-      const auto start = process["meta"]["startTime"].number(), own = meta_["startTime"].number();
+      const auto start = process["meta"]["startTime"].number();
       if (!start || !own)
         return process.error("the startTime of a process is missing");
       TALLY_CHECK(read_process(process, *start - *own));

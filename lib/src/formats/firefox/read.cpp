@@ -45,7 +45,9 @@ constexpr std::array<std::string_view, 3> weight_types{"samples", "tracing-ms", 
 class Reader {
 public:
   Reader(const JsonTree &tree, const std::string &source, Diagnostics &diagnostics)
-      : document_(tree.root()), meta_(document_["meta"]), own_(meta_[own_key]), source_(source),
+      : document_(tree.root()), meta_(document_["meta"]), own_(meta_[own_key]),
+        shared_(document_["shared"]), strings_(shared_["stringArray"]),
+        sources_(shared_["sources"]), libs_(document_["libs"]), source_(source),
         diagnostics_(diagnostics) {}
 
   Result<Profile> run() {
@@ -173,12 +175,9 @@ private:
 
   // Since version 60 all threads share the tables of stacks, and since 56 the strings.
   Result<void> read_shared() {
-    const JsonValue shared = document_["shared"];
-    if (shared["stackTable"].is_absent())
+    if (shared_["stackTable"].is_absent())
       return {};
-    TALLY_TRY(stacks, read_stacks({shared, shared["stringArray"], shared["sources"],
-                                   document_["libs"], version_},
-                                  builder_));
+    TALLY_TRY(stacks, read_stacks({shared_, strings_, sources_, libs_, version_}, builder_));
     shared_stacks_ = std::move(stacks);
     return {};
   }
@@ -221,12 +220,10 @@ private:
     }
     if (!shared_stacks_.empty() || thread["stackTable"].is_absent())
       return read_samples(samples, track, shared_stacks_);
-    const JsonValue shared = document_["shared"];
     const JsonValue strings = thread["stringArray"];
     const JsonValue libs = thread["libs"]; // until version 40
-    TALLY_TRY(stacks, read_stacks({thread, strings.is_absent() ? shared["stringArray"] : strings,
-                                   shared["sources"], libs.is_absent() ? document_["libs"] : libs,
-                                   version_},
+    TALLY_TRY(stacks, read_stacks({thread, strings.is_absent() ? strings_ : strings, sources_,
+                                   libs.is_absent() ? libs_ : libs, version_},
                                   builder_));
     return read_samples(samples, track, stacks);
   }
@@ -335,7 +332,8 @@ private:
     std::string_view type, unit;
   };
 
-  JsonValue document_, meta_, own_;
+  // A search for a key takes the time of all keys of the object, and there may be many threads.
+  JsonValue document_, meta_, own_, shared_, strings_, sources_, libs_;
   const std::string &source_;
   Diagnostics &diagnostics_;
   StackProfileBuilder builder_;

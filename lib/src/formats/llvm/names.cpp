@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "support/gzip.h"
+#include "support/memory_limit.h"
 
 namespace tally::llvm {
 
@@ -38,6 +39,7 @@ std::vector<std::string_view> names_of_text(std::string_view text) {
   std::vector<std::string_view> out;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(between_names, begin), text.size());
+    MemoryLimit::tick();
     out.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "support/checked.h"
+#include "support/memory_limit.h"
 #include "support/sort.h"
 
 namespace tally::llvm {
@@ -155,6 +156,7 @@ std::vector<LineCoverage> lines_of(const std::vector<SegmentCoverage> &segments)
       LineCoverage covered;
       covered.line = line;
       covered.count = count;
+      MemoryLimit::tick();
       out.push_back(covered);
     }
     if (!here.empty())
