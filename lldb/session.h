@@ -42,7 +42,7 @@ struct Sink {
   tally_sink *to;
 };
 
-// What changes the debugger; see the functions of tally_front with these names.
+// Each act changes the debugger. The functions of tally_front with these names describe the acts.
 enum class Act {
   set_breakpoint, // words: the file, and the line or address
   list_source,    // likewise
@@ -57,8 +57,8 @@ enum class Act {
   end_region,
 };
 
-// What the debugger does for the session while that handles a command or an event; tally_front in
-// tally.h describes the functions.
+// A performer does what the session asks for while the session handles a command or an event. The
+// functions of tally_front in tally.h describe each request.
 class Performer {
 public:
   virtual ~Performer() = default;

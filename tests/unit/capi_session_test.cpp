@@ -211,15 +211,19 @@ protected:
       test.modules(to);
     };
     EXPECT_EQ(tally_session_new(&front, &session), nullptr);
+    report(TALLY_EVENT_TARGET, TALLY_TARGET_REMOTE);
+  }
+  ~CFront() override { tally_session_free(session); }
+  void report(int32_t kind, int32_t target) const {
     tally_event event{};
     event.size = sizeof event;
-    event.target = TALLY_TARGET_REMOTE;
+    event.kind = kind;
+    event.target = target;
     event.pid = 42;
     const char *text = nullptr;
     EXPECT_EQ(tally_session_event(session, &event, &text), nullptr);
     EXPECT_STREQ(text, "");
   }
-  ~CFront() override { tally_session_free(session); }
   std::string refusal() {
     const char *text = nullptr;
     tally_error *error = tally_session_run(session, "coverage", "report", &text);
@@ -257,12 +261,7 @@ TEST_F(CFront, CancelsTheCommandAlone) {
 // The debugger reports that it has killed the process while it is asked for something.
 TEST_F(CFront, MayReportAnEventMeanwhile) {
   modules = [this](tally_sink *to) {
-    tally_event event{};
-    event.size = sizeof event;
-    event.kind = TALLY_EVENT_KILLED;
-    event.pid = 42;
-    const char *text = nullptr;
-    EXPECT_EQ(tally_session_event(session, &event, &text), nullptr);
+    report(TALLY_EVENT_KILLED, TALLY_TARGET_NONE);
     tally_sink_refuse(to, 0, 0, "");
   };
   EXPECT_EQ(refusal(), unknown + "the debugger cannot do this");

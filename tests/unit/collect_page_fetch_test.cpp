@@ -53,7 +53,8 @@ TEST_F(PageFetchTest, ReadsAgainOnlyForALaterSample) {
   EXPECT_TRUE(is_there(0));
 }
 
-// What cannot be read costs a hundred times its time, so that tries in a row are soon refused.
+// A range that cannot be read costs a hundred times its time, so that several tries in a row are
+// soon refused.
 TEST_F(PageFetchTest, PausesAfterTooMuchWork) {
   bool is_refused = false;
   for (int tries = 0; tries < 100'000 && !is_refused; ++tries) {

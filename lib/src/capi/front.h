@@ -11,7 +11,7 @@
 
 #include "session/session.h"
 
-// What a function of a front finds; see tally.h.
+// Collects what a function of a front finds. tally.h describes the functions that fill it.
 struct tally_sink {
   std::string lines; // a line for each instruction, stack or module, or a number
   std::vector<std::string> frames;

@@ -29,7 +29,7 @@ private:
 
   // When the range at an address was read last.
   std::map<std::pair<pid_t, uint64_t>, uint64_t> read_ns_;
-  // The time at which the work so far is no more than the allowed share.
+  // At this time, the work so far is no more than the allowed share of a processor.
   uint64_t paid_ns_ = 0;
 };
 
