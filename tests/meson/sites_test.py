@@ -225,7 +225,16 @@ class WrongPython(MesonCase):
 
     def test_a_python_without_site(self) -> None:
         """This Python loads no hook at all: enable reports that, and disable removes the hook."""
-        path = self.with_meson(f"#!{self.venv}/bin/python3 -S\n")
+        python = self.home / "python3-without-site"
+        # Without `site`, the prefix would be that of the machine, whose directories tests share.
+        python.write_text(
+            f"#!/bin/sh\nshift\nexec {self.venv}/bin/python3 -S -c 'import sys\n"
+            f'sys.prefix = sys.exec_prefix = "{self.venv}"\n'
+            "exec(sys.argv.pop(1))' \"$@\"\n",
+            encoding="utf-8",
+        )
+        python.chmod(0o755)
+        path = self.with_meson(f"#!{python}\n")
         done = self.run_in("tally-meson", "enable", PATH=path)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"^tally: but .* has not loaded the hook: ")

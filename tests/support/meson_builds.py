@@ -144,7 +144,7 @@ class MesonCase(unittest.TestCase):
 
     @classmethod
     def run_in(cls, *words: str, folder: str = ".", **more: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
+        done = subprocess.run(
             words,
             cwd=cls.project / folder,
             env=cls.environment(**more),
@@ -154,6 +154,11 @@ class MesonCase(unittest.TestCase):
             timeout=120,
             check=False,
         )
+        # A hook elsewhere would be loaded, and removed again, in the middle of other tests.
+        for site in re.findall(r"^(?:Already e|E)nabled in (.*)$", done.stdout, re.MULTILINE):
+            if not site.startswith(f"{cls.home}/"):
+                raise AssertionError(f"{words} enables the hook in {site}")
+        return done
 
     @classmethod
     def must(cls, *words: str, **more: str) -> str:
