@@ -52,7 +52,7 @@ void register_commands(lldb::SBDebugger &debugger, const Library &library,
   lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
   const auto owner = std::make_shared<Closer>(front);
   for (const char *group : {"profile", "coverage"}) {
-    const std::string all = library.tally_group_help(group);
+    const std::string all = library.tally_help(group);
     lldb::SBCommand prefix =
         interpreter.AddMultiwordCommand(group, all.substr(0, all.find('\n')).c_str());
     // LLDB appends the list of the commands by itself.

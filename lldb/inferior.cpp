@@ -212,7 +212,7 @@ void Inferior::look_at_unsampled(lldb::SBDebugger &debugger, lldb::SBProcess pro
   }
   // A client of LLDB's API may have resumed the process several times.
   if (now.process != before.process || !before.resumed) {
-    resumed.text = "unseen";
+    resumed.kind = TALLY_EVENT_RAN;
     report(debugger, resumed);
   }
   Event stop = stop_of(process);
@@ -298,7 +298,7 @@ void Inferior::report_stop(const Stopped &stopped, const ProcessWatch::Seen &see
                            Performer &performer) {
   Event run = stopped.run, stop = stopped.stop;
   run.at_ns = seen.left_ns;
-  run.text = "unseen";
+  run.kind = TALLY_EVENT_RAN;
   report_run(run, performer);
   stop.at_ns = seen.stopped_ns;
   note(session_.event(stop, performer));

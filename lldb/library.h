@@ -19,8 +19,8 @@ namespace tally_lldb {
   _(tally_table_column_name)                                                                       \
   _(tally_table_texts)                                                                             \
   _(tally_table_counts)                                                                            \
-  _(tally_group_commands)                                                                          \
-  _(tally_group_help)                                                                              \
+  _(tally_commands)                                                                                \
+  _(tally_help)                                                                                    \
   _(tally_session_new)                                                                             \
   _(tally_session_free)                                                                            \
   _(tally_session_run)                                                                             \

@@ -157,7 +157,8 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
     EVENT_SIGNALLED,
     EVENT_KILLED,
     EVENT_DETACHED,
-) = range(12)
+    EVENT_RAN,
+) = range(13)
 # enum tally_region_refusal
 REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN, REGION_FAILED = range(1, 5)
 # enum tally_load_refusal
@@ -209,12 +210,9 @@ FUNCTIONS = [
     ("tally_table_column_kind", [_handle, c_size_t], c_int),
     ("tally_table_texts", [_handle, c_size_t], POINTER(_text)),
     ("tally_table_counts", [_handle, c_size_t], POINTER(c_uint64)),
-    ("tally_commands", [_out], _handle),
-    ("tally_settings", [_out], _handle),
-    ("tally_group_commands", [_text, _out], _handle),
-    ("tally_group_settings", [_text, _out], _handle),
-    ("tally_group_help", [_text], _text),
-    ("tally_profile_help", [], _text),
+    ("tally_commands", [_text, _out], _handle),
+    ("tally_settings", [_text, _out], _handle),
+    ("tally_help", [_text], _text),
     ("tally_formats", [_out], _handle),
     ("tally_profile_read", [_text, _options, _out], _handle),
     ("tally_profile_free", [_handle], None),
@@ -260,18 +258,15 @@ FUNCTIONS = [
         [_handle, POINTER(Location), c_size_t, c_size_t, c_int],
         _handle,
     ),
-    ("tally_session_complete", [_handle, _text, _out], _handle),
-    ("tally_session_group_complete", [_handle, _text, _text, _out], _handle),
+    ("tally_session_complete", [_handle, _text, _text, _out], _handle),
     ("tally_session_symbol_to_complete", [_handle, _text], _text),
     (
         "tally_session_complete_symbol",
         [_handle, _text, POINTER(_text), c_size_t, POINTER(_text), c_size_t, _out],
         _handle,
     ),
-    ("tally_session_set", [_handle, _text, _text], _handle),
-    ("tally_session_setting", [_handle, _text], _text),
-    ("tally_session_group_set", [_handle, _text, _text, _text], _handle),
-    ("tally_session_group_setting", [_handle, _text, _text], _text),
+    ("tally_session_set", [_handle, _text, _text, _text], _handle),
+    ("tally_session_setting", [_handle, _text, _text], _text),
     ("tally_session_set_display", [_handle, POINTER(Display)], _handle),
     ("tally_session_status", [_handle, _out], _handle),
     ("tally_session_last_run", [_handle, POINTER(c_uint64), POINTER(c_uint64)], c_int),

@@ -36,7 +36,7 @@ class Performer:
 
     def symbols(self, addresses: Sequence[int]) -> Iterable[Iterable[tuple[str, str, int]]]:
         """Returns the functions, files and lines at each run-time address."""
-        return ()
+        raise Refused(0)
 
     def disassemble(self, ranges: Sequence[tuple[int, int]]) -> Iterable[tuple[int, str]]:
         """Returns the address and text of each instruction of the ranges."""
@@ -53,7 +53,7 @@ class Performer:
 
     def memory(self, ranges: Sequence[tuple[int, int]]) -> Iterable[bytes | None]:
         """Returns the bytes of each range; None if some are unreadable."""
-        return ()
+        raise Refused(0)
 
     def break_once(self, entries: Sequence[int]) -> int:
         """Sets temporary breakpoints. Returns how many are set."""
@@ -322,7 +322,7 @@ class Session:
 
     def complete(self, line: str, group: str = "profile") -> list[str]:
         table = self._table(
-            self._lib.tally_session_group_complete, self._handle, _encode(group), _encode(line)
+            self._lib.tally_session_complete, self._handle, _encode(group), _encode(line)
         )
         return [str(word) for word in table["word"]]
 
@@ -347,12 +347,12 @@ class Session:
 
     def setting(self, name: str, group: str = "profile") -> str:
         return _decode(
-            self._lib.tally_session_group_setting(self._handle, _encode(group), _encode(name))
+            self._lib.tally_session_setting(self._handle, _encode(group), _encode(name))
         )
 
     def set(self, name: str, value: str, group: str = "profile") -> None:
         self._check(
-            self._lib.tally_session_group_set(
+            self._lib.tally_session_set(
                 self._handle, _encode(group), _encode(name), _encode(value)
             )
         )
@@ -397,14 +397,14 @@ class Session:
 
     def commands(self, group: str = "profile") -> dict[str, Sequence[str | int]]:
         """Returns the columns name, summary, usage and help."""
-        return self._table(self._lib.tally_group_commands, _encode(group))
+        return self._table(self._lib.tally_commands, _encode(group))
 
     def settings(self, group: str = "profile") -> dict[str, Sequence[str | int]]:
         """Returns the columns name, values, fallback and summary."""
-        return self._table(self._lib.tally_group_settings, _encode(group))
+        return self._table(self._lib.tally_settings, _encode(group))
 
     def help(self, group: str = "profile") -> str:
-        return _decode(self._lib.tally_group_help(_encode(group)))
+        return _decode(self._lib.tally_help(_encode(group)))
 
     def _check(self, error: int | None) -> None:
         if not error:

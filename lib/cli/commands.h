@@ -32,6 +32,7 @@ struct Outcome {
 // Runs a command that was parsed by its row in tally_table(). The caller passes the result to
 // Outcome::end(); a command that continues after an error calls Outcome::end() itself.
 using Command = Result<void>(const ParsedCommand &given, Outcome &outcome);
+Command run_command; // runs the one of these that the table names (table.cpp)
 Command annotate_command, convert_command, coverage_command, diff_command, gcov_command,
     histogram_command, merge_command, record_command, report_command, rewrite_command,
     setup_command, timeline_command, tree_command, validate_command, zero_command;
@@ -43,7 +44,10 @@ int complain(const Error &error);
 // Prints the diagnostics. Prints errors as warnings, because reading continued after them.
 void show(const Diagnostics &findings);
 
-// Restores the signal actions that tally was started with, for a program that it starts.
+// Ignores SIGXFSZ, so that a file that exceeds the size limit causes a write error, which leaves no
+// file behind. restore_signals() restores the signal actions that tally was started with, for a
+// program that it starts.
+void ignore_large_files();
 void restore_signals();
 
 } // namespace tally::cli

@@ -13,7 +13,6 @@
 #include <tally/file_io.h>
 #include <tally/merge.h>
 
-#include "byte_size.h"
 #include "changed_lines.h"
 #include "collect/proc_info.h"
 #include "coverage/baseline_rule.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -20,74 +19,11 @@
 
 #include "session/command_help.h"
 #include "support/exception_text.h"
-#include "support/text.h"
 #include "table.h"
 
 namespace tally::cli {
 
 namespace {
-struct sigaction file_too_large_before;
-} // namespace
-
-void say(const std::string &text) {
-  std::string out;
-  for (size_t begin = 0, end = 0; end != text.npos; begin = end + 1) {
-    end = text.find('\n', begin);
-    out += printable(text.substr(begin, end - begin)) + '\n';
-  }
-  std::fputs(out.c_str(), stderr);
-}
-
-int complain(const Error &error) {
-  say("tally: " + error.text());
-  switch (error.code) {
-  case ErrorCode::invalid_argument:
-    return command_line_at_fault;
-  case ErrorCode::no_data:
-    return no_data;
-  default:
-    return input_at_fault;
-  }
-}
-
-void show(const Diagnostics &findings) {
-  for (Finding finding : findings.findings()) {
-    if (finding.severity == Severity::error)
-      finding.severity = Severity::warning;
-    say(finding.text());
-  }
-}
-
-void Outcome::end(const Result<void> &result) {
-  if (!result)
-    status = complain(result.error());
-}
-
-void restore_signals() { ::sigaction(SIGXFSZ, &file_too_large_before, nullptr); }
-
-namespace {
-struct Row {
-  std::string_view name;
-  Command *run;
-};
-constexpr Row rows[] = {
-    {"record", record_command},       {"report", report_command},
-    {"tree", tree_command},           {"annotate", annotate_command},
-    {"histogram", histogram_command}, {"timeline", timeline_command},
-    {"diff", diff_command},           {"convert", convert_command},
-    {"merge", merge_command},         {"coverage", coverage_command},
-    {"gcov", gcov_command},           {"validate", validate_command},
-    {"rewrite", rewrite_command},     {"zero", zero_command},
-    {"setup", setup_command},
-};
-
-Result<void> run(const ParsedCommand &given, Outcome &outcome) {
-  const auto *const row = std::ranges::find(rows, given.spec->name, &Row::name);
-  if (row == std::end(rows))
-    return fail(ErrorCode::internal, "the command has no handler", std::string(given.spec->name));
-  return row->run(given, outcome);
-}
-
 // Says that --help exists; `command` is "" if no command was recognized.
 void refer_to_help(std::string_view command) {
   say(fmt::format("Try 'tally {}{}--help'.", command, command.empty() ? "" : " "));
@@ -122,7 +58,7 @@ Result<void> run_line(std::vector<std::string> words, Outcome &outcome) {
   TALLY_TRY(given, std::move(parsed));
   if (given.wants_help)
     return print(command_help(tally_table(), *command) + "\n");
-  return run(given, outcome);
+  return run_command(given, outcome);
 }
 
 // Opens /dev/null as each standard stream that is closed: otherwise a file gets its number, and
@@ -148,11 +84,8 @@ bool flushed() {
 int main(int argc, char **argv) {
   using namespace tally::cli;
   occupy_standard_streams();
-  // Without SIGXFSZ, a file that exceeds the size limit causes a write error, which leaves no file
-  // behind. SIGPIPE keeps its effect, so that `tally report FILE | head` ends silently.
-  struct sigaction ignored {};
-  ignored.sa_handler = SIG_IGN;
-  ::sigaction(SIGXFSZ, &ignored, &file_too_large_before);
+  // SIGPIPE keeps its effect, so that `tally report FILE | head` ends silently.
+  ignore_large_files();
   Outcome outcome;
   try {
     outcome.end(run_line({argv + std::min(argc, 1), argv + argc}, outcome));

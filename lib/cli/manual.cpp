@@ -82,8 +82,8 @@ std::string option_entry(const OptionSpec &option) {
   term += bold(shown_name(option));
   if (!option.other_name.empty())
     term += ", " + bold(fmt::format("--{}", option.other_name));
-  if (!option.values.empty())
-    term += ' ' + syntax(option.values);
+  if (!option.is_flag())
+    term += ' ' + syntax(option.word());
   if (option.repeats)
     term += " ...";
   std::string text = prose(option.summary);

@@ -13,7 +13,6 @@
 
 #include <tally/file_io.h>
 
-#include "byte_size.h"
 #include "formats/gcov/stream.h"
 #include "formats/llvm/profile_file.h"
 #include "gcovr_version.h"
@@ -64,6 +63,14 @@ InputOptions input_options(const ParsedCommand &given) {
   out.reading = reading_of(given);
   out.symbolizer = symbolizer_for(given);
   out.sources = module_sources(given);
+  return out;
+}
+
+ReadOptions reading_of(const ParsedCommand &given) {
+  ReadOptions out;
+  if (given.has("memory-limit"))
+    out.memory_limit = byte_size_of(given.value("memory-limit")).value();
+  out.max_unpacked_bytes = std::max(out.max_unpacked_bytes, out.memory_limit);
   return out;
 }
 

@@ -29,6 +29,8 @@ struct InputOptions {
   ModuleSources sources{}; // of the code, for unwinding
 };
 InputOptions input_options(const ParsedCommand &given);
+// Returns how a command reads its files: with --memory-limit, a packed file may unpack to as much.
+ReadOptions reading_of(const ParsedCommand &given);
 // Returns a symbolizer that looks for files as --sysroot and --symbols say, and that fetches debug
 // files where DEBUGINFOD_URLS is set, unless --no-debuginfod is given.
 std::unique_ptr<Symbolizer> symbolizer_for(const ParsedCommand &given);

@@ -157,13 +157,13 @@ int main(void) {
                              .set_breakpoint = location,
                              .list_source = location};
   setenv("TALLY_CACHE_DIR", "", 1);
-  CHECK(mkdtemp(folder) && !tally_session_new(&front, &session) && !tally_commands(&commands));
+  CHECK(mkdtemp(folder) && !tally_session_new(&front, &session) && !tally_commands("profile", &commands));
   colours();
 
   refused("stop", TALLY_ERROR_BAD_STATE, "sampling has not begun");
   refused("report", TALLY_ERROR_NO_DATA, "nothing was collected");
   refused("nonsense", TALLY_ERROR_INVALID_ARGUMENT, "there is no command 'nonsense'");
-  CHECK(!tally_session_set(session, "frequency", "2000"));
+  CHECK(!tally_session_set(session, "profile", "frequency", "2000"));
   tally_error *error = tally_session_run(session, "profile", "start", &text);
   if (error && tally_error_get_code(error) == TALLY_ERROR_PERMISSION)
     return puts(tally_error_text(error)), 77; /* skipped */
@@ -232,7 +232,7 @@ int main(void) {
       CHECK(strstr(command("diff previous --json"), "made_now")); /* the text omits equal rows */
     } else if (strcmp(name, "config") == 0) {
       CHECK(strcmp(command("config frequency"), "frequency 2000\n") == 0);
-      CHECK(strcmp(tally_session_setting(session, "frequency"), "2000") == 0);
+      CHECK(strcmp(tally_session_setting(session, "profile", "frequency"), "2000") == 0);
       refused("config frequency 0", TALLY_ERROR_INVALID_ARGUMENT, "from 1 to 1000000");
     } else if (strcmp(name, "stop") == 0) {
       CHECK(strcmp(command("stop"), "") == 0);
@@ -249,7 +249,7 @@ int main(void) {
     } else
       CHECK(name == NULL); /* a command that this test does not know */
   }
-  CHECK(tally_session_complete(session, "report --by ", &words) == NULL);
+  CHECK(tally_session_complete(session, "profile", "report --by ", &words) == NULL);
   CHECK(tally_table_rows(words) == 9 && strcmp(tally_table_texts(words, 0)[1], "function") == 0);
   tally_table_free(words);
   tally_table_free(commands);

@@ -101,7 +101,7 @@ static void commands(void) {
     run(session, "profile", lines[i]);
   run(session, "coverage", "report");
   tally_table *table = NULL;
-  drop(tally_session_complete(session, "profile rep", &table));
+  drop(tally_session_complete(session, "profile", "rep", &table));
   tally_table_free(table);
   tally_session_free(session);
 }

@@ -13,7 +13,7 @@ namespace tally::command_line_fuzz {
 
 FUZZ_TARGET(command_line) {
   const std::string_view line(reinterpret_cast<const char *>(data), size);
-  const WordsOf words_of = [](std::string_view) {
+  const WordsOf words_of = [](ValueKind) {
     return std::vector<std::string>{"main", "ns::f<int>(char const*)", "operator<<", "a b.c"};
   };
   for (const CommandTable *table : {&profile_table(), &coverage_table()}) {

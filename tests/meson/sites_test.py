@@ -230,7 +230,7 @@ class WrongPython(MesonCase):
         python.write_text(
             f"#!/bin/sh\nshift\nexec {self.venv}/bin/python3 -S -c 'import sys\n"
             f'sys.prefix = sys.exec_prefix = "{self.venv}"\n'
-            "exec(sys.argv.pop(1))' \"$@\"\n",
+            'exec(sys.argv.pop(1))\' "$@"\n',
             encoding="utf-8",
         )
         python.chmod(0o755)

@@ -33,7 +33,7 @@ protected:
 
 TEST(CTables, ListCommandsAndSettings) {
   tally_table *table = nullptr;
-  ASSERT_EQ(tally_commands(&table), nullptr);
+  ASSERT_EQ(tally_commands("profile", &table), nullptr);
   ASSERT_EQ(tally_table_columns(table), 4u);
   EXPECT_STREQ(tally_table_column_name(table, 0), "name");
   EXPECT_STREQ(tally_table_column_name(table, 4), "");
@@ -42,13 +42,13 @@ TEST(CTables, ListCommandsAndSettings) {
   EXPECT_EQ(tally_table_texts(table, 9), nullptr);
   EXPECT_EQ(texts(table, 0).front(), "start");
   tally_table_free(table);
-  ASSERT_EQ(tally_settings(&table), nullptr);
+  ASSERT_EQ(tally_settings("profile", &table), nullptr);
   EXPECT_EQ(texts(table, 0), (std::vector<std::string>{"backend", "frequency", "clock", "stacks",
                                                        "stop-times", "debuginfod"}));
   EXPECT_EQ(texts(table, 1)[1], "HZ");
   EXPECT_EQ(texts(table, 2)[1], "1000");
   tally_table_free(table);
-  EXPECT_NE(std::strstr(tally_profile_help(), "profile start"), nullptr);
+  EXPECT_NE(std::strstr(tally_help("profile"), "profile start"), nullptr);
   EXPECT_STREQ(tally_version(), TALLY_VERSION);
   EXPECT_EQ(tally_abi(), static_cast<uint32_t>(TALLY_ABI));
 }
@@ -98,7 +98,7 @@ TEST_F(CSession, ChecksEvents) {
   EXPECT_NE(take(push()).find("not an event"), std::string::npos); // size 0
   event.size = sizeof event;
   EXPECT_EQ(push(), nullptr);
-  event.kind = TALLY_EVENT_DETACHED + 1;
+  event.kind = TALLY_EVENT_RAN + 1;
   EXPECT_NE(take(push()), "");
   event.kind = -1;
   EXPECT_NE(take(push()), "");
@@ -144,25 +144,25 @@ TEST_F(CSession, ChecksTheDisplay) {
 }
 
 TEST_F(CSession, KeepsASettingsTextUntilItIsSetAgain) {
-  const char *frequency = tally_session_setting(session, "frequency");
-  const char *clock = tally_session_setting(session, "clock");
+  const char *frequency = tally_session_setting(session, "profile", "frequency");
+  const char *clock = tally_session_setting(session, "profile", "clock");
   EXPECT_STREQ(frequency, "1000");
   EXPECT_STREQ(clock, "cpu");
-  EXPECT_EQ(tally_session_setting(session, "frequency"), frequency);
-  EXPECT_STREQ(tally_session_setting(session, "nonsense"), "");
-  EXPECT_STREQ(tally_session_setting(session, nullptr), "");
-  EXPECT_EQ(tally_session_set(session, "frequency", "50"), nullptr);
-  EXPECT_STREQ(tally_session_setting(session, "frequency"), "50");
-  EXPECT_NE(take(tally_session_set(session, "frequency", nullptr)), "");
-  EXPECT_NE(take(tally_session_set(session, nullptr, "1")), "");
+  EXPECT_EQ(tally_session_setting(session, "profile", "frequency"), frequency);
+  EXPECT_STREQ(tally_session_setting(session, "profile", "nonsense"), "");
+  EXPECT_STREQ(tally_session_setting(session, "profile", nullptr), "");
+  EXPECT_EQ(tally_session_set(session, "profile", "frequency", "50"), nullptr);
+  EXPECT_STREQ(tally_session_setting(session, "profile", "frequency"), "50");
+  EXPECT_NE(take(tally_session_set(session, "profile", "frequency", nullptr)), "");
+  EXPECT_NE(take(tally_session_set(session, "profile", nullptr, "1")), "");
 }
 
 TEST_F(CSession, Completes) {
   tally_table *table = nullptr;
-  ASSERT_EQ(tally_session_complete(session, "report --s", &table), nullptr);
+  ASSERT_EQ(tally_session_complete(session, "profile", "report --s", &table), nullptr);
   EXPECT_EQ(texts(table, 0), std::vector<std::string>{"--sort"});
   tally_table_free(table);
-  ASSERT_EQ(tally_session_complete(session, "nonsense x", &table), nullptr);
+  ASSERT_EQ(tally_session_complete(session, "profile", "nonsense x", &table), nullptr);
   EXPECT_EQ(tally_table_rows(table), 0u);
   tally_table_free(table);
 }

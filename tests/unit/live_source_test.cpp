@@ -39,43 +39,35 @@ public:
     const auto file = symbolize::ElfFile::open(self);
     for (const symbolize::Section &section : file->loaded_sections())
       if (section.name == ".text")
-        source_->set_modules("module " + hex(section.address + own_bias()) + " .text " + self +
-                             "\nmodule 1 .text /no/such/file\nmodule x\n");
+        source_->set_modules({{section.address + own_bias(), ".text", self},
+                              {1, ".text", "/no/such/file"},
+                              {1, ".none", self}});
   }
 
-  // Reads until nothing more is wanted. Returns whether all bytes could be read.
   bool read(uint64_t address, std::span<std::byte> to) {
-    for (int round = 0; round < 100; ++round) {
-      const bool done = source_->memory().read(address, to);
-      const auto wanted = source_->take_wanted();
-      if (wanted.empty())
-        return done;
-      EXPECT_FALSE(done);
-      for (const AddressRange &range : wanted) {
-        ++requests;
-        bytes += range.high - range.low;
-        const bool is_hidden = range.low < hidden.high && hidden.low < range.high;
-        std::string content(range.high - range.low, '\0');
-        // Not by a pointer: AddressSanitizer has redzones in the range.
-        EXPECT_TRUE(memory_->read(range.low, std::as_writable_bytes(std::span(content))));
-        source_->give(range, is_hidden ? std::nullopt : std::optional(std::move(content)));
-      }
-    }
-    ADD_FAILURE() << "the reads do not end";
-    return false;
+    return source_->memory().read(address, to);
   }
 
-  static std::string hex(uint64_t number) {
-    char text[20];
-    std::snprintf(text, sizeof text, "%lx", static_cast<unsigned long>(number));
-    return text;
+  Result<std::optional<std::string>> content_of(const AddressRange &range) {
+    if (fails)
+      return fail(ErrorCode::cancelled, "interrupted");
+    ++requests;
+    bytes += range.size();
+    if (range.low < hidden.high && hidden.low < range.high)
+      return std::nullopt;
+    std::string content(range.size(), '\0');
+    // Not by a pointer: AddressSanitizer has redzones in the range.
+    EXPECT_TRUE(memory_->read(range.low, std::as_writable_bytes(std::span(content))));
+    return content;
   }
 
-  std::unique_ptr<DebuggerSource> source_ = debugger_source();
+  std::unique_ptr<DebuggerSource> source_ =
+      debugger_source([this](const AddressRange &range) { return content_of(range); });
   std::unique_ptr<Memory> memory_ = std::move(*process_memory(::getpid()));
   AddressRange hidden;
   size_t requests = 0;
   uint64_t bytes = 0;
+  bool fails = false;
 };
 
 alignas(64) char variables[1 << 18] = {1};
@@ -115,12 +107,12 @@ TEST(DebuggerSource, ReadsConstantsFromTheFile) {
   OwnProgram program;
   Diagnostics diagnostics;
   program.source_->modules(diagnostics);
-  EXPECT_TRUE(program.source_->take_wanted().size() <= 1); // the build ID
+  EXPECT_LE(program.requests, 1u); // the build ID
   char copy[sizeof constant];
   EXPECT_TRUE(program.source_->memory().read(reinterpret_cast<uint64_t>(constant),
                                              std::as_writable_bytes(std::span(copy))));
   EXPECT_STREQ(copy, constant);
-  EXPECT_TRUE(program.source_->take_wanted().empty());
+  EXPECT_LE(program.requests, 1u);
 }
 
 TEST(DebuggerSource, ForgetsWhatThePauseShowed) {
@@ -132,6 +124,20 @@ TEST(DebuggerSource, ForgetsWhatThePauseShowed) {
   program.source_->forget();
   ASSERT_TRUE(program.read(start, std::as_writable_bytes(std::span(copy))));
   EXPECT_EQ(copy[0], variables[0]);
+}
+
+TEST(DebuggerSource, FailsUntilItForgetsAfterAnInterrupt) {
+  OwnProgram program;
+  char copy[8];
+  const auto start = reinterpret_cast<uint64_t>(variables);
+  program.fails = true;
+  EXPECT_FALSE(program.read(start, std::as_writable_bytes(std::span(copy))));
+  program.fails = false;
+  EXPECT_FALSE(program.read(start, std::as_writable_bytes(std::span(copy))));
+  EXPECT_EQ(program.source_->failure().error().code, ErrorCode::cancelled);
+  program.source_->forget();
+  EXPECT_TRUE(program.source_->failure());
+  EXPECT_TRUE(program.read(start, std::as_writable_bytes(std::span(copy))));
 }
 
 // A core file with one segment of memory, and the note of mappings.

@@ -9,15 +9,25 @@
 #include <gtest/gtest.h>
 
 #include "collect_child.h"
+#include "fake_debugger.h"
 #include "session/session.h"
 #include "support/clock.h"
 
 namespace tally::session_backends_test {
 namespace {
 
+using Call = FakeDebugger::Call;
+
 class SessionRequests : public testing::Test {
 protected:
-  SessionRequests() { ::setenv("TALLY_CACHE_DIR", "", 1); }
+  SessionRequests() {
+    ::setenv("TALLY_CACHE_DIR", "", 1);
+    debugger.name_of = [](uint64_t address) -> std::vector<Symbolization::Named> {
+      if (address % 2 != 0)
+        return {{"inner", "in.h", 3}, {"outer", "out.c", 0}};
+      return {{"plain", "out.c", 9}};
+    };
+  }
 
   DebugEvent event_of(EventKind kind, pid_t pid = 0) const {
     DebugEvent event;
@@ -26,34 +36,11 @@ protected:
     event.pid = pid;
     return event;
   }
-  // Answers each request with its text in `refusals`, or with ""; symbols get invented names.
-  Result<Reply> perform(Result<Reply> reply) {
-    while (reply && reply->request.kind != RequestKind::none) {
-      std::vector<std::string> answer;
-      if (reply->request.kind != RequestKind::progress &&
-          reply->request.kind != RequestKind::symbols) {
-        asked.push_back(reply->request);
-        const auto at = refusals.find(reply->request.kind);
-        answer.push_back(at == refusals.end() ? "" : at->second);
-      } else if (reply->request.kind == RequestKind::symbols) {
-        for (const uint64_t address : reply->request.addresses)
-          answer.push_back(address % 2 != 0 ? "inner\tin.h\t3\nouter\tout.c\t0"
-                                            : "plain\tout.c\t9");
-      }
-      reply = session.answer(answer);
-    }
-    return reply;
+  static std::string text_of(const Result<std::string> &reply) {
+    return reply ? *reply : "error: " + reply.error().text();
   }
-  std::string text_of(Result<Reply> reply) {
-    reply = perform(std::move(reply));
-    return reply ? reply->text : "error: " + reply.error().text();
-  }
-  std::vector<RequestKind> taken() {
-    std::vector<RequestKind> kinds;
-    for (const Request &request : std::exchange(asked, {}))
-      kinds.push_back(request.kind);
-    return kinds;
-  }
+  void tick(std::span<const ThreadStack> stacks) { EXPECT_TRUE(session.tick(stacks)); }
+  std::vector<Call> taken() { return debugger.taken(); }
   std::string status(std::string_view name) {
     const std::string text = text_of(session.command("status"));
     const size_t at = text.find("\n" + std::string(name) + " ");
@@ -62,12 +49,12 @@ protected:
   }
 
   TargetKind target = TargetKind::native;
-  std::map<RequestKind, std::string> refusals;
-  std::vector<Request> asked;
-  Session session;
+  FakeDebugger debugger;
+  std::vector<FakeDebugger::Asked> &asked = debugger.asked;
+  Session session{debugger};
 };
 
-using Kinds = std::vector<RequestKind>;
+using Kinds = std::vector<Call>;
 
 TEST_F(SessionRequests, InterruptsARemoteProcess) {
   target = TargetKind::remote;
@@ -75,9 +62,9 @@ TEST_F(SessionRequests, InterruptsARemoteProcess) {
   const std::string said = text_of(session.command("start"));
   EXPECT_TRUE(said.starts_with("Sampling process 42: interrupt (auto; perf: ")) << said;
   ASSERT_EQ(asked.size(), 1u);
-  EXPECT_TRUE(asked[0].signals.empty()); // interrupts as Ctrl-C does
+  EXPECT_EQ(asked[0].signals, std::vector<int32_t>{0}); // interrupts as Ctrl-C does
   EXPECT_EQ(asked[0].words, std::vector<std::string>{"stacks"});
-  EXPECT_EQ(taken(), Kinds{RequestKind::interrupt});
+  EXPECT_EQ(taken(), Kinds{Call::interrupt});
   EXPECT_EQ(session.tick_interrupt(), 0u); // it is not running
 
   const uint64_t before = now_ns();
@@ -90,7 +77,7 @@ TEST_F(SessionRequests, InterruptsARemoteProcess) {
   EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::theirs); // the user's Ctrl-C
   const std::array<uint64_t, 2> first{0x1000, 0x2001}, second{0x3000, 0x2001};
   const std::array seen{ThreadStack{1, "main", first}, ThreadStack{2, "worker", second}};
-  text_of(session.tick(seen));
+  tick(seen);
   text_of(session.event(event_of(EventKind::breakpoint, 42)));
   EXPECT_EQ(session.tick_interrupt(), 0u);
 
@@ -111,9 +98,9 @@ TEST_F(SessionRequests, InterruptsARemoteProcess) {
   text_of(session.event(event_of(EventKind::breakpoint, 42)));
   EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::stale);
   text_of(session.command("stop"));
-  EXPECT_EQ(taken(), Kinds{RequestKind::interrupt_end});
+  EXPECT_EQ(taken(), Kinds{Call::end_interrupt});
   text_of(session.event(event_of(EventKind::exited)));
-  EXPECT_EQ(taken(), Kinds{RequestKind::signals_restore});
+  EXPECT_EQ(taken(), Kinds{Call::restore_signals});
 }
 
 // Each process of an emulator may have the same id, and so has firmware that is written again.
@@ -128,7 +115,7 @@ TEST_F(SessionRequests, CountsEachRemoteProcessForItself) {
     text_of(session.event(event_of(EventKind::resumed, 42)));
     EXPECT_EQ(session.tick_interrupt(), 1u);
     EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::ours);
-    text_of(session.tick(seen));
+    tick(seen);
     EXPECT_EQ(status("samples"), "1");
     text_of(session.event(event_of(ending)));
     EXPECT_EQ(session.sampled_pid(), 0);
@@ -146,12 +133,13 @@ TEST_F(SessionRequests, CountsARoundWithALookUpOnce) {
   EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::ours);
   const std::array<uint64_t, 1> pcs{0x1000};
   const std::array seen{ThreadStack{1, "main", pcs}};
-  auto reply = session.tick(seen);
-  ASSERT_TRUE(reply);
-  EXPECT_EQ(reply->request.kind, RequestKind::symbols);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(session.tick_interrupt(), 0u); // the debugger still looks up names
-  text_of(std::move(reply));
+  debugger.during = [&](Call call) {
+    EXPECT_EQ(call, Call::symbols);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(session.tick_interrupt(), 0u); // the debugger still looks up names
+  };
+  tick(seen);
+  debugger.during = [](Call) {};
   EXPECT_GT(session.tick_wait_ns(), 100'000'000u); // four times the round
   text_of(session.event(event_of(EventKind::breakpoint, 42)));
   text_of(session.event(event_of(EventKind::resumed, 42)));
@@ -182,7 +170,7 @@ TEST_F(SessionRequests, SignalsEachThreadOfALocalProcess) {
 
 TEST_F(SessionRequests, ReportsAFrontThatCannotInterrupt) {
   target = TargetKind::remote;
-  refusals[RequestKind::interrupt] = "not in non-stop mode";
+  debugger.refuse(Call::interrupt, "not in non-stop mode");
   text_of(session.event(event_of(EventKind::target, 42)));
   EXPECT_EQ(text_of(session.command("start --backend interrupt")),
             "error: --backend interrupt: not in non-stop mode");
@@ -192,61 +180,95 @@ TEST_F(SessionRequests, ReportsAFrontThatCannotInterrupt) {
   EXPECT_TRUE(text_of(session.command("status")).starts_with("state idle\n"));
 }
 
-// A `start` that was abandoned must neither continue in a later command nor keep a later `start`
+// A `start` that the user interrupts must neither go on in a later command nor keep a later `start`
 // from asking again.
-TEST_F(SessionRequests, UndoesAStartThatWasAbandoned) {
+TEST_F(SessionRequests, UndoesAStartThatIsInterrupted) {
   target = TargetKind::remote;
   text_of(session.event(event_of(EventKind::target, 42)));
-  for (const bool by_user : {true, false}) {
-    const auto reply = session.command("start --backend interrupt");
-    ASSERT_TRUE(reply);
-    EXPECT_EQ(reply->request.kind, RequestKind::interrupt);
-    if (by_user) {
-      EXPECT_EQ(session.cancel().error().code, ErrorCode::cancelled);
-    }
-    EXPECT_TRUE(text_of(session.command("status")).starts_with("state idle\n"));
-    EXPECT_EQ(taken(), Kinds{RequestKind::interrupt_end});
-    EXPECT_EQ(session.sampled_pid(), 0);
-  }
+  debugger.interrupt_call(Call::interrupt);
+  EXPECT_EQ(text_of(session.command("start --backend interrupt")),
+            "error: interrupted; what was collected is kept");
+  EXPECT_EQ(taken(), (Kinds{Call::interrupt, Call::end_interrupt}));
+  EXPECT_TRUE(text_of(session.command("status")).starts_with("state idle\n"));
+  EXPECT_EQ(session.sampled_pid(), 0);
+  debugger.errors.clear();
   text_of(session.command("start --backend interrupt"));
-  EXPECT_EQ(taken(), Kinds{RequestKind::interrupt});
+  EXPECT_EQ(taken(), Kinds{Call::interrupt});
   EXPECT_EQ(session.sampled_pid(), 42);
   text_of(session.command("stop"));
 }
 
-TEST_F(SessionRequests, EndsARegionThatWasAbandoned) {
+TEST_F(SessionRequests, EndsARegionThatIsInterrupted) {
   target = TargetKind::remote;
   text_of(session.event(event_of(EventKind::target, 42)));
-  const auto reply = session.command("region parse");
-  ASSERT_TRUE(reply);
-  EXPECT_EQ(reply->request.kind, RequestKind::region);
-  EXPECT_EQ(session.cancel().error().code, ErrorCode::cancelled);
-  text_of(session.command("status"));
-  EXPECT_EQ(taken(), Kinds{RequestKind::region_end});
-  refusals[RequestKind::region] = "1 parse";
+  debugger.interrupt_call(Call::watch_region);
+  EXPECT_EQ(session.command("region parse").error().code, ErrorCode::cancelled);
+  EXPECT_EQ(taken(), (Kinds{Call::watch_region, Call::end_region}));
+  debugger.refuse(Call::watch_region, "there is no function or location 'parse'");
   EXPECT_EQ(text_of(session.command("region parse")),
             "error: profile region: there is no function or location 'parse'");
-  EXPECT_EQ(taken(), Kinds{RequestKind::region});
+  EXPECT_EQ(taken(), Kinds{Call::watch_region});
 }
 
-TEST_F(SessionRequests, WordsTheReasonsWhyARegionIsNotWatched) {
+// Nobody can repeat an event: what it asks for is asked once more, and is undone if that is in
+// vain, too.
+TEST_F(SessionRequests, AsksOnceMoreInAnEventThatIsInterrupted) {
   target = TargetKind::remote;
-  text_of(session.event(event_of(EventKind::target, 42)));
-  for (const auto &[answer, message] : std::vector<std::pair<std::string, std::string>>{
-           {"1 parse", "there is no function or location 'parse'"},
-           {"2 parse", "all copies of parse are inlined and do not return: name two locations"},
-           {"3 *0x10", "*0x10 is not the entry of a function: name a function or two locations"},
-           {"4 1 parse", "1 parse"},
-           {"4 no memory", "no memory"},
-           {"its own words", "its own words"},
-       }) {
-    refusals[RequestKind::region] = answer;
-    EXPECT_EQ(text_of(session.command("region parse")), "error: profile region: " + message);
+  text_of(session.command("start --backend interrupt"));
+  text_of(session.event(event_of(EventKind::target)));
+  text_of(session.command("stop"));
+  for (const bool twice : {false, true}) {
+    target = TargetKind::native;
+    text_of(session.event(event_of(EventKind::target)));
+    text_of(session.command("start --backend interrupt"));
+    target = TargetKind::remote;
+    taken();
+    size_t calls = 0;
+    debugger.interrupt_call(Call::interrupt);
+    debugger.during = [&](Call call) {
+      if (call == Call::interrupt && ++calls == 2 && !twice)
+        debugger.errors.clear();
+    };
+    const std::string said = text_of(session.event(event_of(EventKind::resumed, 42)));
+    debugger.during = [](Call) {};
+    debugger.errors.clear();
+    Kinds kinds{Call::end_interrupt, Call::interrupt, Call::interrupt};
+    if (twice)
+      kinds.push_back(Call::end_interrupt);
+    EXPECT_EQ(taken(), kinds);
+    EXPECT_EQ(session.sampled_pid(), twice ? 0 : 42);
+    EXPECT_EQ(said, twice ? "error: interrupted; what was collected is kept" : "");
+    text_of(session.event(event_of(EventKind::exited)));
+    text_of(session.command("stop"));
   }
 }
 
-// What is still to be undone after an event is undone although the look-up of names is cancelled.
-TEST_F(SessionRequests, UndoesWhatACancelledEventLeaves) {
+// What the debugger reports while it does something waits until that is done.
+TEST_F(SessionRequests, HandlesEventsAfterTheCallInWhichTheyCome) {
+  target = TargetKind::remote;
+  text_of(session.event(event_of(EventKind::target, 42)));
+  bool reported = false;
+  debugger.during = [&](Call call) {
+    if (std::exchange(reported, true))
+      return;
+    EXPECT_EQ(call, Call::interrupt);
+    EXPECT_EQ(session.command("status").error().code, ErrorCode::bad_state);
+    EXPECT_EQ(session.table(By::function, SortBy::self).error().code, ErrorCode::bad_state);
+    EXPECT_EQ(text_of(session.limit_reached()), "");
+    EXPECT_EQ(text_of(session.event(event_of(EventKind::exited))), "");
+    EXPECT_EQ(session.sampled_pid(), 0);
+  };
+  const std::string said = text_of(session.command("start --backend interrupt"));
+  EXPECT_TRUE(said.starts_with("Sampling process 42: interrupt")) << said;
+  EXPECT_TRUE(reported);
+  EXPECT_EQ(session.sampled_pid(), 0); // the process ended
+  EXPECT_TRUE(session.is_armed());
+  EXPECT_EQ(taken(), Kinds{Call::interrupt});
+  text_of(session.command("stop"));
+  EXPECT_EQ(taken(), (Kinds{Call::end_interrupt, Call::restore_signals}));
+}
+
+TEST_F(SessionRequests, KeepsSamplesWhenALookUpIsInterrupted) {
   target = TargetKind::remote;
   text_of(session.event(event_of(EventKind::target, 42)));
   text_of(session.command("start --backend interrupt"));
@@ -255,44 +277,34 @@ TEST_F(SessionRequests, UndoesWhatACancelledEventLeaves) {
   EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::ours);
   const std::array<uint64_t, 1> pcs{0x1000};
   const std::array seen{ThreadStack{1, "main", pcs}};
-  text_of(session.tick(seen));
+  debugger.interrupt_call(Call::symbols);
+  EXPECT_EQ(session.tick(seen).error().code, ErrorCode::cancelled);
   text_of(session.event(event_of(EventKind::breakpoint, 42)));
-  taken();
-  auto stopped = session.command("stop");
-  ASSERT_TRUE(stopped);
-  EXPECT_NE(stopped->request.kind, RequestKind::none);
-  EXPECT_EQ(session.cancel().error().code, ErrorCode::cancelled);
-  text_of(session.command("status"));
-  EXPECT_EQ(taken(), Kinds{RequestKind::interrupt_end});
+  EXPECT_EQ(session.command("report").error().code, ErrorCode::cancelled);
+  debugger.errors.clear();
+  const std::string report = text_of(session.command("report"));
+  EXPECT_NE(report.find("plain"), std::string::npos) << report;
+  EXPECT_EQ(status("samples"), "1");
+  text_of(session.event(event_of(EventKind::exited)));
 }
 
-TEST_F(SessionRequests, WordsTheReasonsWhyTheAgentIsNotLoaded) {
-  Child child([] { ::sleep(30); });
-  text_of(session.event(event_of(EventKind::target, child.pid())));
-  if (const auto tried = session.command("start --backend agent"); !tried)
-    GTEST_SKIP() << tried.error().text();
-  const std::array<std::pair<std::string, std::string>, 7> messages{{
-      {"1 ", "the process is running: stop it first"},
-      {"2", "the program has no dlopen: it is static, or its libraries are not loaded yet"},
-      {"3 7 the dynamic loader",
-       "thread 7 is stopped inside the dynamic loader: a call from there could hang; let it run to "
-       "another location first"},
-      {"4 no memory", "cannot be loaded: no memory"},
-      {"6 -3", "the agent refused to start (-3)"},
-      {"7 is unknown", "7 is unknown"},
-      {"its own words", "its own words"},
-  }};
-  for (const auto &[answer, message] : messages) {
-    refusals[RequestKind::load] = answer;
-    EXPECT_EQ(text_of(session.command("start --backend agent")),
-              "error: --backend agent: " + message);
-  }
-  refusals[RequestKind::load] = "5 ";
-  asked.clear();
-  const std::string said = text_of(session.command("start --backend agent"));
-  ASSERT_EQ(asked.size(), 1u);
-  EXPECT_EQ(said, "error: --backend agent: cannot be loaded: " + asked[0].words[0] +
-                      " has no tally_agent_start");
+// What a command undoes is undone although the user interrupts that.
+TEST_F(SessionRequests, UndoesOnceMoreIfItIsInterrupted) {
+  target = TargetKind::remote;
+  text_of(session.event(event_of(EventKind::target, 42)));
+  text_of(session.command("start --backend interrupt"));
+  text_of(session.event(event_of(EventKind::resumed, 42)));
+  EXPECT_EQ(session.tick_interrupt(), 1u);
+  EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::ours);
+  const std::array<uint64_t, 1> pcs{0x1000};
+  const std::array seen{ThreadStack{1, "main", pcs}};
+  tick(seen);
+  text_of(session.event(event_of(EventKind::breakpoint, 42)));
+  taken();
+  debugger.interrupt_call(Call::end_interrupt);
+  EXPECT_EQ(text_of(session.command("stop")), "");
+  EXPECT_EQ(taken(), (Kinds{Call::end_interrupt, Call::end_interrupt}));
+  EXPECT_FALSE(session.is_armed());
 }
 
 TEST_F(SessionRequests, PreloadsTheAgentForTheNextRun) {
@@ -304,28 +316,28 @@ TEST_F(SessionRequests, PreloadsTheAgentForTheNextRun) {
   EXPECT_EQ(asked[0].words.size(), 2u);
   EXPECT_TRUE(asked[0].words[1].starts_with("TALLY_AGENT="));
   EXPECT_FALSE(asked[0].signals.empty());
-  EXPECT_EQ(taken(), Kinds{RequestKind::preload});
+  EXPECT_EQ(taken(), Kinds{Call::preload});
 
   // A process that did not load the agent is reported, and the next run tries again.
   Child child([] {});
   text_of(session.event(event_of(EventKind::resumed, child.pid())));
-  EXPECT_EQ(taken(), Kinds{RequestKind::preload_end});
+  EXPECT_EQ(taken(), Kinds{Call::end_preload});
   child.go();
   child.wait_end();
   const std::string ended = text_of(session.event(event_of(EventKind::exited)));
   EXPECT_TRUE(ended.starts_with("Nothing was sampled: ")) << ended;
-  EXPECT_EQ(taken(), Kinds{RequestKind::preload});
+  EXPECT_EQ(taken(), Kinds{Call::preload});
   text_of(session.command("stop"));
-  EXPECT_EQ(taken(), (Kinds{RequestKind::preload_end, RequestKind::signals_restore}));
+  EXPECT_EQ(taken(), (Kinds{Call::end_preload, Call::restore_signals}));
 }
 
 TEST_F(SessionRequests, ReportsThatTheAgentIsRefused) {
-  refusals[RequestKind::preload] = "no wrapper fits";
+  debugger.refuse(Call::preload, "no wrapper fits");
   const std::string said = text_of(session.command("start --backend agent"));
   EXPECT_TRUE(said.starts_with("error: --backend agent: ")) << said;
   EXPECT_TRUE(text_of(session.command("status")).starts_with("state idle\n"));
 
-  refusals[RequestKind::load] = "it stands inside of malloc()";
+  debugger.refuse(Call::load, "it stands inside of malloc()");
   Child child([] { ::sleep(30); });
   text_of(session.event(event_of(EventKind::target, child.pid())));
   const std::string standing = text_of(session.command("start --backend agent"));
@@ -334,8 +346,8 @@ TEST_F(SessionRequests, ReportsThatTheAgentIsRefused) {
   // `auto` does not even request it, because that would load it into a process that already exists.
   asked.clear();
   text_of(session.command("start"));
-  for (const RequestKind kind : taken())
-    EXPECT_NE(kind, RequestKind::load);
+  for (const Call kind : taken())
+    EXPECT_NE(kind, Call::load);
   text_of(session.command("stop"));
 }
 

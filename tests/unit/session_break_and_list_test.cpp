@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "fake_debugger.h"
 #include "session/session.h"
 #include "temporary.h"
 
@@ -18,26 +19,24 @@ protected:
     const auto reply = session.command("load " + (folder / (name + ".callgrind")));
     ASSERT_TRUE(reply) << reply.error().text();
   }
-  // Returns "KIND FILE LINE" of the request to the front end, which answers it; else the error.
-  std::string asked(const std::string &line, const std::string &answer = "") {
-    auto reply = session.command(line);
+  // Returns "KIND FILE LINE" of what the debugger is asked for; else the error.
+  std::string asked(const std::string &line) {
+    debugger.asked.clear();
+    const auto reply = session.command(line);
     if (!reply)
       return reply.error().text();
-    const Request request = reply->request;
-    const std::vector<std::string> answers{answer};
-    reply = session.answer(answers);
-    if (!reply)
-      return reply.error().text();
-    EXPECT_EQ(reply->request.kind, RequestKind::none);
-    EXPECT_EQ(reply->text, "");
-    const std::string kind = request.kind == RequestKind::set_breakpoint ? "break"
-                             : request.kind == RequestKind::list_source  ? "list"
-                                                                         : "?";
-    return kind + " " + request.words.at(0) + " " + request.words.at(1);
+    EXPECT_EQ(*reply, "");
+    EXPECT_EQ(debugger.asked.size(), 1u);
+    const FakeDebugger::Asked &one = debugger.asked.front();
+    const std::string kind = one.call == FakeDebugger::Call::set_breakpoint ? "break"
+                             : one.call == FakeDebugger::Call::list_source  ? "list"
+                                                                            : "?";
+    return kind + " " + one.words.at(0) + " " + one.words.at(1);
   }
 
   TemporaryFolder folder;
-  Session session;
+  FakeDebugger debugger;
+  Session session{debugger};
 };
 
 TEST_F(BreakAndList, GoToTheHottestLineOfARow) {
@@ -80,7 +79,8 @@ TEST_F(BreakAndList, RefuseRowsAndNumbersWithoutALocation) {
   for (const char *number : {"0", "-1", "x", "1x", "4294967296"})
     EXPECT_FALSE(session.command(std::string("break ") + number)) << number;
   EXPECT_TRUE(asked("break").starts_with("profile break: expected N"));
-  EXPECT_EQ(asked("list 1", "No source file named a.c."), "/src/a.c:5: No source file named a.c.");
+  debugger.refuse(FakeDebugger::Call::list_source, "No source file named a.c.");
+  EXPECT_EQ(asked("list 1"), "/src/a.c:5: No source file named a.c.");
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "fake_debugger.h"
 #include "session/command_help.h"
 #include "session/profile_table.h"
 #include "session/session.h"
@@ -17,9 +18,10 @@ TEST(Commands, HaveAHandlerHelpAndCompletion) {
   for (const CommandSpec &spec : profile_table().commands) {
     SCOPED_TRACE(spec.name);
     ASSERT_FALSE(spec.name.empty()); // the array is longer than its rows
-    Session session;
+    FakeDebugger debugger;
+    Session session{debugger};
     const std::string name(spec.name);
-    const auto reply = session.command(spec.arguments.empty() ? name : name + " previous");
+    const auto reply = session.command(spec.arguments.text.empty() ? name : name + " previous");
     if (!reply) {
       EXPECT_NE(reply.error().code, ErrorCode::internal) << reply.error().text();
     }
@@ -31,17 +33,18 @@ TEST(Commands, HaveAHandlerHelpAndCompletion) {
 }
 
 TEST(Status, WritesJsonWithNumbersAndUnits) {
-  Session session;
+  FakeDebugger debugger;
+  Session session{debugger};
   const auto text = session.command("status"), json = session.command("status --json");
   ASSERT_TRUE(text && json);
-  const auto status = nlohmann::json::parse(json->text);
+  const auto status = nlohmann::json::parse(json.value());
   EXPECT_EQ(status.at("state"), "idle");
   EXPECT_EQ(status.at("backend"), "auto");
   EXPECT_EQ(status.at("requested_hz"), 1000);
   EXPECT_EQ(status.at("samples"), 0);
   EXPECT_EQ(status.at("running_s"), 0.0);
   EXPECT_TRUE(status.at("memory_bytes").is_number_unsigned());
-  EXPECT_EQ(static_cast<size_t>(std::ranges::count(text->text, '\n')), status.size());
+  EXPECT_EQ(static_cast<size_t>(std::ranges::count(text.value(), '\n')), status.size());
 }
 
 TEST(Status, SeparatesNotesFromValues) {
@@ -59,7 +62,8 @@ TEST(Status, SeparatesNotesFromValues) {
 }
 
 TEST(Config, ShowsAllSettingsWithoutArguments) {
-  Session session;
+  FakeDebugger debugger;
+  Session session{debugger};
   ASSERT_TRUE(session.command("config frequency 250"));
   const auto all = session.command("config");
   ASSERT_TRUE(all);
@@ -67,10 +71,10 @@ TEST(Config, ShowsAllSettingsWithoutArguments) {
     const std::string line =
         fmt::format("{} {}", setting.name,
                     setting.name == "frequency" ? std::string_view("250") : setting.fallback);
-    EXPECT_NE(("\n" + all->text).find("\n" + line + " "), std::string::npos) << all->text;
-    EXPECT_NE(all->text.find(one_line(setting.summary)), std::string::npos) << all->text;
+    EXPECT_NE(("\n" + all.value()).find("\n" + line + " "), std::string::npos) << all.value();
+    EXPECT_NE(all->find(one_line(setting.summary)), std::string::npos) << all.value();
   }
-  EXPECT_EQ(static_cast<size_t>(std::ranges::count(all->text, '\n')),
+  EXPECT_EQ(static_cast<size_t>(std::ranges::count(all.value(), '\n')),
             profile_table().settings.size());
 }
 

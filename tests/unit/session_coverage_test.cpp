@@ -1,5 +1,3 @@
-#include <array>
-#include <cinttypes>
 #include <cstdlib>
 #include <fstream>
 
@@ -10,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fake_debugger.h"
 #include "session/session.h"
 #include "symbolize/elf_file.h"
 #include "temporary.h"
@@ -51,22 +50,20 @@ public:
     event.pid = pid_;
     return event;
   }
-  std::string stacks() const { return std::to_string(pid_) + " 0\n"; }
-  // Returns the answer to RequestKind::modules for the program alone.
-  std::string modules() const {
+  std::vector<live::StoppedThread> threads() const { return {{pid_, {0}}}; }
+  // The program alone.
+  Debugger::LoadedFiles files() const {
     std::ifstream maps("/proc/" + std::to_string(pid_) + "/maps");
     uint64_t begin = 0;
     maps >> std::hex >> begin;
     const auto file = symbolize::ElfFile::open(path());
     const symbolize::Section section = file->loaded_sections().front();
-    std::array<char, 64> start{};
-    std::snprintf(start.data(), start.size(), "module %" PRIx64 " ", begin + section.address);
-    return start.data() + std::string(section.name) + " " + path() + "\n";
+    return {{}, {{begin + section.address, std::string(section.name), path()}}};
   }
-  std::optional<std::string> memory(uint64_t low, uint64_t high) const {
-    std::string bytes(high - low, '\0');
+  std::optional<std::string> memory(const live::AddressRange &range) const {
+    std::string bytes(range.size(), '\0');
     std::ifstream file("/proc/" + std::to_string(pid_) + "/mem", std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(low));
+    file.seekg(static_cast<std::streamoff>(range.low));
     file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file ? std::optional(bytes) : std::nullopt;
   }
@@ -86,76 +83,79 @@ protected:
   void SetUp() override {
     if (!program.is_stopped())
       GTEST_SKIP() << "the program `counted` cannot be traced";
+    debugger.threads = program.threads();
     ASSERT_TRUE(session.event(program.event(EventKind::target)));
   }
-  // Runs a command, and answers its requests for stacks. Returns the text or the error.
+  // Returns the text or the error of a command.
   std::string said(const std::string &line) {
-    auto reply = session.command(line, GroupId::coverage);
-    while (reply && reply->request.kind == RequestKind::stacks)
-      reply = session.answer(std::vector{program.stacks()});
-    return reply ? reply->text : reply.error().text();
+    const auto reply = session.command(line, GroupId::coverage);
+    return reply ? *reply : reply.error().text();
+  }
+  void be_remote() {
+    ASSERT_TRUE(session.event(program.event(EventKind::exited)));
+    DebugEvent remote = program.event(EventKind::target);
+    remote.target = TargetKind::remote;
+    ASSERT_TRUE(session.event(remote));
+    debugger.files = program.files();
+    debugger.content_of = [this](const live::AddressRange &range) {
+      ++reads;
+      return program.memory(range);
+    };
   }
 
   TemporaryFolder folder;
   Counted program{folder};
-  Session session;
+  FakeDebugger debugger;
+  Session session{debugger};
+  size_t reads = 0;
 };
 
-TEST_F(CoverageCommands, EndIfTheProgramDoes) {
+// A process may end while the debugger is asked for its stacks.
+TEST_F(CoverageCommands, ForgetAProgramThatEndsMeanwhile) {
   for (const char *line : {"report", "report --by object", "mark", "break", "list"}) {
     ASSERT_TRUE(session.event(program.event(EventKind::target)));
-    const auto asked = session.command(line, GroupId::coverage);
-    ASSERT_TRUE(asked) << asked.error().text();
-    ASSERT_EQ(asked->request.kind, RequestKind::stacks);
-    ASSERT_TRUE(session.event(program.event(EventKind::exited)));
-    const auto reply = session.answer(std::vector{program.stacks()});
-    ASSERT_FALSE(reply) << reply->text;
-    EXPECT_NE(reply.error().text().find("the program is gone"), std::string::npos) << line;
+    bool reported = false;
+    debugger.during = [&](FakeDebugger::Call call) {
+      if (std::exchange(reported, true))
+        return;
+      EXPECT_EQ(call, FakeDebugger::Call::stacks);
+      ASSERT_TRUE(session.event(program.event(EventKind::exited)));
+    };
+    said(line);
+    EXPECT_TRUE(reported) << line;
+    EXPECT_NE(said("report --since mark").find("no mark in this process"), std::string::npos);
   }
 }
 
-std::string hex(const std::optional<std::string> &bytes) {
-  std::string out;
-  std::array<char, 3> digits{};
-  for (const char byte : bytes.value_or("")) {
-    std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned char>(byte));
-    out += digits.data();
-  }
-  return out + "\n";
-}
-
-// The front end reports the memory of a remote program, as bytes or in hexadecimal.
-TEST_F(CoverageCommands, ReadMemoryThroughTheFrontEnd) {
+TEST_F(CoverageCommands, ReadMemoryThroughTheDebugger) {
   const std::string expected = said("report --by function");
   EXPECT_NE(expected.find("main"), std::string::npos) << expected;
-  DebugEvent remote = program.event(EventKind::target);
-  remote.target = TargetKind::remote;
-  for (const bool as_text : {false, true}) {
-    ASSERT_TRUE(session.event(program.event(EventKind::exited)));
-    ASSERT_TRUE(session.event(remote));
-    size_t ranges = 0;
-    auto reply = session.command("report --by function", GroupId::coverage);
-    while (reply && reply->request.kind != RequestKind::none) {
-      if (reply->request.kind != RequestKind::memory) {
-        reply = session.answer(std::vector{
-            reply->request.kind == RequestKind::modules ? program.modules() : program.stacks()});
-        continue;
-      }
-      std::vector<std::optional<std::string>> contents;
-      EXPECT_EQ(session.answer_memory({}).error().code, ErrorCode::invalid_argument);
-      const std::vector<uint64_t> asked = reply->request.addresses;
-      for (size_t i = 0; i < asked.size(); i += 2)
-        contents.push_back(program.memory(asked[i], asked[i + 1]));
-      ranges += contents.size();
-      std::string text;
-      for (const auto &content : contents)
-        text += hex(content);
-      reply =
-          as_text ? session.answer(std::vector{text}) : session.answer_memory(std::move(contents));
-    }
-    ASSERT_TRUE(reply) << reply.error().text();
-    EXPECT_EQ(reply->text, expected);
-    EXPECT_GT(ranges, 0u);
+  be_remote();
+  EXPECT_EQ(said("report --by function"), expected);
+  EXPECT_GT(reads, 0u);
+}
+
+// An interrupt at any read ends the command, and the next one is right.
+TEST_F(CoverageCommands, EndIfTheUserInterruptsARead) {
+  const std::string expected = said("report --by function");
+  be_remote();
+  size_t left = 0;
+  debugger.during = [&](FakeDebugger::Call call) {
+    if (call == FakeDebugger::Call::memory && left-- == 0)
+      debugger.interrupt_call(call);
+  };
+  const std::string whole = "interrupted; what was collected is kept";
+  for (size_t reads_before = 0;; ++reads_before) {
+    ASSERT_LT(reads_before, 1000u);
+    left = reads_before;
+    const std::string text = said("report --by function");
+    const bool was_interrupted = debugger.errors.contains(FakeDebugger::Call::memory);
+    EXPECT_EQ(text, was_interrupted ? whole : expected) << reads_before;
+    debugger.errors.clear();
+    if (!was_interrupted)
+      break;
+    left = SIZE_MAX;
+    EXPECT_EQ(said("report --by function"), expected) << reads_before;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <tally/formats.h>
 
+#include "fake_debugger.h"
 #include "random_pcs.h"
 #include "session/session.h"
 #include "temporary.h"
@@ -18,11 +19,11 @@ protected:
   std::string text(std::string_view line) {
     const auto reply = session.command(line);
     EXPECT_TRUE(reply) << line << ": " << reply.error().text();
-    return reply ? reply->text : std::string();
+    return reply ? reply.value() : std::string();
   }
   std::string refusal(std::string_view line) {
     const auto reply = session.command(line);
-    EXPECT_FALSE(reply) << line << ": " << reply->text;
+    EXPECT_FALSE(reply) << line << ": " << reply.value();
     return reply ? std::string() : reply.error().text();
   }
   void load(const std::string &name, const std::string &bytes) {
@@ -30,7 +31,8 @@ protected:
   }
 
   TemporaryFolder folder;
-  Session session;
+  FakeDebugger debugger;
+  Session session{debugger};
 };
 
 TEST_F(Loaded, SelectsOneThreadOrPart) {

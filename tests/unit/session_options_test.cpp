@@ -207,10 +207,10 @@ TEST(Complete, OffersWordsThatMayFollow) {
   EXPECT_EQ(complete_words("config stacks fp "), Texts{});
   EXPECT_EQ(complete_words("nonsense "), Texts{});
   EXPECT_EQ(complete_words("diff prev"), Texts{"previous"});
-  const auto names = [](std::string_view kind) {
-    return kind == "FUNCTION" ? Texts{"main", "parse", "print"}
-           : kind == "THREAD" ? Texts{"4711", "main", "worker"}
-                              : Texts{"1", "12"};
+  const auto names = [](ValueKind kind) {
+    return kind == ValueKind::function ? Texts{"main", "parse", "print"}
+           : kind == ValueKind::thread ? Texts{"4711", "main", "worker"}
+                                       : Texts{"1", "12"};
   };
   EXPECT_EQ(complete_words("tree p", names), (Texts{"parse", "print"}));
   EXPECT_EQ(complete_words("annotate main", names), Texts{"main"});
@@ -276,10 +276,10 @@ TEST(Complete, OffersFunctionsByEachOfTheirNames) {
 }
 
 TEST(Complete, OffersFunctionsAndSources) {
-  const auto names = [](std::string_view kind) {
-    return kind == "FUNCTION" ? Texts{"ns::Parser::parse(int)", "main", "process"}
-           : kind == "FILE"   ? Texts{"/src/app/parse.cpp", "lib/parse.h", "/src/main.cpp"}
-                              : Texts{};
+  const auto names = [](ValueKind kind) {
+    return kind == ValueKind::function ? Texts{"ns::Parser::parse(int)", "main", "process"}
+           : kind == ValueKind::source ? Texts{"/src/app/parse.cpp", "lib/parse.h", "/src/main.cpp"}
+                                       : Texts{};
   };
   EXPECT_EQ(complete_words("annotate pars", names), (Texts{"parse", "parse.cpp", "parse.h"}));
   EXPECT_EQ(complete_words("annotate 'parse(", names), Texts{"parse(int)"});

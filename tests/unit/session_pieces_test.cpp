@@ -5,111 +5,17 @@
 
 #include <gtest/gtest.h>
 
-#include "session/action_queue.h"
+#include "fake_debugger.h"
 #include "session/name_lookup.h"
 #include "session/profile_store.h"
 #include "session/profile_table.h"
+#include "session/refusals.h"
 #include "session/run_clock.h"
 #include "session/sampling_remarks.h"
 #include "session/settings.h"
 
 namespace tally::session_pieces_test {
 namespace {
-
-// --- ActionQueue
-
-Reply text(std::string words) { return Reply{std::move(words), {}}; }
-
-TEST(ActionQueue, PrintsTheTextOfAllStepsAfterTheLastAction) {
-  ActionQueue actions;
-  std::string answered;
-  actions.push(Request{RequestKind::preload, {}, {}},
-               [&](std::string_view answer) -> Result<Reply> {
-                 answered = answer;
-                 return text("two\n");
-               });
-  actions.push(RequestKind::preload_end);
-  EXPECT_FALSE(actions.keep(text("one\n")));
-  auto reply = actions.next();
-  ASSERT_TRUE(reply);
-  EXPECT_EQ(reply->request.kind, RequestKind::preload);
-  EXPECT_EQ(reply->text, "");
-  ASSERT_TRUE(actions.is_performing());
-  const std::vector<std::string> answers{"refused"};
-  EXPECT_FALSE(actions.keep(actions.answer(answers)));
-  EXPECT_EQ(answered, "refused");
-  reply = actions.next();
-  ASSERT_TRUE(reply);
-  EXPECT_EQ(reply->request.kind, RequestKind::preload_end);
-  EXPECT_FALSE(actions.keep(actions.answer({})));
-  reply = actions.next();
-  ASSERT_TRUE(reply);
-  EXPECT_EQ(reply->request.kind, RequestKind::none);
-  EXPECT_EQ(reply->text, "one\ntwo\n");
-  EXPECT_EQ(actions.next()->text, "");
-}
-
-TEST(ActionQueue, TheFirstErrorReplacesTheTextOnceAllActionsArePerformed) {
-  ActionQueue actions;
-  actions.push(RequestKind::region_end);
-  EXPECT_FALSE(actions.keep(text("lost\n")));
-  EXPECT_FALSE(actions.keep(fail(ErrorCode::bad_state, "first")));
-  EXPECT_FALSE(actions.keep(fail(ErrorCode::bad_state, "second")));
-  EXPECT_EQ(actions.next()->request.kind, RequestKind::region_end);
-  EXPECT_FALSE(actions.keep(actions.answer({})));
-  const auto reply = actions.next();
-  ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().message, "first");
-  EXPECT_TRUE(actions.next());
-}
-
-TEST(ActionQueue, TheRequestOfAStepGoesFirst) {
-  ActionQueue actions;
-  actions.push(RequestKind::region_end);
-  Reply step = text("progress\n");
-  step.request.kind = RequestKind::symbols;
-  const auto request = actions.keep(step);
-  ASSERT_TRUE(request);
-  EXPECT_EQ(request->request.kind, RequestKind::symbols);
-  EXPECT_EQ(request->text, "");
-  actions.give_up();
-  EXPECT_EQ(actions.next()->request.kind, RequestKind::region_end);
-}
-
-// What undoes something, or belongs to an event, stays when a command is abandoned.
-TEST(ActionQueue, ACommandThatIsAbandonedLosesItsActions) {
-  const auto never = [](std::string_view) -> Result<Reply> {
-    ADD_FAILURE() << "an abandoned command has continued";
-    return Reply{};
-  };
-  const auto then = [](std::string_view) -> Result<Reply> { return Reply{}; };
-  for (const bool by_user : {false, true}) {
-    ActionQueue actions;
-    actions.begin_event();
-    actions.push(Request{RequestKind::preload, {}, {}}, then);
-    EXPECT_FALSE(by_user ? actions.cancel() : actions.give_up()); // no command has lost anything
-    actions.begin_command();
-    actions.push(RequestKind::interrupt_end);
-    actions.push(Request{RequestKind::interrupt, {}, {}}, never);
-    actions.push(Request{RequestKind::list_source, {}, {}}, never);
-    EXPECT_FALSE(actions.keep(text("lost\n")));
-    EXPECT_EQ(actions.next()->request.kind, RequestKind::preload);
-    EXPECT_TRUE(by_user ? actions.cancel() : actions.give_up());
-    EXPECT_FALSE(actions.is_performing());
-    std::vector<RequestKind> left;
-    Result<Reply> reply = actions.next();
-    for (; reply->request.kind != RequestKind::none; reply = actions.next()) {
-      left.push_back(reply->request.kind);
-      EXPECT_FALSE(actions.keep(actions.answer({})));
-    }
-    EXPECT_EQ(reply->text, "");
-    // Only an action that the user has interrupted is repeated; one that fails would always fail.
-    std::vector expected{RequestKind::interrupt_end};
-    if (by_user)
-      expected.insert(expected.begin(), RequestKind::preload);
-    EXPECT_EQ(left, expected);
-  }
-}
 
 // --- RunClock
 
@@ -223,56 +129,75 @@ std::string name_of_first(const StackProfile &profile) {
   return std::string(profile.strings[profile.functions()[lines.front().function].name]);
 }
 
-struct Looked {
-  std::string name;
-  NameLookup::Then then = [this](StackProfile profile) -> Result<Reply> {
-    name = name_of_first(profile);
-    return Reply{};
-  };
-};
+using Asks = NameLookup::Asks;
 
 TEST(NameLookup, AsksTheDebuggerOnceAndRemembersItsAnswers) {
-  NameLookup names;
+  FakeDebugger debugger;
+  size_t calls = 0;
+  debugger.name_of = [&](uint64_t address) {
+    ++calls;
+    EXPECT_EQ(address, 0x1234u);
+    return std::vector<Symbolization::Named>{{"jitted", "jit.c", 7}};
+  };
+  NameLookup names(debugger);
   names.begin_run();
-  Looked looked;
-  auto reply = names.begin(
-      unknown_address(0x1234), 7, [] { return true; }, looked.then);
-  ASSERT_TRUE(reply);
-  ASSERT_EQ(reply->request.kind, RequestKind::symbols);
-  EXPECT_EQ(reply->request.addresses, std::vector<uint64_t>{0x1234});
-  EXPECT_TRUE(names.is_active());
-  const std::vector<std::string> answers{"jitted\tjit.c\t7"};
-  ASSERT_TRUE(names.answer(answers));
-  EXPECT_EQ(looked.name, "jitted");
-  EXPECT_FALSE(names.is_active());
+  const auto looked_up = [&](int32_t pid, Asks asks) {
+    const auto profile = names.look_up(unknown_address(0x1234), pid, asks);
+    return profile ? name_of_first(*profile) : profile.error().text();
+  };
+  EXPECT_EQ(looked_up(7, Asks::names), "jitted");
   EXPECT_TRUE(names.knows(7, 0x1234));
   EXPECT_FALSE(names.knows(8, 0x1234));
-
-  looked.name.clear(); // the process is gone
-  reply = names.begin(
-      unknown_address(0x1234), 7, [] { return false; }, looked.then);
-  ASSERT_TRUE(reply);
-  EXPECT_EQ(reply->request.kind, RequestKind::none);
-  EXPECT_EQ(looked.name, "jitted");
-
-  ASSERT_TRUE(names.begin(
-      unknown_address(0x1234), 8, [] { return false; }, looked.then));
-  EXPECT_EQ(looked.name, "0x1234"); // of another process
-
+  EXPECT_EQ(looked_up(7, Asks::names), "jitted");
+  EXPECT_EQ(looked_up(7, Asks::nothing), "jitted");  // the process is gone
+  EXPECT_EQ(looked_up(8, Asks::progress), "0x1234"); // of another process
+  EXPECT_EQ(calls, 1u);
   names.begin_run();
-  ASSERT_TRUE(names.begin(
-      unknown_address(0x1234), 7, [] { return false; }, looked.then));
-  EXPECT_EQ(looked.name, "0x1234");
+  EXPECT_EQ(looked_up(7, Asks::progress), "0x1234");
 }
 
-TEST(NameLookup, ACancelledLookUpLeavesNothing) {
-  NameLookup names;
-  Looked looked;
-  ASSERT_TRUE(names.begin(
-      unknown_address(0x10), 7, [] { return true; }, looked.then));
-  names.cancel();
-  EXPECT_FALSE(names.is_active());
-  EXPECT_EQ(looked.name, "");
+TEST(NameLookup, EndsIfTheUserInterruptsTheDebugger) {
+  FakeDebugger debugger;
+  debugger.interrupt_call(FakeDebugger::Call::symbols);
+  NameLookup names(debugger);
+  const auto interrupted = names.look_up(unknown_address(0x10), 7, Asks::names);
+  ASSERT_FALSE(interrupted);
+  EXPECT_EQ(interrupted.error().code, ErrorCode::cancelled);
+  EXPECT_FALSE(names.knows(7, 0x10));
+  debugger.refuse(FakeDebugger::Call::symbols, "not now");
+  const auto refused = names.look_up(unknown_address(0x10), 7, Asks::names);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(name_of_first(*refused), "0x10");
+}
+
+// --- refusals
+
+TEST(Refusals, SayWhyARegionIsNotWatched) {
+  EXPECT_EQ(region_refusal(RegionRefusal::unknown, "parse"),
+            "there is no function or location 'parse'");
+  EXPECT_EQ(region_refusal(RegionRefusal::inlined, "parse"),
+            "all copies of parse are inlined and do not return: name two locations");
+  EXPECT_EQ(region_refusal(RegionRefusal::within, "*0x10"),
+            "*0x10 is not the entry of a function: name a function or two locations");
+  EXPECT_EQ(region_refusal(RegionRefusal::failed, "1 parse"), "1 parse");
+  EXPECT_EQ(region_refusal(RegionRefusal{}, "its own words"), "its own words");
+}
+
+TEST(Refusals, SayWhyTheAgentIsNotLoaded) {
+  const auto words = [](LoadRefusal reason, int64_t number, std::string_view text) {
+    return load_refusal(reason, number, text, "agent.so");
+  };
+  EXPECT_EQ(words(LoadRefusal::running, 0, ""), "the process is running: stop it first");
+  EXPECT_EQ(words(LoadRefusal::no_dlopen, 0, ""),
+            "the program has no dlopen: it is static, or its libraries are not loaded yet");
+  EXPECT_EQ(words(LoadRefusal::unsafe, 7, "the dynamic loader"),
+            "thread 7 is stopped inside the dynamic loader: a call from there could hang; let it "
+            "run to another location first");
+  EXPECT_EQ(words(LoadRefusal::failed, 0, "no memory"), "cannot be loaded: no memory");
+  EXPECT_EQ(words(LoadRefusal::no_start, 0, ""),
+            "cannot be loaded: agent.so has no tally_agent_start");
+  EXPECT_EQ(words(LoadRefusal::refused, -3, ""), "the agent refused to start (-3)");
+  EXPECT_EQ(words(LoadRefusal{}, 0, "its own words"), "cannot be loaded: its own words");
 }
 
 // --- Settings

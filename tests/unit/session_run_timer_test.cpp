@@ -62,7 +62,7 @@ TEST(RunTimer, LeavesOutTheTimeForWhichTheProcessIsHeld) {
 TEST(RunTimer, MeasuresOnlyRunsWhoseBeginItKnows) {
   RunTimer timer{std::make_shared<HeldTimes>()};
   DebugEvent unseen = event(EventKind::resumed);
-  unseen.text = "unseen";
+  unseen.unseen = true;
   timer.event(unseen);
   EXPECT_FALSE(timer.event(event(EventKind::signal)));
   EXPECT_FALSE(timer.last());

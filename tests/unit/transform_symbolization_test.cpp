@@ -86,7 +86,8 @@ protected:
     unnamed = job.unnamed();
     if (answer)
       for (const uint64_t address : unnamed)
-        job.set_names(address, std::array{Symbolization::Named{answered, "jit.js", 7}});
+        job.set_names(address,
+                      std::array{Symbolization::Named{std::string(answered), "jit.js", 7}});
     auto profile = job.finish();
     EXPECT_TRUE(profile) << profile.error().text();
     return std::move(*profile);

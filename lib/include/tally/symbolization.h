@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,7 +44,7 @@ public:
   std::vector<uint64_t> unnamed() const;
   // A debugger's answer for one function at an address.
   struct Named {
-    std::string_view function, file;
+    std::string function, file;
     uint32_t line = 0;
   };
   // Sets the names of an unnamed address, after the last step: inlined functions first, innermost

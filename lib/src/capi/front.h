@@ -1,21 +1,24 @@
-// Performs the requests of a session by the functions of a front.
+// Calls the functions of a front for a session.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tally.h>
 
-#include "session/session.h"
+#include "session/debugger.h"
 
 // Collects what a function of a front finds. tally.h describes the functions that fill it.
 struct tally_sink {
-  std::string lines; // a line for each instruction, stack or module, or a number
-  std::vector<std::string> frames;
+  std::vector<std::vector<tally::Symbolization::Named>> frames;
+  std::vector<tally::Instruction> instructions;
+  std::vector<tally::live::StoppedThread> stacks;
+  tally::Debugger::LoadedFiles files;
   std::vector<std::optional<std::string>> memory;
+  size_t count = 0;
   struct {
     int32_t reason = 0;
     int64_t number = 0;
@@ -27,25 +30,34 @@ struct tally_sink {
 
 namespace tally::capi {
 
-class Front {
+class Front final : public Debugger {
 public:
   explicit Front(const tally_front &functions) : functions_(functions) {}
 
-  // Performs the requests of a reply, and those of the replies that follow, in the order in which
-  // the session makes them. Returns the text to print.
-  Result<std::string> perform(Session &session, Result<Reply> step) const;
+  Result<void> progress(const std::string &text) override;
+  Result<std::vector<std::vector<Symbolization::Named>>>
+  symbols(std::span<const uint64_t> addresses) override;
+  Result<std::vector<Instruction>>
+  disassemble(const std::vector<live::AddressRange> &ranges) override;
+  Result<std::vector<live::StoppedThread>> stacks() override;
+  Result<LoadedFiles> modules() override;
+  Result<std::optional<std::string>> memory(const live::AddressRange &range) override;
+  Result<size_t> break_once(const std::vector<uint64_t> &entries) override;
+  Result<void> set_breakpoint(const std::string &file, uint64_t at) override;
+  Result<void> list_source(const std::string &file, uint64_t at) override;
+  Result<void> preload(const std::string &library, const std::string &variable,
+                       const std::vector<int32_t> &signals) override;
+  Result<void> end_preload() override;
+  Result<void> load(const std::string &library, const std::string &argument,
+                    const std::vector<int32_t> &signals) override;
+  Result<void> interrupt(int32_t signal, bool with_stacks) override;
+  Result<void> end_interrupt() override;
+  Result<void> restore_signals() override;
+  Result<void> halt() override;
+  Result<void> watch_region(const std::string &first, const std::string &second) override;
+  Result<void> end_region() override;
 
 private:
-  Result<Reply> answer(Session &session, const Request &request) const;
-  void call(const Request &request, tally_sink &to) const;
-  template <class... Parameters, class... Arguments>
-  void call(void (*function)(void *, Parameters...), tally_sink &to, Arguments... arguments) const {
-    if (function)
-      function(functions_.self, arguments..., &to);
-    else
-      to.answer = tally_sink::Answer::refused;
-  }
-
   tally_front functions_;
 };
 

@@ -19,8 +19,8 @@ using namespace tally::capi;
 struct tally_session {
   explicit tally_session(const tally_front &functions) : front(functions) {}
 
-  Session session;
   Front front;
+  Session session{front};
   std::string text; // owns the newest text that was returned to the caller
   std::map<std::string, std::string> settings; // own the strings that were returned to callers
   std::string symbol;                          // owns the newest string that was returned
@@ -37,13 +37,12 @@ constexpr size_t first_stack = offsetof(tally_stack, name) + sizeof(const char *
 
 constexpr size_t first_front = offsetof(tally_front, end_region) + sizeof(tally_front::end_region);
 
-// Runs `step`, which returns a reply, and performs its requests.
-template <class Step> tally_error *performed(tally_session *session, Step step, const char **text) {
-  return guarded([&] { return session->front.perform(session->session, step()); },
-                 [&](std::string all) {
-                   session->text = std::move(all);
-                   *text = session->text.c_str();
-                 });
+// Runs `step`, which returns a text.
+template <class Step> tally_error *with_text(tally_session *session, Step step, const char **text) {
+  return guarded(step, [&](std::string all) {
+    session->text = std::move(all);
+    *text = session->text.c_str();
+  });
 }
 
 } // namespace
@@ -65,9 +64,9 @@ void tally_session_free(tally_session *session) { delete session; }
 
 tally_error *tally_session_run(tally_session *session, const char *group, const char *line,
                                const char **text) {
-  return performed(
+  return with_text(
       session,
-      [&]() -> Result<Reply> {
+      [&]() -> Result<std::string> {
         TALLY_TRY(id, group_of(group));
         return session->session.command(text_of(line), id);
       },
@@ -76,17 +75,19 @@ tally_error *tally_session_run(tally_session *session, const char *group, const 
 
 tally_error *tally_session_event(tally_session *session, const tally_event *event,
                                  const char **text) {
-  return performed(
+  return with_text(
       session,
-      [&]() -> Result<Reply> {
+      [&]() -> Result<std::string> {
         const auto copy = received_by_size(event, first_event);
-        if (!copy || copy->kind < TALLY_EVENT_TARGET || copy->kind > TALLY_EVENT_DETACHED ||
+        if (!copy || copy->kind < TALLY_EVENT_TARGET || copy->kind > TALLY_EVENT_RAN ||
             copy->target < TALLY_TARGET_NONE || copy->target > TALLY_TARGET_CORE)
           return fail(ErrorCode::invalid_argument, "not an event of this interface");
+        const bool unseen = copy->kind == TALLY_EVENT_RAN;
         return session->session.event(
-            {static_cast<EventKind>(copy->kind), static_cast<TargetKind>(copy->target), copy->pid,
-             copy->number, text_of(copy->text), text_of(copy->file), copy->line,
-             text_of(copy->command), text_of(copy->program), copy->at_ns, copy->beside != 0});
+            {unseen ? EventKind::resumed : static_cast<EventKind>(copy->kind),
+             static_cast<TargetKind>(copy->target), copy->pid, copy->number, text_of(copy->text),
+             text_of(copy->file), copy->line, text_of(copy->command), text_of(copy->program),
+             copy->at_ns, copy->beside != 0, unseen});
       },
       text);
 }
@@ -115,14 +116,15 @@ void tally_session_tick_withdraw(tally_session *session) {
 tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks, size_t count,
                                 size_t stack_size) {
   return guarded(
-      [&]() -> Result<std::string> {
+      [&]() -> Result<bool> {
         TALLY_TRY(all, received_array<tally_stack>(stacks, count, stack_size, first_stack));
         std::vector<ThreadStack> seen;
         for (const tally_stack &stack : all)
           seen.push_back({stack.tid, stack.name ? stack.name : "", {stack.pcs, stack.count}});
-        return session->front.perform(session->session, session->session.tick(seen));
+        TALLY_CHECK(session->session.tick(seen));
+        return true;
       },
-      [](const std::string &) {}); // a tick has no text
+      [](bool) {});
 }
 
 const char *tally_unsafe_frame(const char *module, const char *function, int innermost,
@@ -185,7 +187,7 @@ uint64_t tally_session_limit_ns(const tally_session *session) {
 }
 
 tally_error *tally_session_limit_reached(tally_session *session, const char **text) {
-  return performed(
+  return with_text(
       session, [&] { return session->session.limit_reached(); }, text);
 }
 
@@ -204,18 +206,8 @@ tally_error *tally_session_set_passed_stops(tally_session *session, const tally_
       [](bool) {});
 }
 
-tally_error *tally_session_complete(tally_session *session, const char *line, tally_table **table) {
-  return guarded(
-      [&]() -> TableResult {
-        auto out = std::make_unique<tally_table>();
-        out->add("word", session->session.complete(text_of(line)));
-        return out;
-      },
-      into(table));
-}
-
-tally_error *tally_session_group_complete(tally_session *session, const char *group,
-                                          const char *line, tally_table **table) {
+tally_error *tally_session_complete(tally_session *session, const char *group, const char *line,
+                                    tally_table **table) {
   return guarded(
       [&]() -> TableResult {
         TALLY_TRY(id, group_of(group));
@@ -255,17 +247,8 @@ tally_error *tally_session_complete_symbol(tally_session *session, const char *l
       into(table));
 }
 
-tally_error *tally_session_set(tally_session *session, const char *name, const char *value) {
-  return guarded(
-      [&]() -> Result<bool> {
-        TALLY_CHECK(session->session.set(text_of(name), text_of(value)));
-        return true;
-      },
-      [](bool) {});
-}
-
-tally_error *tally_session_group_set(tally_session *session, const char *group, const char *name,
-                                     const char *value) {
+tally_error *tally_session_set(tally_session *session, const char *group, const char *name,
+                               const char *value) {
   return guarded(
       [&]() -> Result<bool> {
         TALLY_TRY(id, group_of(group));
@@ -275,12 +258,7 @@ tally_error *tally_session_group_set(tally_session *session, const char *group, 
       [](bool) {});
 }
 
-const char *tally_session_setting(tally_session *session, const char *name) {
-  return tally_session_group_setting(session, "profile", name);
-}
-
-const char *tally_session_group_setting(tally_session *session, const char *group,
-                                        const char *name) {
+const char *tally_session_setting(tally_session *session, const char *group, const char *name) {
   try {
     const auto id = group_of(group);
     const std::string_view value =

@@ -148,9 +148,7 @@ const uint64_t *tally_table_counts(const tally_table *table, size_t column) {
   return table->columns[column].counts.data();
 }
 
-tally_error *tally_commands(tally_table **table) { return tally_group_commands("profile", table); }
-
-tally_error *tally_group_commands(const char *group, tally_table **table) {
+tally_error *tally_commands(const char *group, tally_table **table) {
   return guarded(
       [&]() -> TableResult {
         TALLY_TRY(id, group_of(group));
@@ -172,16 +170,14 @@ tally_error *tally_group_commands(const char *group, tally_table **table) {
       into(table));
 }
 
-tally_error *tally_settings(tally_table **table) { return tally_group_settings("profile", table); }
-
-tally_error *tally_group_settings(const char *group, tally_table **table) {
+tally_error *tally_settings(const char *group, tally_table **table) {
   return guarded(
       [&]() -> TableResult {
         TALLY_TRY(id, group_of(group));
         std::vector<std::string> names, values, fallbacks, summaries;
         for (const OptionSpec &setting : table_of(id).settings) {
           names.emplace_back(setting.name);
-          values.emplace_back(setting.values);
+          values.emplace_back(setting.word());
           fallbacks.emplace_back(setting.fallback);
           summaries.push_back(one_line(setting.summary));
         }
@@ -195,9 +191,7 @@ tally_error *tally_group_settings(const char *group, tally_table **table) {
       into(table));
 }
 
-const char *tally_profile_help(void) { return tally_group_help("profile"); }
-
-const char *tally_group_help(const char *group) {
+const char *tally_help(const char *group) {
   try {
     static const std::string of_profile = help_of(GroupId::profile),
                              of_coverage = help_of(GroupId::coverage);

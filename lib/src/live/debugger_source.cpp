@@ -1,7 +1,8 @@
 // A program of which only a debugger can read the memory.
 #include <algorithm>
-#include <charconv>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "live/file_backed.h"
 #include "live/program_source.h"
@@ -15,6 +16,8 @@ namespace {
 // because each request takes a round trip to the target.
 class GivenMemory final : public Memory {
 public:
+  explicit GivenMemory(DebuggerSource::ReadRange read) : read_(std::move(read)) {}
+
   bool read(uint64_t address, std::span<std::byte> to) override {
     const uint64_t end = address + to.size();
     if (end < address || std::ranges::any_of(unreadable_, [&](const AddressRange &each) {
@@ -27,8 +30,9 @@ public:
         --piece;
       if (piece == pieces_.end() || at < piece->first ||
           at - piece->first >= piece->second.size()) {
-        want(at, end);
-        return false;
+        if (!request(at, end))
+          return false;
+        continue;
       }
       const uint64_t within = at - piece->first;
       const size_t size = std::min(end - at, piece->second.size() - within);
@@ -49,21 +53,9 @@ public:
   void forget() {
     pieces_.clear();
     unreadable_.clear();
+    failure_ = {};
   }
-  std::vector<AddressRange> take_wanted() { return std::exchange(wanted_, {}); }
-  bool wants_more() const { return !wanted_.empty(); }
-  void give(const AddressRange &range, std::optional<std::string> bytes) {
-    if (bytes && bytes->size() == range.high - range.low) {
-      pieces_[range.low] = std::move(*bytes);
-      return;
-    }
-    // A large piece may be unreadable because of one page: the next requests are exact.
-    Area *const area = area_of(range);
-    if (area && area->next_piece != 0)
-      area->next_piece = 0;
-    else
-      unreadable_.push_back(range);
-  }
+  const Result<void> &failure() const { return failure_; }
 
 private:
   struct Area {
@@ -80,7 +72,8 @@ private:
     return area == areas_.end() ? nullptr : &*area;
   }
 
-  void want(uint64_t low, uint64_t high) {
+  // Returns what to request if [low, high) is missed, of which the first byte is in no piece.
+  AddressRange piece_of(uint64_t low, uint64_t high) {
     AddressRange range{low, high};
     if (Area *const area = area_of(range); area && area->next_piece != 0) {
       // GCC describes the functions of an object in either order, so that both sides are likely to
@@ -97,65 +90,61 @@ private:
       const auto &[start, bytes] = *std::prev(next);
       range.low = std::max(range.low, start + bytes.size());
     }
-    if (std::ranges::none_of(wanted_, [&](const AddressRange &other) {
-          return range.low < other.high && other.low < range.high;
-        }))
-      wanted_.push_back(range);
+    return range;
   }
 
+  // Adds the piece that begins at `low`, or contains it.
+  bool request(uint64_t low, uint64_t high) {
+    for (;;) {
+      if (!failure_)
+        return false;
+      const AddressRange range = piece_of(low, high);
+      auto bytes = read_(range);
+      if (!bytes) {
+        failure_ = fail(std::move(bytes.error()));
+        return false;
+      }
+      if (*bytes && (*bytes)->size() == range.size()) {
+        pieces_[range.low] = std::move(**bytes);
+        return true;
+      }
+      // A large piece may be unreadable because of one page: the next requests are exact.
+      Area *const area = area_of(range);
+      if (!area || area->next_piece == 0) {
+        unreadable_.push_back(range);
+        return false;
+      }
+      area->next_piece = 0;
+    }
+  }
+
+  DebuggerSource::ReadRange read_;
+  Result<void> failure_;                   // after it, nothing is requested
   std::map<uint64_t, std::string> pieces_; // disjoint
   std::vector<AddressRange> unreadable_;
   std::vector<Area> areas_;
-  std::vector<AddressRange> wanted_;
 };
 
-struct Entry {
-  uint64_t address = 0;
-  std::string_view section, path;
-};
-
-constexpr std::string_view line_start = "module ";
-
-std::vector<Entry> entries_of(std::string_view listing) {
-  std::vector<Entry> out;
-  while (!listing.empty()) {
-    const size_t end = std::min(listing.find('\n'), listing.size());
-    std::string_view line = listing.substr(0, end);
-    listing.remove_prefix(std::min(end + 1, listing.size()));
-    Entry entry;
-    if (!line.starts_with(line_start))
-      continue;
-    line.remove_prefix(line_start.size());
-    const auto parsed = std::from_chars(line.data(), line.data() + line.size(), entry.address, 16);
-    line.remove_prefix(static_cast<size_t>(parsed.ptr - line.data()));
-    const size_t blank = line.find(' ', 1);
-    if (parsed.ec != std::errc{} || !line.starts_with(' ') || blank == line.npos)
-      continue;
-    entry.section = line.substr(1, blank - 1);
-    entry.path = line.substr(blank + 1);
-    out.push_back(entry);
-  }
-  return out;
-}
-
-class Debugger final : public DebuggerSource {
+class OfDebugger final : public DebuggerSource {
 public:
+  explicit OfDebugger(ReadRange read) : given_(std::move(read)) {}
+
   Memory &memory() override { return memory_; }
-  Result<std::string> state_of_modules() override { return listing_; }
-  void set_modules(std::string_view listing) override { listing_ = listing; }
-  void give(const AddressRange &range, std::optional<std::string> bytes) override {
-    given_.give(range, std::move(bytes));
+  Result<std::string> state_of_modules() override {
+    std::string out;
+    for (const LoadedSection &each : loaded_)
+      out += fmt::format("{:x} {} {}\n", each.address, each.section, each.path);
+    return out;
   }
+  void set_modules(std::vector<LoadedSection> modules) override { loaded_ = std::move(modules); }
   void forget() override { given_.forget(); }
-  std::vector<AddressRange> take_wanted() override { return given_.take_wanted(); }
-  bool wants_more() const override { return given_.wants_more(); }
+  Result<void> failure() const override { return given_.failure(); }
 
   std::vector<LoadedModule> modules(Diagnostics &diagnostics) override {
     memory_.clear();
     std::vector<LoadedModule> modules;
     std::vector<AddressRange> areas;
-    for (const Entry &entry : entries_of(listing_)) {
-      const std::string path(entry.path);
+    for (const auto &[address, name, path] : loaded_) {
       if (path.starts_with('[')) // memory of the kernel, such as "[vdso]"
         continue;
       const auto file = symbolize::ElfFile::open(path);
@@ -165,10 +154,10 @@ public:
         continue;
       }
       const std::vector<symbolize::Section> sections = file->loaded_sections();
-      const auto section = std::ranges::find(sections, entry.section, &symbolize::Section::name);
+      const auto section = std::ranges::find(sections, name, &symbolize::Section::name);
       if (section == sections.end())
         continue;
-      auto module = memory_.add(path, entry.address - section->address, diagnostics);
+      auto module = memory_.add(path, address - section->address, diagnostics);
       if (!module)
         continue;
       for (const AddressRange &segment : module->places.segments)
@@ -180,13 +169,15 @@ public:
   }
 
 private:
-  std::string listing_;
+  std::vector<LoadedSection> loaded_;
   GivenMemory given_;
   FileBackedMemory memory_{given_};
 };
 
 } // namespace
 
-std::unique_ptr<DebuggerSource> debugger_source() { return std::make_unique<Debugger>(); }
+std::unique_ptr<DebuggerSource> debugger_source(DebuggerSource::ReadRange read) {
+  return std::make_unique<OfDebugger>(std::move(read));
+}
 
 } // namespace tally::live

@@ -83,8 +83,8 @@ Result<void> LiveProgram::refresh(NotesCache &cache) {
       add_clang_objects(layout_, modules_[i], i, source_->memory(), notes_of, findings);
   for (uint32_t i = 0; i < modules_.size(); ++i)
     add_source_based(layout_, modules_[i], i, source_->memory(), findings);
-  if (source_->wants_more())
-    return {}; // what was read is not complete, and what is damaged is not known
+  state_.reset();
+  TALLY_CHECK(source_->failure()); // what was read is not complete
   // The variables of a module perhaps have no values yet. The next call then looks again.
   std::vector<bool> described(modules_.size());
   for (const CountedModuleObject &object : layout_.objects)
@@ -92,7 +92,6 @@ Result<void> LiveProgram::refresh(NotesCache &cache) {
   bool complete = findings.findings().size() == unread;
   for (size_t i = 0; i < modules_.size(); ++i)
     complete &= described[i] || !modules_[i].places.has_counters();
-  state_.reset();
   if (complete)
     state_ = std::move(state);
   findings_ = std::move(findings);

@@ -66,8 +66,8 @@ public:
 
   ProgramSource &source() { return *source_; }
   // Finds modules that were loaded since the last call, and forgets those that were unloaded. Fails
-  // if the program is gone. If the source then wants more memory, this must be repeated.
-  // `cache` provides the notes without which the counters of some objects cannot be told apart.
+  // if the program is gone. `cache` provides the notes without which the counters of some objects
+  // cannot be told apart.
   Result<void> refresh(NotesCache &cache);
   // Returns what the last complete reading of the modules reported: what is damaged or not known.
   const Diagnostics &findings() const { return findings_; }

@@ -30,20 +30,18 @@ public:
 };
 
 // Reads bytes in steps, so that no more memory is taken than holds what could be read: the size may
-// be one that a hostile file claims. What follows a byte that cannot be read is also asked for,
-// because a debugger's memory learns from that what to request.
+// be one that a hostile file claims.
 template <class Bytes>
 bool read_as_it_grows(Memory &memory, uint64_t address, uint64_t size, Bytes &to) {
   constexpr uint64_t step = 1 << 24;
-  bool is_good = true;
   to.clear();
   for (uint64_t done = 0; done < size; done += step) {
     const uint64_t bytes = std::min(step, size - done);
-    if (is_good)
-      to.resize(done + bytes);
-    is_good &= memory.read(address + done, std::as_writable_bytes(std::span(to)).last(bytes));
+    to.resize(done + bytes);
+    if (!memory.read(address + done, std::as_writable_bytes(std::span(to)).last(bytes)))
+      return false;
   }
-  return is_good;
+  return true;
 }
 
 // Returns the memory of a process of this machine. Fails with not_found if there is no such

@@ -27,10 +27,8 @@ public:
   virtual Result<std::string> state_of_modules() = 0;
   // Returns the modules in the order of their addresses or of the debugger's list.
   virtual std::vector<LoadedModule> modules(Diagnostics &diagnostics) = 0;
-  // Returns the ranges of the memory that are not known yet, and that reads have missed since the
-  // last call. They were answered as not readable; repeat them when the ranges have been given.
-  virtual std::vector<AddressRange> take_wanted() { return {}; }
-  virtual bool wants_more() const { return false; } // whether there are such ranges
+  // Fails if reads of the memory were interrupted: what they show is not complete then.
+  virtual Result<void> failure() const { return {}; }
 };
 
 // Returns a thread of the process that has not ended: the first one, whose ID is `pid`, if
@@ -50,18 +48,25 @@ Result<std::unique_ptr<ProgramSource>> core_source(const std::string &core,
 Result<std::vector<StoppedThread>> threads_of_core(const std::string &core,
                                                    const std::string &program);
 
-// A program whose memory only a debugger can read. The debugger is not called: reads that miss
-// something fail, and take_wanted() returns what to request from it.
+// Some section of a module that a debugger reports.
+struct LoadedSection {
+  uint64_t address = 0; // at run time
+  std::string section;
+  std::string path; // of the module's file on this machine
+};
+
+// A program whose memory only a debugger can read.
 class DebuggerSource : public ProgramSource {
 public:
-  // Sets the modules: a line "module ADDRESS SECTION PATH" for some section of each, with its
-  // run-time address in hexadecimal. PATH is of a file on this machine.
-  virtual void set_modules(std::string_view listing) = 0;
-  // Adds the content of a range, as take_wanted() returned it; nothing if it cannot be read.
-  virtual void give(const AddressRange &range, std::optional<std::string> bytes) = 0;
+  // Returns the content of a range, or nothing if some byte cannot be read. After an error, which
+  // failure() then returns, all reads fail until forget().
+  using ReadRange = std::function<Result<std::optional<std::string>>(const AddressRange &range)>;
+
+  // Sets the modules: one section of each.
+  virtual void set_modules(std::vector<LoadedSection> modules) = 0;
   // Forgets the content of the memory, because the program ran.
   virtual void forget() = 0;
 };
-std::unique_ptr<DebuggerSource> debugger_source();
+std::unique_ptr<DebuggerSource> debugger_source(DebuggerSource::ReadRange read);
 
 } // namespace tally::live

@@ -10,7 +10,6 @@
 #include "collect/perf_sampler.h"
 #include "collect/sampled_events.h"
 #include "report/value_text.h"
-#include "session/refusals.h"
 #include "session/sampling_remarks.h"
 #include "support/text.h"
 
@@ -120,51 +119,58 @@ Result<void> Backends::check_target() const {
   return {};
 }
 
-Result<Reply> Backends::begin(const StartOptions &wanted) {
+Result<std::string> Backends::begin(const StartOptions &wanted) {
   TALLY_CHECK(check_target());
   if (front_.target.pid != 0)
     TALLY_CHECK(sampling_.name_frozen());
   options_ = wanted;
   passed_over_.clear();
-  to_try_ = {wanted.backend};
-  if (!wanted.chosen && (!wanted.events.empty() || wanted.children))
-    to_try_ = {Backend::perf};
-  else if (!wanted.chosen)
-    to_try_ = {Backend::perf, Backend::agent, Backend::interrupt};
-  return try_next();
+  if (wanted.chosen)
+    return try_each({wanted.backend});
+  if (!wanted.events.empty() || wanted.children)
+    return try_each({Backend::perf});
+  return try_each({Backend::perf, Backend::agent, Backend::interrupt});
 }
 
-Result<Reply> Backends::try_next() {
-  if (to_try_.empty())
-    return fail(ErrorCode::unsupported,
-                fmt::format("no backend works here: {}", passed_over_words()), "profile start");
-  options_.backend = to_try_.front();
-  const std::string_view unfit = why_unfit(options_.backend, options_, front_.target.target);
-  Result<Reply> tried = Reply{};
-  if (!unfit.empty()) {
-    tried = fail(ErrorCode::unsupported, std::string(unfit));
-  } else if (options_.backend == Backend::perf) {
-    const Result<void> works = prepare_perf();
-    tried = works ? begun() : Result<Reply>(fail(works.error()));
-  } else {
-    tried = options_.backend == Backend::agent ? prepare_agent(front_.target.pid == 0)
-                                               : prepare_interrupt();
+Result<std::string> Backends::try_each(std::vector<Backend> backends) {
+  for (const Backend backend : backends) {
+    options_.backend = backend;
+    auto tried = try_backend(backend);
+    if (tried)
+      return begun();
+    if (is_final(tried.error()))
+      return fail(std::move(tried.error()));
+    pass_over(tried.error().message);
   }
-  return tried ? std::move(tried) : refused(std::move(tried.error()));
+  return fail(ErrorCode::unsupported, fmt::format("no backend works here: {}", passed_over_words()),
+              "profile start");
 }
 
-Result<Reply> Backends::refused(Error why) {
+Result<void> Backends::try_backend(Backend backend) {
+  if (const auto unfit = why_unfit(backend, options_, front_.target.target); !unfit.empty())
+    return fail(unsupported(unfit));
+  switch (backend) {
+  case Backend::perf:
+    return prepare_perf();
+  case Backend::agent:
+    return prepare_agent(front_.target.pid == 0);
+  case Backend::interrupt:
+    break;
+  }
+  return prepare_interrupt();
+}
+
+bool Backends::is_final(Error &why) const {
+  if (is_interrupted(why))
+    return true;
   // A wrong argument is wrong for the other backends, too, so do not try them.
-  if (options_.chosen || !options_.events.empty() || why.code == ErrorCode::invalid_argument) {
-    if (why.source.empty())
-      why.source = options_.chosen || options_.events.empty()
-                       ? fmt::format("--backend {}", name_of(options_.backend))
-                       : fmt::format("--event {}", options_.events.back().name);
-    return fail(std::move(why));
-  }
-  pass_over(why.message);
-  to_try_.erase(to_try_.begin());
-  return try_next();
+  if (!options_.chosen && options_.events.empty() && why.code != ErrorCode::invalid_argument)
+    return false;
+  if (why.source.empty())
+    why.source = options_.chosen || options_.events.empty()
+                     ? fmt::format("--backend {}", name_of(options_.backend))
+                     : fmt::format("--event {}", options_.events.back().name);
+  return true;
 }
 
 void Backends::set_region(std::shared_ptr<Region> region) {
@@ -183,9 +189,8 @@ void Backends::begin_with(std::unique_ptr<Sampler> started) {
   sampling_.adopt(std::move(started), options_);
 }
 
-Result<Reply> Backends::begun() {
+std::string Backends::begun() {
   armed_ = true;
-  to_try_.clear();
   std::string text =
       front_.target.pid == 0
           ? fmt::format("Sampling begins with the next process: {}.\n", sampling_words())
@@ -193,7 +198,7 @@ Result<Reply> Backends::begun() {
   if (const std::string remark = cost_remark(options_.frequency_hz);
       !remark.empty() && has_clock(options_.events) && options_.backend != Backend::interrupt)
     text += fmt::format("({})\n", remark);
-  return Reply{std::move(text), {}};
+  return text;
 }
 
 Result<void> Backends::prepare_perf() {
@@ -211,100 +216,79 @@ Result<void> Backends::prepare_perf() {
   return {};
 }
 
-Result<Reply> Backends::prepare_agent(bool next_run) {
+Result<void> Backends::prepare_agent(bool next_run) {
   if (!next_run && !options_.chosen)
     return fail(ErrorCode::unsupported, std::string(only_when_asked));
   if (!front_.target.program.empty())
     if (std::string why = why_agent_cannot_load(front_.target.program); !why.empty())
       return fail(ErrorCode::unsupported, std::move(why));
   TALLY_TRY(made, make_agent_sampler(sampler_options()));
-  const AgentLaunch &launch = made->launch();
-  Request request;
-  request.words = {launch.library, launch.variable};
-  request.signals.assign(launch.signals.begin(), launch.signals.end());
+  const AgentLaunch launch = made->launch();
+  const std::vector<int32_t> signals(launch.signals.begin(), launch.signals.end());
   signals_changed_ = true;
   preloaded_ = std::move(made);
-  if (next_run) {
-    request.kind = RequestKind::preload;
-    front_.actions.push(std::move(request), [this](std::string_view answer) -> Result<Reply> {
-      if (answer.empty())
-        return begun();
-      preloaded_.reset();
-      return refused(unsupported(answer));
-    });
-    return Reply{};
+  if (!next_run)
+    preloaded_->expect(front_.target.pid);
+  auto done = next_run ? front_.ask(&Debugger::preload, launch.library, launch.variable, signals)
+                       : front_.ask(&Debugger::load, launch.library,
+                                    launch.variable.substr(launch.variable.find('=') + 1), signals);
+  if (done && !next_run) {
+    begin_with(std::move(preloaded_));
+  } else if (!done && !is_interrupted(done.error())) { // what is half done is undone later
+    const auto came = std::exchange(preloaded_, nullptr);
+    if (const std::string reason = came->facts().reason; !next_run && !reason.empty())
+      return fail(unsupported(reason));
   }
-  request.kind = RequestKind::load;
-  request.words[1].erase(0, request.words[1].find('=') + 1);
-  preloaded_->expect(front_.target.pid);
-  front_.actions.push(std::move(request), [this](std::string_view answer) -> Result<Reply> {
-    auto came = std::exchange(preloaded_, nullptr);
-    if (!answer.empty()) {
-      const std::string reason = came->facts().reason;
-      return refused(
-          unsupported(reason.empty() ? load_refusal(answer, came->launch().library) : reason));
-    }
-    begin_with(std::move(came));
-    return begun();
-  });
-  return Reply{};
+  return done;
 }
 
-Result<Reply> Backends::prepare_interrupt() {
+Result<void> Backends::prepare_interrupt() {
   const bool remote = front_.target.target == TargetKind::remote;
   options_.remote = remote;
-  // Runs once the front can interrupt, so that a refusal leaves what was collected in place.
-  const auto follow = [this, remote]() -> Result<void> {
-    if (front_.target.pid == 0)
-      return {};
-    TALLY_TRY(made, make_interrupt_sampler(remote ? 0 : front_.target.pid, interrupt_signal_,
-                                           sampler_options(), sampling_.clock()));
-    begin_with(std::move(made));
-    if (front_.target.kind == EventKind::resumed)
-      sampling_.note_resume();
+  if (interrupting_ != remote)
+    TALLY_CHECK(interrupt_process(remote));
+  // This comes last, so that a refusal leaves what was collected in place.
+  if (front_.target.pid == 0)
     return {};
-  };
-  if (interrupting_ == remote) {
-    TALLY_CHECK(follow());
-    return begun();
-  }
+  TALLY_TRY(made, make_interrupt_sampler(remote ? 0 : front_.target.pid, interrupt_signal_,
+                                         sampler_options(), sampling_.clock()));
+  begin_with(std::move(made));
+  if (front_.target.kind == EventKind::resumed)
+    sampling_.note_resume();
+  return {};
+}
+
+Result<void> Backends::interrupt_process(bool remote) {
   if (interrupting_)
-    front_.actions.push(RequestKind::interrupt_end);
-  Request request;
-  request.kind = RequestKind::interrupt;
-  request.words = {options_.stacks == StackMode::none ? "pcs" : "stacks"};
+    front_.undo(&Debugger::end_interrupt);
   interrupt_signal_ = remote ? 0 : InterruptClock::free_signal(front_.target.pid);
-  if (!remote)
-    request.signals = {interrupt_signal_};
   interrupting_ = remote;
   signals_changed_ = true;
-  front_.actions.push(std::move(request), [this, follow](std::string_view answer) -> Result<Reply> {
-    Result<void> begins = {};
-    if (answer.empty())
-      begins = follow();
-    if (answer.empty() && begins)
-      return begun();
-    interrupting_.reset();
-    armed_ = false;
-    return refused(unsupported(answer.empty() ? begins.error().message : answer));
-  });
-  return Reply{};
+  auto done =
+      front_.ask(&Debugger::interrupt, interrupt_signal_, options_.stacks != StackMode::none);
+  if (done)
+    return {};
+  armed_ = false;
+  if (is_interrupted(done.error())) // what is half done is undone later
+    return done;
+  interrupting_.reset();
+  return fail(unsupported(done.error().message));
 }
 
 // --- from run to run
 
-Result<Reply> Backends::process_resumed() {
+Result<std::string> Backends::process_resumed() {
   const int32_t pid = front_.target.pid;
   if (sampling_.is_active() || !armed_ || pid == 0 || pid == given_up_pid_)
-    return Reply{};
+    return "";
   auto begun = begin_armed();
   if (begun)
     return begun;
   armed_ = false;
-  end_requests(false);
-  Error error = std::move(begun.error());
-  error.context.push_back("starting to sample; `profile start` tries again");
-  return fail(std::move(error));
+  undo_changes(false);
+  if (!is_interrupted(begun.error()))
+    begun.error().context.push_back("starting to sample; `profile start` tries again");
+  return begun;
 }
 
 std::string Backends::why_not_beside(const DebugEvent &event) const {
@@ -319,10 +303,10 @@ std::string Backends::why_not_beside(const DebugEvent &event) const {
   return {};
 }
 
-Result<Reply> Backends::other_resumed(const DebugEvent &event) {
+Result<std::string> Backends::other_resumed(const DebugEvent &event) {
   if (!sampling_.is_active() || event.pid == 0 || event.pid == sampling_.pid() ||
       sampling_.samples_other(event.pid) || refused_others_.contains(event.pid))
-    return Reply{};
+    return "";
   std::string why = why_not_beside(event);
   if (why.empty()) {
     SamplerOptions options = sampler_options();
@@ -331,61 +315,60 @@ Result<Reply> Backends::other_resumed(const DebugEvent &event) {
     auto started = start_perf_sampler(event.pid, options);
     if (started) {
       sampling_.add_other({event.pid, event.command, std::move(*started)});
-      return Reply{};
+      return "";
     }
     why = started.error().message;
   }
   refused_others_.insert(event.pid);
-  return Reply{fmt::format("Process {} is not sampled: {}.\n", event.pid, why), {}};
+  return fmt::format("Process {} is not sampled: {}.\n", event.pid, why);
 }
 
-Result<Reply> Backends::begin_armed() {
+// Returns no text if the backend is that of the last run.
+Result<std::string> Backends::begin_armed() {
   TALLY_CHECK(check_target()); // the target may be another one than at `start`
   TALLY_CHECK(sampling_.name_frozen());
   const std::string_view unfit = why_unfit(options_.backend, options_, front_.target.target);
   if (options_.backend == Backend::agent && preloaded_ && unfit.empty()) {
     preloaded_->expect(front_.target.pid);
     begin_with(std::move(preloaded_));
-    front_.actions.push(RequestKind::preload_end);
-    return Reply{};
-  }
-  if (options_.backend == Backend::perf && unfit.empty()) {
-    auto started = start_perf_sampler(front_.target.pid, sampler_options());
-    if (started) {
-      begin_with(std::move(*started));
-      return Reply{};
-    }
-    if (options_.chosen || !options_.events.empty())
-      return fail(std::move(started.error()));
-    pass_over(started.error().message);
-  } else if (options_.backend != Backend::interrupt) {
-    if (options_.chosen || !options_.events.empty())
-      return refused(unsupported(unfit));
-    pass_over(unfit);
+    front_.undo(&Debugger::end_preload);
+    return "";
   }
   const bool as_before = options_.backend == Backend::interrupt;
-  options_.backend = Backend::interrupt;
-  to_try_ = {Backend::interrupt};
-  TALLY_TRY(reply, try_next());
-  return as_before ? Reply{{}, std::move(reply.request)} : std::move(reply);
+  if (!as_before) {
+    Error why = unsupported(unfit);
+    if (options_.backend == Backend::perf && unfit.empty()) {
+      auto started = start_perf_sampler(front_.target.pid, sampler_options());
+      if (started) {
+        begin_with(std::move(*started));
+        return "";
+      }
+      why = std::move(started.error());
+    }
+    if (is_final(why))
+      return fail(std::move(why));
+    pass_over(why.message);
+  }
+  TALLY_TRY(text, try_each({Backend::interrupt}));
+  return as_before ? "" : std::move(text);
 }
 
-Result<Reply> Backends::follow_sampler() {
+Result<std::string> Backends::follow_sampler() {
   if (sampling_.interrupts() && !sampling_.clock().problem().empty()) {
     given_up_pid_ = sampling_.pid();
-    Result<Reply> ended = sampling_.end(sampling_.clock().problem(), true);
-    front_.actions.push(RequestKind::interrupt_end);
+    Result<std::string> ended = sampling_.end(sampling_.clock().problem(), true);
+    front_.undo(&Debugger::end_interrupt);
     interrupting_.reset();
     // The program handles the signal itself, and receives it again from now on.
-    front_.actions.push(RequestKind::signals_restore);
+    front_.undo(&Debugger::restore_signals);
     signals_changed_ = false;
     return ended;
   }
   if (!sampling_.agent())
-    return Reply{};
+    return "";
   const AgentFacts facts = sampling_.agent_facts();
   if (facts.phase == AgentPhase::working || facts.reason.empty())
-    return Reply{};
+    return "";
   given_up_pid_ = sampling_.pid();
   if (facts.phase == AgentPhase::ended)
     return sampling_.end(facts.reason, true);
@@ -394,43 +377,30 @@ Result<Reply> Backends::follow_sampler() {
   if (options_.chosen)
     return fail(ErrorCode::unsupported, facts.reason, "agent");
   pass_over(facts.reason);
-  to_try_ = {Backend::interrupt};
-  return try_next();
+  return try_each({Backend::interrupt});
 }
 
-void Backends::end_requests(bool process_gone) {
-  if (armed_ && process_gone && options_.backend == Backend::agent && !preloaded_) {
-    const auto not_again = [this](std::string_view why) {
-      preloaded_.reset();
+std::string Backends::undo_changes(bool process_gone) {
+  std::string text;
+  if (armed_ && process_gone && options_.backend == Backend::agent && !preloaded_)
+    if (const auto again = prepare_agent(true); !again) {
       armed_ = false;
-      front_.actions.say(fmt::format("The next run is not sampled: {}.\n", why));
-    };
-    if (auto again = prepare_agent(true); !again)
-      not_again(again.error().message);
-    else if (!front_.actions.empty())
-      front_.actions.replace_newest_then(
-          [this, not_again](std::string_view answer) -> Result<Reply> {
-            if (!answer.empty()) {
-              not_again(answer);
-              end_requests(true);
-            }
-            return Reply{};
-          });
-  }
+      text = fmt::format("The next run is not sampled: {}.\n", again.error().message);
+    }
   if (armed_)
-    return;
+    return text;
   if (interrupting_)
-    front_.actions.push(RequestKind::interrupt_end);
+    front_.undo(&Debugger::end_interrupt);
   interrupting_.reset();
-  if (preloaded_)
-    front_.actions.push(RequestKind::preload_end);
-  preloaded_.reset();
+  if (std::exchange(preloaded_, nullptr))
+    front_.undo(&Debugger::end_preload);
   // A signal may still be on its way as long as the process lives, and must not stop the program
   // for the user.
   if (signals_changed_ && (process_gone || front_.target.pid == 0)) {
-    front_.actions.push(RequestKind::signals_restore);
+    front_.undo(&Debugger::restore_signals);
     signals_changed_ = false;
   }
+  return text;
 }
 
 } // namespace tally

@@ -29,18 +29,18 @@ public:
   // Errors: unsupported if the target cannot be sampled by any backend.
   Result<void> check_target() const;
   // Begins to sample, or arms sampling for the next process. `auto` tries one backend after the
-  // other. The reply's text names the backend that works; the error says why none does.
-  Result<Reply> begin(const StartOptions &wanted);
+  // other. The text names the backend that works; the error says why none does.
+  Result<std::string> begin(const StartOptions &wanted);
   // The process is about to run: begins to sample it if that was armed.
-  Result<Reply> process_resumed();
-  // A process runs beside the first sampled one: samples it with the same options. The reply says
+  Result<std::string> process_resumed();
+  // A process runs beside the first sampled one: samples it with the same options. The text says
   // once for each process why it cannot be sampled.
-  Result<Reply> other_resumed(const DebugEvent &event);
+  Result<std::string> other_resumed(const DebugEvent &event);
   // At a stop, ends a sampler that no longer works, or continues with the next backend.
-  Result<Reply> follow_sampler();
-  // Requests that the front end undo what earlier requests changed, unless sampling is armed for
-  // the next run.
-  void end_requests(bool process_gone);
+  Result<std::string> follow_sampler();
+  // Undoes what the debugger changed for sampling, unless sampling is armed for the next run. The
+  // text says why the next run is not sampled, although it was armed.
+  std::string undo_changes(bool process_gone);
 
   bool is_armed() const { return armed_; } // `start` was given, and `stop` was not
   void disarm() { armed_ = false; }
@@ -54,16 +54,18 @@ public:
   std::string passed_over_words() const;
 
 private:
-  Result<Reply> try_next();
-  // Handles the failure of the backend that is tried: fails, or tries the next backend.
-  Result<Reply> refused(Error why);
+  Result<std::string> try_each(std::vector<Backend> backends);
+  Result<void> try_backend(Backend backend);
+  // Returns whether no other backend can be tried after `why`, and names the fault in it.
+  bool is_final(Error &why) const;
   void pass_over(std::string_view why);
   void begin_with(std::unique_ptr<Sampler> started); // `started` works
-  Result<Reply> begun();
-  Result<Reply> begin_armed();
+  std::string begun();
+  Result<std::string> begin_armed();
   Result<void> prepare_perf();
-  Result<Reply> prepare_agent(bool next_run); // if false, for the existing process
-  Result<Reply> prepare_interrupt();
+  Result<void> prepare_agent(bool next_run); // if false, for the existing process
+  Result<void> prepare_interrupt();
+  Result<void> interrupt_process(bool remote);
   SamplerOptions sampler_options() const;
   std::string why_not_beside(const DebugEvent &event) const; // empty if it can be sampled
 
@@ -71,7 +73,6 @@ private:
   Sampling &sampling_;
   StartOptions options_;
   bool armed_ = false;
-  std::vector<Backend> to_try_;          // options_.backend and those that come after it
   std::vector<std::string> passed_over_; // by `auto`: "perf: refused …"
   bool user_code_only_ = false;          // perf, when last tried, could not sample the kernel
   const std::shared_ptr<StopAddresses> passed_stops_ = std::make_shared<StopAddresses>();

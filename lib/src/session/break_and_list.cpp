@@ -9,8 +9,8 @@ namespace tally {
 namespace {
 
 // Returns the file and the line, or an empty text and the address, of the row's hottest code.
-Result<std::vector<std::string>> location_of_row(const ProfileGroup &group,
-                                                 const ParsedCommand &command) {
+Result<std::pair<std::string, uint64_t>> location_of_row(const ProfileGroup &group,
+                                                         const ParsedCommand &command) {
   const std::string source = fmt::format("profile {}", command.spec->name);
   TALLY_TRY(number, whole_number(command.arguments[0], 1, UINT32_MAX, source));
   if (!group.shown_table)
@@ -45,7 +45,7 @@ Result<std::vector<std::string>> location_of_row(const ProfileGroup &group,
     return fail(ErrorCode::unsupported,
                 fmt::format("the file name of {} cannot be passed to the debugger", what), source);
   if (location->line > 0 && !location->file.empty())
-    return std::vector<std::string>{location->file, fmt::format("{}", location->line)};
+    return std::pair(location->file, uint64_t{location->line});
   if (location->address == 0 || command.spec->name == "list")
     return fail(ErrorCode::not_found, fmt::format("no source line is known for {}", what), source);
   if (report.pid != group.front.target.pid)
@@ -55,27 +55,28 @@ Result<std::vector<std::string>> location_of_row(const ProfileGroup &group,
                     "belong, is gone",
                     what, report.pid),
         source);
-  return std::vector<std::string>{"", fmt::format("{:#x}", location->address)};
+  return std::pair(std::string(), location->address);
 }
 
-Result<Reply> show_row(ProfileGroup &group, const ParsedCommand &command, RequestKind kind) {
-  TALLY_TRY(words, location_of_row(group, command));
-  const std::string location =
-      words[0].empty() ? words[1] : fmt::format("{}:{}", words[0], words[1]);
-  Request request{kind, {}, {}};
-  request.words = std::move(words);
-  group.front.actions.push_about(std::move(request), location);
-  return Reply{};
+Result<std::string> show_row(ProfileGroup &group, const ParsedCommand &command,
+                             Result<void> (Debugger::*show)(const std::string &, uint64_t)) {
+  TALLY_TRY(location, location_of_row(group, command));
+  const auto &[file, at] = location;
+  if (auto shown = group.front.ask(show, file, at); !shown)
+    return fail(
+        error_about(file.empty() ? fmt::format("{:#x}", at) : fmt::format("{}:{}", file, at),
+                    ErrorCode::not_found, std::move(shown.error())));
+  return "";
 }
 
 } // namespace
 
-Result<Reply> break_command(ProfileGroup &group, const ParsedCommand &command) {
-  return show_row(group, command, RequestKind::set_breakpoint);
+Result<std::string> break_command(ProfileGroup &group, const ParsedCommand &command) {
+  return show_row(group, command, &Debugger::set_breakpoint);
 }
 
-Result<Reply> list_command(ProfileGroup &group, const ParsedCommand &command) {
-  return show_row(group, command, RequestKind::list_source);
+Result<std::string> list_command(ProfileGroup &group, const ParsedCommand &command) {
+  return show_row(group, command, &Debugger::list_source);
 }
 
 } // namespace tally

@@ -40,8 +40,8 @@ std::string typed_as(const OptionSpec &option, bool is_setting) {
     out = fmt::format("-{}, {}", option.letter, out);
   if (!option.other_name.empty())
     out += fmt::format(", --{}", option.other_name);
-  if (!option.values.empty())
-    out += fmt::format(" {}", option.values);
+  if (!option.is_flag())
+    out += fmt::format(" {}", option.word());
   if (option.repeats)
     out += " ...";
   return out;
@@ -78,13 +78,13 @@ std::string command_usage(const CommandTable &table, const CommandSpec &command)
   const bool in_shell = table.prompt == Prompt::shell;
   if (in_shell)
     out += " [OPTIONS]";
-  if (!command.arguments.empty())
-    out += fmt::format(" {}", command.arguments);
+  if (!command.arguments.text.empty())
+    out += fmt::format(" {}", command.arguments.text);
   if (in_shell)
     return out;
   for (const OptionSpec &option : command.options)
-    out += option.values.empty() ? fmt::format(" [{}]", shown_name(option))
-                                 : fmt::format(" [{} {}]", shown_name(option), option.values);
+    out += option.is_flag() ? fmt::format(" [{}]", shown_name(option))
+                            : fmt::format(" [{} {}]", shown_name(option), option.word());
   return out;
 }
 

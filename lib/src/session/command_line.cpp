@@ -45,15 +45,6 @@ std::string not_among(const std::vector<std::string_view> &allowed, std::string_
   return fmt::format("expected one of {}, found '{}'", joined_text(allowed, ", "), value);
 }
 
-// Returns the alternatives of "a|b|c"; empty if there is no '|'.
-std::vector<std::string_view> choices(std::string_view values) {
-  return values.find('|') == values.npos ? std::vector<std::string_view>() : alternatives(values);
-}
-
-Result<void> without_source(const Result<const Format *> &format) {
-  return format ? Result<void>() : unfit(format.error().message);
-}
-
 // Accepts a number from 0 to `most`, which may have a fraction.
 Result<void> check_decimal(std::string_view value, double most) {
   double number = 0;
@@ -64,52 +55,111 @@ Result<void> check_decimal(std::string_view value, double most) {
   return {};
 }
 
+bool is_directory(std::string_view path) {
+  struct stat info {};
+  return ::stat(std::string(path).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// Checks a value of a kind that says all about it. The error has a message alone.
+Result<void> check_kind(ValueKind kind, std::string_view value) {
+  const auto without_value = [](const auto &result) {
+    return result ? Result<void>() : unfit(result.error().message);
+  };
+  switch (kind) {
+  case ValueKind::size:
+    return without_value(byte_size_of(value));
+  case ValueKind::percent:
+    return check_decimal(value, 100);
+  case ValueKind::growth:
+    return check_decimal(value, 1'000'000);
+  case ValueKind::time:
+    return without_value(duration_of(value));
+  case ValueKind::pattern:
+    return value.empty() ? unfit("expected a pattern, found ''")
+                         : without_value(Pattern::compile(std::string(value), ""));
+  case ValueKind::file:
+    return value.empty() ? unfit("expected a file, found ''") : Result<void>();
+  case ValueKind::directory:
+    return is_directory(value) ? Result<void>()
+                               : unfit(fmt::format("'{}' is not a directory", value));
+  case ValueKind::profile_format:
+    return without_value(profile_format_by_name(value));
+  case ValueKind::any_format:
+    return without_value(format_by_name(value));
+  case ValueKind::format_or_time:
+    return check_kind(is_like_duration(value) ? ValueKind::time : ValueKind::any_format, value);
+  case ValueKind::events:
+    return without_value(events_by_names(value));
+  case ValueKind::text:
+  case ValueKind::event:
+  case ValueKind::thread:
+  case ValueKind::process:
+  case ValueKind::function:
+  case ValueKind::source:
+    return value.empty() ? unfit("expected a value, found ''") : Result<void>();
+  case ValueKind::flag:
+  case ValueKind::choice:
+  case ValueKind::anything:
+  case ValueKind::setting:
+  case ValueKind::number:
+  case ValueKind::part:
+    break;
+  }
+  return {};
+}
+
+Result<void> check_choice(std::string_view values, std::string_view value) {
+  const std::vector<std::string_view> allowed = alternatives(values);
+  return std::ranges::find(allowed, value) != allowed.end() ? Result<void>()
+                                                            : unfit(not_among(allowed, value));
+}
+
 } // namespace
 
-Result<void> check_profile_format(std::string_view value) {
-  return without_source(profile_format_by_name(value));
-}
-
-Result<void> check_events(std::string_view value) {
-  const auto events = events_by_names(value);
-  return events ? Result<void>() : unfit(events.error().message);
-}
-
-Result<void> check_any_format(std::string_view value) {
-  return without_source(format_by_name(value));
-}
-
-Result<void> check_time(std::string_view value) {
-  TALLY_CHECK(duration_of(value));
+std::string_view OptionSpec::word() const {
+  if (!values.empty())
+    return values;
+  switch (kind) {
+  case ValueKind::number:
+  case ValueKind::part:
+    return "N";
+  case ValueKind::size:
+    return "BYTES";
+  case ValueKind::percent:
+  case ValueKind::growth:
+    return "PCT";
+  case ValueKind::time:
+    return "T";
+  case ValueKind::pattern:
+    return "RE";
+  case ValueKind::file:
+    return "FILE";
+  case ValueKind::directory:
+    return "DIR";
+  case ValueKind::profile_format:
+  case ValueKind::any_format:
+    return "FORMAT";
+  case ValueKind::format_or_time:
+    return "FORMAT/T";
+  case ValueKind::events:
+    return "EVENT[,EVENT]";
+  case ValueKind::event:
+    return "NAME";
+  case ValueKind::thread:
+    return "THREAD";
+  case ValueKind::process:
+    return "PROCESS";
+  case ValueKind::flag:
+  case ValueKind::choice:
+  case ValueKind::text:
+  case ValueKind::anything:
+  case ValueKind::setting:
+  case ValueKind::function:
+  case ValueKind::source:
+    break;
+  }
   return {};
 }
-
-Result<void> check_format_or_time(std::string_view value) {
-  return is_like_duration(value) ? check_time(value) : check_any_format(value);
-}
-
-Result<void> check_file_name(std::string_view value) {
-  return value.empty() ? unfit("expected a file, found ''") : Result<void>();
-}
-
-Result<void> check_directory(std::string_view value) {
-  struct stat info {};
-  if (::stat(std::string(value).c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
-    return unfit(fmt::format("'{}' is not a directory", value));
-  return {};
-}
-
-Result<void> check_percent(std::string_view value) { return check_decimal(value, 100); }
-Result<void> check_growth(std::string_view value) { return check_decimal(value, 1'000'000); }
-
-Result<void> check_pattern(std::string_view value) {
-  if (value.empty())
-    return unfit("expected a pattern, found ''");
-  TALLY_CHECK(Pattern::compile(std::string(value), ""));
-  return {};
-}
-
-Result<void> check_nothing(std::string_view) { return {}; }
 
 Words split_words(std::string_view line) {
   Words out;
@@ -167,6 +217,18 @@ std::vector<std::string> ParsedCommand::values(std::string_view option) const {
 
 uint64_t number_of(std::string_view value) {
   return std::strtoull(std::string(value).c_str(), nullptr, 10);
+}
+
+Result<uint64_t> byte_size_of(std::string_view text) {
+  constexpr std::string_view units = "KMG";
+  uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  const size_t power = unit.empty() ? 0 : units.find(unit) + 1;
+  if (error != std::errc() || bytes == 0 || unit.size() > 1 || (!unit.empty() && power == 0) ||
+      bytes > UINT64_MAX >> 10 * power)
+    return unfit(fmt::format("expected a number of bytes such as 500M or 4G, found '{}'", text));
+  return bytes << 10 * power;
 }
 
 uint64_t ParsedCommand::number(std::string_view option) const { return number_of(value(option)); }
@@ -230,26 +292,17 @@ std::string shown_name(const OptionSpec &option) {
   return fmt::format("{}{}", option.name.size() == 1 ? "-" : "--", option.name);
 }
 
-std::vector<std::string_view> choices(const OptionSpec &option) { return choices(option.values); }
-
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name) {
-  const auto named = [&](Result<void> result) {
-    if (!result)
-      result.error().source = shown_name;
-    return result;
-  };
-  if (const auto allowed = choices(option); !allowed.empty())
-    return std::ranges::find(allowed, value) != allowed.end()
-               ? Result<void>()
-               : named(unfit(not_among(allowed, value)));
-  if (option.most > 0) {
+  if (option.kind == ValueKind::number || option.kind == ValueKind::part) {
     TALLY_CHECK(whole_number(value, option.least, option.most, std::string(shown_name)));
     return {};
   }
-  if (option.check)
-    return named(option.check(value));
-  return value.empty() ? named(unfit("expected a value, found ''")) : Result<void>();
+  auto checked = option.kind == ValueKind::choice ? check_choice(option.values, value)
+                                                  : check_kind(option.kind, value);
+  if (!checked)
+    checked.error().source = shown_name;
+  return checked;
 }
 
 namespace {
@@ -257,7 +310,7 @@ namespace {
 // Returns the least and the greatest number of arguments: 1 and 2 for "NAME [VALUE]".
 std::pair<size_t, size_t> argument_counts(const CommandSpec &command) {
   size_t least = 0, most = 0;
-  for (const std::string &word : split_words(command.arguments).words) {
+  for (const std::string &word : split_words(command.arguments.text).words) {
     most = word.find("...") == word.npos ? most + 1 : SIZE_MAX;
     least += word.starts_with('[') ? 0 : 1;
   }
@@ -308,8 +361,8 @@ private:
     const std::string name = word.substr(0, equals);
     TALLY_TRY(option, option_of(name));
     if (equals == word.size())
-      return option->values.empty() ? add(*option, {}) : add_next(*option);
-    if (option->values.empty())
+      return option->is_flag() ? add(*option, {}) : add_next(*option);
+    if (option->is_flag())
       return fail(ErrorCode::invalid_argument, "takes no value", name);
     // In a shell, an empty word after = is more often a variable that is not set than a value.
     if (equals + 1 == word.size() && table_.prompt == Prompt::shell)
@@ -348,7 +401,7 @@ private:
       });
       if (option == options.end())
         return unknown(i == 1 ? word.substr(0, word.find('=')) : fmt::format("-{}", word[i]));
-      if (!option->values.empty())
+      if (!option->is_flag())
         return i + 1 < word.size() ? add(*option, word.substr(i + 1)) : add_next(*option);
       TALLY_CHECK(add(*option, {}));
     }
@@ -357,15 +410,15 @@ private:
 
   Result<void> add_next(const OptionSpec &option) {
     if (next_ == words_.size())
-      return fail(ErrorCode::invalid_argument, fmt::format("expected a value: {}", option.values),
+      return fail(ErrorCode::invalid_argument, fmt::format("expected a value: {}", option.word()),
                   shown_name(option));
     return add(option, std::move(words_[next_++]));
   }
 
   Result<void> add(const OptionSpec &option, std::string value) {
-    if (!option.values.empty())
+    if (!option.is_flag())
       TALLY_CHECK(check_value(option, value, shown_name(option)));
-    if (table_.prompt == Prompt::shell && !option.repeats && !option.values.empty() &&
+    if (table_.prompt == Prompt::shell && !option.repeats && !option.is_flag() &&
         parsed_.has(option.name))
       return fail(ErrorCode::invalid_argument, "given more than once", shown_name(option));
     parsed_.wants_help = parsed_.wants_help || option.name == "help";
@@ -379,24 +432,24 @@ private:
     if (parsed_.arguments.size() < least)
       return of_command(
           fmt::format("expected {}", spec.about_arguments.empty()
-                                         ? spec.arguments
+                                         ? spec.arguments.text
                                          : spec.about_arguments[parsed_.arguments.size()].name));
     if (parsed_.arguments.size() > most)
       return of_command(fmt::format("unexpected '{}'", parsed_.arguments[most]));
     for (const OptionSpec &option : spec.options)
       if (option.required && !parsed_.has(option.name))
-        return of_command(fmt::format("expected {} {}", shown_name(option), option.values));
+        return of_command(fmt::format("expected {} {}", shown_name(option), option.word()));
     for (size_t i = 0; i < parsed_.arguments.size() && !spec.about_arguments.empty(); ++i) {
       const ArgumentSpec &argument =
           spec.about_arguments[std::min(i, spec.about_arguments.size() - 1)];
-      if (const auto allowed = choices(argument.name);
-          !allowed.empty() && std::ranges::find(allowed, parsed_.arguments[i]) == allowed.end())
-        return of_command(not_among(allowed, parsed_.arguments[i]));
-      if (argument.check)
-        if (auto checked = argument.check(parsed_.arguments[i]); !checked) {
-          checked.error().source = argument.name;
-          return checked;
-        }
+      const std::string &value = parsed_.arguments[i];
+      if (argument.kind == ValueKind::choice) {
+        if (auto checked = check_choice(argument.name, value); !checked)
+          return of_command(std::move(checked.error().message));
+      } else if (auto checked = check_kind(argument.kind, value); !checked) {
+        checked.error().source = argument.name;
+        return checked;
+      }
     }
     return {};
   }

@@ -51,9 +51,10 @@ std::string in_home(std::string_view path); // replaces a leading "~/" by the ho
 
 // Converts a value that was checked to be a number.
 uint64_t number_of(std::string_view value);
+// Parses a number of bytes above 0, or of KiB, MiB or GiB: "500000", "64K", "512M", "4G". Anything
+// else is invalid_argument, with a message alone.
+Result<uint64_t> byte_size_of(std::string_view text);
 
-// Returns the alternatives of "a|b|c"; empty if the option takes any other kind of value.
-std::vector<std::string_view> choices(const OptionSpec &option);
 // Checks a value against its option. The error names the option, the value and the expected values.
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name);

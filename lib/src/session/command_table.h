@@ -2,6 +2,8 @@
 // the error messages of `profile` and of the `tally` program all read them.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,44 +13,69 @@
 
 namespace tally {
 
-// Checks a value. The error has a message alone; the parser adds the option's name.
-using ValueCheck = Result<void>(std::string_view value);
-// The following checks are for OptionSpec::check and ArgumentSpec::check.
-ValueCheck check_events;         // events that perf can sample, or "clock"
-ValueCheck check_profile_format; // a format that profiles can be written in
-ValueCheck check_any_format;
-ValueCheck check_time;           // a duration such as 1.2s
-ValueCheck check_format_or_time; // a value that begins like a number is a time
-ValueCheck check_file_name;      // not empty
-ValueCheck check_directory;      // an existing directory
-ValueCheck check_percent;        // 0 to 100
-ValueCheck check_growth;         // a percentage from 0 on
-ValueCheck check_pattern;        // PCRE2
-ValueCheck check_nothing;        // any value, even an empty one: the command itself checks it
+// What an option or an argument takes. How the help names it, how it is checked and how it is
+// completed follows from this.
+enum class ValueKind : uint8_t {
+  flag,           // none: the option is given or not
+  choice,         // one of the alternatives "a|b|c"
+  text,           // anything but ""
+  anything,       // even "": the command itself checks it
+  setting,        // of the table of commands, and then its value
+  number,         // a whole one, from `least` to `most`
+  size,           // of memory: 4G
+  percent,        // 0 to 100
+  growth,         // a percentage from 0 on
+  time,           // a duration: 1.2s
+  pattern,        // PCRE2
+  file,           // not ""
+  directory,      // an existing one
+  profile_format, // one that profiles can be written in
+  any_format,
+  format_or_time, // a value that begins like a number is a time
+  events,         // what perf samples, separated by commas
+  event,          // this and the following: of the profile that is shown
+  thread,
+  process,
+  part, // a number from `least` to `most`
+  function,
+  source, // a file, or a function
+};
 
 // An option of a command, or a setting, which always has a default.
 struct OptionSpec {
-  std::string_view name;            // "frequency", typed as --frequency; "o", typed as -o
-  std::string_view values = {};     // "a|b|c" for a choice, "HZ", "N", "FILE"; empty for a flag
+  std::string_view name; // "frequency", typed as --frequency; "o", typed as -o
+  ValueKind kind = ValueKind::flag;
+  std::string_view values = {};     // "a|b|c" for a choice; otherwise a word in place of the kind's
   std::string_view fallback = {};   // the default; empty if there is none
   std::string_view summary = {};    // the lines of its help
   char letter = 0;                  // a second form: 'F', typed as -F
   std::string_view other_name = {}; // a third form: "value", typed as --value
-  uint64_t least = 0, most = 0;     // the range of a whole number; 0 and 0 for other values
-  ValueCheck *check = nullptr;      // checks other values; if null, any value but "" is valid
+  uint64_t least = 0, most = 0;     // the range of a number
   bool required = false;
   bool repeats = false; // each occurrence adds a value
+
+  bool is_flag() const { return kind == ValueKind::flag; }
+  std::string_view word() const; // of the value in the help: "HZ", "a|b|c"; "" for a flag
 };
 
 struct ArgumentSpec {
   std::string_view name;    // "FILE"; "a|b" for a choice
   std::string_view summary; // the lines of its help
-  ValueCheck *check = nullptr;
+  ValueKind kind = ValueKind::anything;
+};
+
+// The arguments of a command: "FILE", "NAME [VALUE]", "IN...", "a|b"; empty for none. `first` says
+// how the first one is completed.
+struct ArgumentList {
+  constexpr ArgumentList(const char *words, ValueKind kind = ValueKind::anything)
+      : text(words), first(kind) {}
+  std::string_view text;
+  ValueKind first;
 };
 
 struct CommandSpec {
   std::string_view name;
-  std::string_view arguments; // "FILE", "NAME [VALUE]", "IN...", "a|b"; empty for none
+  ArgumentList arguments = "";
   std::span<const OptionSpec> options;
   std::string_view summary; // one line, as in a list of commands
   std::string_view details; // further lines; may be empty
@@ -62,6 +89,19 @@ struct CommandSpec {
 // options counts, so that an alias can have defaults of its own. In a shell the user is referred to
 // --help, and an option that is given twice is an error, because one of its values would be lost.
 enum class Prompt : uint8_t { debugger, shell };
+
+// A command and the function that performs it, in a list that has all of a table.
+template <class Run> struct CommandRow {
+  Run *run;
+  CommandSpec spec;
+};
+template <class Run, size_t Count>
+constexpr std::array<CommandSpec, Count> specs_of(const CommandRow<Run> (&rows)[Count]) {
+  std::array<CommandSpec, Count> out{};
+  for (size_t i = 0; i < Count; ++i)
+    out[i] = rows[i].spec;
+  return out;
+}
 
 struct CommandTable {
   std::string_view name; // "profile"

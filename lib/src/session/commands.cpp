@@ -17,8 +17,6 @@ namespace tally {
 
 namespace {
 
-Reply printed(std::string text) { return Reply{std::move(text), {}}; }
-
 std::string numbered_files(std::string_view path, size_t first, size_t last) {
   return first == last ? fmt::format("{}.{}", path, first)
                        : fmt::format("{}.{} … {}.{}", path, first, path, last);
@@ -33,28 +31,7 @@ std::string lost_lines(const Written &written) {
 
 } // namespace
 
-Result<Reply> run_profile_command(ProfileGroup &group, const ParsedCommand &command) {
-  struct Row {
-    std::string_view name;
-    ProfileCommand *run;
-  };
-  static constexpr Row rows[] = {
-      {"start", start_command},   {"stop", stop_command},
-      {"status", status_command}, {"report", report_command},
-      {"break", break_command},   {"list", list_command},
-      {"tree", tree_command},     {"annotate", annotate_command},
-      {"dump", dump_command},     {"timeline", timeline_command},
-      {"load", load_command},     {"histogram", histogram_command},
-      {"diff", diff_command},     {"clear", clear_command},
-      {"config", config_command}, {"region", region_command},
-  };
-  for (const Row &row : rows)
-    if (row.name == command.spec->name)
-      return row.run(group, command);
-  return fail(ErrorCode::internal, "the command has no handler", std::string(command.spec->name));
-}
-
-Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> start_command(ProfileGroup &group, const ParsedCommand &command) {
   const Sampling &sampling = group.sampling;
   if (sampling.is_active() || group.backends.is_armed()) {
     std::string message = sampling.is_active()
@@ -101,19 +78,19 @@ StartOptions start_options(const Settings &settings, const ParsedCommand &comman
   return wanted;
 }
 
-Result<Reply> stop_command(ProfileGroup &group, const ParsedCommand &) {
+Result<std::string> stop_command(ProfileGroup &group, const ParsedCommand &) {
   if (!group.backends.is_armed() && !group.sampling.is_active())
     return fail(ErrorCode::bad_state, "sampling has not begun", "profile stop");
   group.backends.disarm();
-  Result<Reply> ended = group.sampling.end_all("profile stop");
-  group.backends.end_requests(false);
+  auto ended = group.sampling.end_all("profile stop");
+  group.backends.undo_changes(false);
   return ended;
 }
 
 namespace {
 
-Result<Reply> dump_parts(ProfileGroup &group, const StackProfile &profile, const std::string &path,
-                         const Format &format) {
+Result<std::string> dump_parts(ProfileGroup &group, const StackProfile &profile,
+                               const std::string &path, const Format &format) {
   TALLY_TRY(files, write_parts(profile, format));
   for (size_t i = 0; i < files.size(); ++i)
     TALLY_CHECK(write_file(fmt::format("{}.{}", path, i + 1), files[i].bytes));
@@ -128,12 +105,12 @@ Result<Reply> dump_parts(ProfileGroup &group, const StackProfile &profile, const
   if (last != count)
     text += fmt::format("{} {} of an earlier dump.\n", numbered_files(path, count + 1, last),
                         last == count + 1 ? "is" : "are");
-  return printed(text + lost_lines(files.front()) + warnings_of(group.names.diagnostics()));
+  return text + lost_lines(files.front()) + warnings_of(group.names.diagnostics());
 }
 
 } // namespace
 
-Result<Reply> dump_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> dump_command(ProfileGroup &group, const ParsedCommand &command) {
   TALLY_TRY(path, command.file());
   TALLY_TRY(format, format_for_output(path, command.value("format"), "--format"));
   const bool in_parts = command.has("parts");
@@ -141,38 +118,37 @@ Result<Reply> dump_command(ProfileGroup &group, const ParsedCommand &command) {
   if (loaded && in_parts)
     return fail(ErrorCode::bad_state,
                 "a loaded profile cannot be split into parts: `profile clear` first", "--parts");
-  return with_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
-    const auto *const sampled = loaded ? nullptr : std::get<const StackProfile *>(shown);
-    if (in_parts)
-      return dump_parts(group, *sampled, path, *format);
-    TALLY_TRY(written,
-              std::visit([&](auto *each) { return write_profile(*each, *format); }, shown));
-    TALLY_CHECK(write_file(path, *format, written));
-    const std::string what = sampled ? totals_text(*sampled) : loaded->path;
-    return printed(fmt::format("Wrote {} to {} ({}).\n{}{}", what, path, format->name,
-                               lost_lines(written),
-                               sampled ? warnings_of(group.names.diagnostics()) : ""));
-  });
+  TALLY_TRY(shown, shown_profile(group, command));
+  const StackProfile *const sampled =
+      loaded ? nullptr : std::get<std::shared_ptr<const StackProfile>>(shown).get();
+  if (in_parts)
+    return dump_parts(group, *sampled, path, *format);
+  TALLY_TRY(written,
+            std::visit([&](const auto &each) { return write_profile(*each, *format); }, shown));
+  TALLY_CHECK(write_file(path, *format, written));
+  return fmt::format("Wrote {} to {} ({}).\n{}{}", sampled ? totals_text(*sampled) : loaded->path,
+                     path, format->name, lost_lines(written),
+                     sampled ? warnings_of(group.names.diagnostics()) : "");
 }
 
-Result<Reply> clear_command(ProfileGroup &group, const ParsedCommand &) {
+Result<std::string> clear_command(ProfileGroup &group, const ParsedCommand &) {
   group.shown_table.reset();
   if (const auto loaded = group.profiles.loaded()) { // what was sampled stays
     group.profiles.unload();
-    return printed(fmt::format("Closed {}; what was sampled is kept.\n", loaded->path));
+    return fmt::format("Closed {}; what was sampled is kept.\n", loaded->path);
   }
   group.sampling.forget();
-  return Reply{};
+  return "";
 }
 
-Result<Reply> config_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> config_command(ProfileGroup &group, const ParsedCommand &command) {
   TALLY_TRY(text, configure(group.settings, profile_table(), command));
   const std::string name = command.argument(0);
   const bool is_of_start = name != "stop-times" && name != "debuginfod";
   if (command.arguments.size() == 2 && is_of_start &&
       (group.sampling.is_active() || group.backends.is_armed()))
     text = "The next `profile start` uses the new value; what has begun goes on as it was.\n";
-  return printed(std::move(text));
+  return text;
 }
 
 } // namespace tally

@@ -13,6 +13,7 @@
 namespace tally {
 
 inline constexpr OptionSpec frequency_option{.name = "frequency",
+                                             .kind = ValueKind::number,
                                              .values = "HZ",
                                              .fallback = "1000",
                                              .summary =
@@ -22,13 +23,14 @@ inline constexpr OptionSpec frequency_option{.name = "frequency",
 
 inline constexpr OptionSpec stacks_option{
     .name = "stacks",
+    .kind = ValueKind::choice,
     .values = "none|fp|dwarf",
     .fallback = default_stack_mode,
     .summary = "how callers are found: not at all, by frame pointers,\nby unwind data"};
 
 inline constexpr OptionSpec stack_bytes_option{
     .name = "stack-bytes",
-    .values = "N",
+    .kind = ValueKind::number,
     .summary = "how much of each stack perf copies to find callers, a\n"
                "multiple of 8; by default 65528 up to 1000 Hz, above 8192,\n"
                "and 65528 once stacks are deeper",
@@ -37,67 +39,61 @@ inline constexpr OptionSpec stack_bytes_option{
 
 inline constexpr OptionSpec sampled_event_option{
     .name = "event",
-    .values = "EVENT[,EVENT]",
+    .kind = ValueKind::events,
     .summary = "the events to sample in place of the clock, by perf's\n"
-               "names: page-faults, cache-misses, …, and clock",
-    .check = check_events};
+               "names: page-faults, cache-misses, …, and clock"};
 
 inline constexpr OptionSpec clock_option{
-    "clock", "cpu|wall", "cpu", "the time that is counted: CPU time, or wall time with each wait"};
+    "clock", ValueKind::choice, "cpu|wall", "cpu",
+    "the time that is counted: CPU time, or wall time with each wait"};
 
 // Options that select samples.
 inline constexpr OptionSpec thread_option{.name = "thread",
-                                          .values = "THREAD",
+                                          .kind = ValueKind::thread,
                                           .summary =
                                               "only samples of this thread (its name or its TID)"};
 inline constexpr OptionSpec process_option{
     .name = "process",
-    .values = "PROCESS",
+    .kind = ValueKind::process,
     .summary = "only samples of the processes with this name, or of\n"
                "the one with this PID"};
 inline constexpr OptionSpec event_option{
     .name = "event",
-    .values = "NAME",
+    .kind = ValueKind::event,
     .summary = "only this event or value of the samples: its name is\n"
                "in the first line of the table",
     .other_name = "value"};
 inline constexpr OptionSpec part_option{.name = "part",
-                                        .values = "N",
+                                        .kind = ValueKind::part,
                                         .summary = "only samples of the part with this number",
                                         .most = UINT32_MAX};
 
 inline constexpr OptionSpec from_time_option{.name = "from",
-                                             .values = "T",
+                                             .kind = ValueKind::time,
                                              .summary =
-                                                 "only what was counted after this time (300ms)",
-                                             .check = check_time};
+                                                 "only what was counted after this time (300ms)"};
 inline constexpr OptionSpec to_time_option{.name = "to",
-                                           .values = "T",
+                                           .kind = ValueKind::time,
                                            .summary =
-                                               "only what was counted up to this time (1.2s)",
-                                           .check = check_time};
+                                               "only what was counted up to this time (1.2s)"};
 
 // Options that select samples by the frames on their stacks, and frames. See SampleFilter.
 inline constexpr std::array<OptionSpec, 5> frame_options{{
     {.name = "focus",
-     .values = "RE",
+     .kind = ValueKind::pattern,
      .summary = "only stacks with a frame whose function, file or object\n"
-                "matches RE, a PCRE2 pattern",
-     .check = check_pattern},
+                "matches RE, a PCRE2 pattern"},
     {.name = "ignore",
-     .values = "RE",
-     .summary = "only stacks without a frame that matches RE",
-     .check = check_pattern},
+     .kind = ValueKind::pattern,
+     .summary = "only stacks without a frame that matches RE"},
     {.name = "hide",
-     .values = "RE",
+     .kind = ValueKind::pattern,
      .summary = "leave out frames that match RE; their callers get\n"
-                "their cost",
-     .check = check_pattern},
+                "their cost"},
     {.name = "fold",
-     .values = "RE",
+     .kind = ValueKind::pattern,
      .summary = "show adjacent frames that match RE as one: the\n"
-                "outermost, with the cost of all",
-     .check = check_pattern},
+                "outermost, with the cost of all"},
     {.name = "no-inlines",
      .summary = "count inlined functions for the function that contains\n"
                 "their code"},
@@ -112,15 +108,26 @@ inline constexpr OptionSpec json_rows_option{
 
 // The options of a flat table. `keys` are the values of --by.
 constexpr OptionSpec by_option(std::string_view keys) {
-  return {.name = "by", .values = keys, .fallback = "function", .summary = "what each row shows"};
+  return {.name = "by",
+          .kind = ValueKind::choice,
+          .values = keys,
+          .fallback = "function",
+          .summary = "what each row shows"};
 }
 constexpr OptionSpec sort_option(std::string_view summary) {
-  return {.name = "sort", .values = "self|inclusive", .fallback = "self", .summary = summary};
+  return {.name = "sort",
+          .kind = ValueKind::choice,
+          .values = "self|inclusive",
+          .fallback = "self",
+          .summary = summary};
 }
 constexpr OptionSpec limit_option(std::string_view fallback,
                                   std::string_view summary = "show at most N rows; 0 shows all") {
-  return {
-      .name = "limit", .values = "N", .fallback = fallback, .summary = summary, .most = UINT32_MAX};
+  return {.name = "limit",
+          .kind = ValueKind::number,
+          .fallback = fallback,
+          .summary = summary,
+          .most = UINT32_MAX};
 }
 inline constexpr std::string_view report_keys =
     "function|line|module|object|namespace|directory|thread|part|process";
@@ -131,10 +138,9 @@ inline constexpr OptionSpec diff_sort_option = sort_option("the cost to compare"
 // An option of `diff`; write_difference() performs it.
 inline constexpr OptionSpec difference_file_option{
     .name = "o",
-    .values = "FILE",
+    .kind = ValueKind::file,
     .summary = "write the stacks of both to FILE in place of the table:\n"
-               "FILE.svg is a flame graph of the difference",
-    .check = check_file_name};
+               "FILE.svg is a flame graph of the difference"};
 
 // The options of a call tree.
 inline constexpr OptionSpec callers_option{
@@ -145,6 +151,7 @@ inline constexpr OptionSpec inverted_option{
                "with its callers below it"};
 inline constexpr OptionSpec tree_by_option{
     .name = "by",
+    .kind = ValueKind::choice,
     .values = "thread|part|process",
     .summary = "show one tree per thread, part or name of processes"};
 inline constexpr OptionSpec full_option{

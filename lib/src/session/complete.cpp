@@ -10,6 +10,7 @@
 #include <tally/sampler.h>
 
 #include "session/command_line.h"
+#include "support/alternatives.h"
 #include "support/sort.h"
 
 namespace tally {
@@ -78,10 +79,11 @@ struct Typed {
       count += !words[i].starts_with('-') && !option_before(i);
     return count;
   }
-  // Reports whether the last word is the argument with this number (from 0), and may be of a kind.
-  bool is_argument(size_t number, std::string_view kind) const {
-    return command && command->arguments.find(kind) != std::string_view::npos && !option() &&
-           !last().starts_with('-') && arguments_before() == number;
+  // Returns the kind of the first argument if the last word may be that.
+  ValueKind first_argument() const {
+    return command && !option() && !last().starts_with('-') && arguments_before() == 0
+               ? command->arguments.first
+               : ValueKind::anything;
   }
 
 private:
@@ -91,27 +93,37 @@ private:
     const std::string_view word = words[at - 1];
     const bool is_long = word.starts_with("--");
     const OptionSpec *const found = find_option(command->options, word.substr(is_long ? 2 : 1));
-    return found && is_long == (found->name.size() > 1) && !found->values.empty() ? found : nullptr;
+    return found && is_long == (found->name.size() > 1) && !found->is_flag() ? found : nullptr;
   }
 };
 
 std::vector<std::string> values_of(const OptionSpec &option, const WordsOf &words_of) {
   std::vector<std::string> out;
-  for (std::string_view choice : choices(option))
-    out.emplace_back(choice);
-  if (option.values == "FORMAT")
+  switch (option.kind) {
+  case ValueKind::choice:
+    for (const std::string_view choice : alternatives(option.values))
+      out.emplace_back(choice);
+    break;
+  case ValueKind::profile_format:
     for (const Format &format : formats())
       if (format.writes_profiles())
         out.emplace_back(format.name);
-  if (option.values == "EVENT[,EVENT]") {
+    break;
+  case ValueKind::events:
     out.emplace_back("clock");
     for (const std::string_view event : event_names())
       out.emplace_back(event);
+    break;
+  case ValueKind::event:
+  case ValueKind::thread:
+  case ValueKind::process:
+  case ValueKind::part:
+    if (words_of)
+      out = words_of(option.kind);
+    break;
+  default:
+    break;
   }
-  if (words_of && (option.values == "THREAD" || option.name == "part"))
-    out = words_of(option.values == "THREAD" ? "THREAD" : "part");
-  if (words_of && option.other_name == "value")
-    out = words_of("event");
   return out;
 }
 
@@ -194,7 +206,8 @@ std::vector<std::string> function_words(std::string_view function, std::string_v
 
 std::optional<std::string> symbol_to_complete(const CommandTable &table, std::string_view line) {
   const Typed typed(table, line);
-  if (!typed.is_argument(0, "FUNCTION"))
+  const ValueKind kind = typed.first_argument();
+  if (kind != ValueKind::function && kind != ValueKind::source)
     return {};
   return typed.last();
 }
@@ -218,7 +231,7 @@ std::vector<std::string> complete_words(const CommandTable &table, std::string_v
     return out;
   const CommandSpec &command = *typed.command;
   const auto add_values = [&](const OptionSpec &option, std::string_view before = {}) {
-    if (option.values == "EVENT[,EVENT]" && last.rfind(',') != last.npos)
+    if (option.kind == ValueKind::events && last.rfind(',') != last.npos)
       before = std::string_view(last).substr(0, last.rfind(',') + 1);
     for (const std::string &value : values_of(option, words_of))
       if (typed.quoted || !needs_quotes(value))
@@ -226,7 +239,7 @@ std::vector<std::string> complete_words(const CommandTable &table, std::string_v
   };
   if (const OptionSpec *option = typed.option()) {
     add_values(*option);
-    if (option->values == "FILE")
+    if (option->kind == ValueKind::file)
       add_files(last, out);
     return finish();
   }
@@ -242,7 +255,7 @@ std::vector<std::string> complete_words(const CommandTable &table, std::string_v
       }
     return finish();
   }
-  if (command.name == "config") {
+  if (command.arguments.first == ValueKind::setting) {
     const size_t number = typed.arguments_before();
     if (number == 0)
       for (const OptionSpec &setting : table.settings)
@@ -252,17 +265,19 @@ std::vector<std::string> complete_words(const CommandTable &table, std::string_v
       add_values(*setting);
     return finish();
   }
-  if (typed.is_argument(0, "FUNCTION") && words_of) {
-    for (const std::string &function : words_of("FUNCTION"))
+  const ValueKind first = typed.first_argument();
+  if ((first == ValueKind::function || first == ValueKind::source) && words_of) {
+    for (const std::string &function : words_of(ValueKind::function))
       for (std::string &word : function_words(function, last, typed.quoted))
         out.push_back(std::move(word));
-    if (command.arguments.find("FILE") != command.arguments.npos && !last.empty())
-      for (const std::string &path : words_of("FILE"))
+    if (first == ValueKind::source && !last.empty())
+      for (const std::string &path : words_of(ValueKind::source))
         if (typed.quoted || !needs_quotes(path))
           add_source(path, last, out);
-  } else if (command.arguments.starts_with("FILE") && typed.arguments_before() == 0) {
-    if (command.arguments == "FILE|previous")
-      add_matching("previous", last, out);
+  } else if (first == ValueKind::file) {
+    for (const std::string_view word : alternatives(command.arguments.text))
+      if (word == "previous") // is typed as it is
+        add_matching(word, last, out);
     add_files(last, out);
     return finish();
   }

@@ -11,9 +11,9 @@
 
 namespace tally {
 
-// Returns the words that a profile holds of a kind: names of functions for "FUNCTION", paths of
-// sources for "FILE", names and TIDs for "THREAD", numbers for "part". Called only when needed.
-using WordsOf = std::function<std::vector<std::string>(std::string_view kind)>;
+// Returns the words that a profile holds of a kind: names of functions, paths of sources, names and
+// TIDs of threads, numbers of parts. Called only when needed.
+using WordsOf = std::function<std::vector<std::string>(ValueKind kind)>;
 // Returns the words that the last word of the line may become, sorted and without duplicates.
 std::vector<std::string> complete_words(const CommandTable &table, std::string_view line,
                                         const WordsOf &words_of = {});

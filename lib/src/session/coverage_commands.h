@@ -1,14 +1,16 @@
-// The `coverage` commands that have a file of their own.
+// The `coverage` commands, one function each.
 #pragma once
 
 #include "session/coverage_group.h"
 
 namespace tally {
 
-// coverage_break_and_list.cpp
-Result<Reply> coverage_break_command(CoverageGroup &group, const ParsedCommand &command);
-Result<Reply> coverage_list_command(CoverageGroup &group, const ParsedCommand &command);
-// coverage_objects.cpp
-Result<Reply> report_objects(CoverageGroup &group, const ParsedCommand &command);
+using CoverageCommand = Result<std::string>(CoverageGroup &group, const ParsedCommand &command);
+CoverageCommand
+    run_coverage_command; // runs the one of these that the table names (coverage_table.cpp)
+CoverageCommand coverage_report_command, coverage_annotate_command, coverage_break_command,
+    coverage_list_command, coverage_mark_command, coverage_status_command, coverage_dump_command,
+    coverage_clear_command, coverage_config_command;
+CoverageCommand report_objects; // `report --by object`
 
 } // namespace tally

@@ -1,7 +1,6 @@
 #include "session/coverage_group.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -29,29 +28,6 @@ namespace fs = std::filesystem;
 
 // A user does not notice it at each step.
 constexpr std::chrono::milliseconds longest_mark(10);
-
-// Parses the answer to RequestKind::stacks: a line "TID PC PC …" for each thread, in hexadecimal
-// but for the first. Returns nothing if the answer is a reason in place of stacks.
-std::optional<std::vector<live::StoppedThread>> parse_stacks(std::string_view answer) {
-  std::vector<live::StoppedThread> threads;
-  while (!answer.empty()) {
-    const size_t end = std::min(answer.find('\n'), answer.size());
-    std::string_view line = answer.substr(0, end);
-    answer.remove_prefix(std::min(end + 1, answer.size()));
-    live::StoppedThread &thread = threads.emplace_back();
-    const char *at = line.data(), *const last = line.data() + line.size();
-    auto parsed = std::from_chars(at, last, thread.tid);
-    if (parsed.ec != std::errc{})
-      return std::nullopt;
-    for (at = parsed.ptr; at < last; at = parsed.ptr) {
-      uint64_t pc = 0;
-      if (*at != ' ' || (parsed = std::from_chars(at + 1, last, pc, 16)).ec != std::errc{})
-        return std::nullopt;
-      thread.pcs.push_back(pc);
-    }
-  }
-  return threads;
-}
 
 // Returns the path of a source. Clang 14 and GCC before version 9 do not note where the compiler
 // ran; the source is then sought beside the notes. Returns an empty path if it is not there.
@@ -169,46 +145,20 @@ std::string opened_for(const DebugEvent &event) {
   return fmt::format("{} {}", static_cast<int>(event.target), event.pid);
 }
 
-std::optional<std::string> from_hex(std::string_view text) {
-  const auto digit = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-  };
-  if (text.empty() || text.size() % 2 != 0)
-    return std::nullopt;
-  std::string out(text.size() / 2, '\0');
-  for (size_t i = 0; i < out.size(); ++i) {
-    const int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
-    if (high < 0 || low < 0)
-      return std::nullopt;
-    out[i] = static_cast<char>(high * 16 + low);
-  }
-  return out;
-}
-
-std::vector<std::optional<std::string>> from_hex_lines(std::string_view text) {
-  std::vector<std::optional<std::string>> out;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    out.push_back(from_hex(text.substr(0, end)));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
-}
-
 } // namespace
 
 CoverageGroup::CoverageGroup(Front &shared_front)
     : front(shared_front), settings(coverage_table()) {}
 
-Result<Reply> CoverageGroup::event(const DebugEvent &event) {
+void CoverageGroup::event(const DebugEvent &event) {
   switch (event.kind) {
   case EventKind::target:
     if (program_ && opened_ != opened_for(event))
       forget_program();
     break;
   case EventKind::resumed:
-    resumed_unseen = event.text == "unseen" && (last_stop || resumed_unseen);
-    if (event.text == "unseen") // the program may have stopped meanwhile
+    resumed_unseen = event.unseen && (last_stop || resumed_unseen);
+    if (event.unseen) // the program may have stopped meanwhile
       last_stop = stop_before = nullptr;
     break;
   case EventKind::exited:
@@ -229,7 +179,6 @@ Result<Reply> CoverageGroup::event(const DebugEvent &event) {
       last_stop = stop_before = nullptr;
     break;
   }
-  return Reply{};
 }
 
 void CoverageGroup::forget_program() {
@@ -257,26 +206,21 @@ std::string CoverageGroup::auto_mark() const {
 void CoverageGroup::make_stop_mark() {
   stop_before = nullptr;
   std::shared_ptr<const CounterMark> previous = std::exchange(last_stop, nullptr);
-  if (!open_local() || !counted_program("coverage"))
+  if (!program("coverage"))
     return;
   const auto began = std::chrono::steady_clock::now(); // the layout is known now
-  static_cast<void>(with_counters(
-      "coverage",
-      [this, began, previous = std::move(previous)](
-          Result<std::shared_ptr<const CounterMark>> now) -> Result<Reply> {
-        const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began;
-        mark_times_.newest_ns = static_cast<uint64_t>(took.count());
-        mark_times_.slow = took > longest_mark ? mark_times_.slow + 1 : 0;
-        if (now) {
-          stop_before = previous;
-          last_stop = std::move(*now);
-        }
-        return Reply{};
-      }));
+  auto now = counters("coverage");
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began;
+  mark_times_.newest_ns = static_cast<uint64_t>(took.count());
+  mark_times_.slow = took > longest_mark ? mark_times_.slow + 1 : 0;
+  if (now) {
+    stop_before = std::move(previous);
+    last_stop = std::move(*now);
+  }
 }
 
-std::vector<std::string> CoverageGroup::words_of(std::string_view kind) const {
-  return kind == "FUNCTION" ? functions_ : std::vector<std::string>();
+std::vector<std::string> CoverageGroup::words_of(ValueKind kind) const {
+  return kind == ValueKind::function ? functions_ : std::vector<std::string>();
 }
 
 live::NotesCache &CoverageGroup::notes() {
@@ -297,41 +241,53 @@ Result<void> CoverageGroup::open_local() {
   return {};
 }
 
-Result<void> CoverageGroup::open_reported(const std::string &command, std::string_view modules) {
-  if (!modules.starts_with("core ") && !modules.starts_with("module "))
-    return fail(ErrorCode::unsupported,
-                fmt::format("the modules of the program are not known: {}",
-                            modules.empty() ? "the debugger names none" : modules),
-                command);
-  const bool is_core = modules.starts_with("core ");
-  std::string_view path = is_core ? modules.substr(5) : std::string_view();
-  path = path.substr(0, path.find('\n'));
+Result<void> CoverageGroup::open_reported(Debugger::LoadedFiles files) {
+  const bool is_core = !files.core.empty();
   if (program_ && is_core) // core files of containers have the same pids
-    if (const auto opened = program_->source().state_of_modules(); !opened || *opened != path)
+    if (const auto opened = program_->source().state_of_modules(); !opened || *opened != files.core)
       forget_program();
-  if (program_ && is_core == !by_debugger_) {
-    if (by_debugger_)
-      by_debugger_->set_modules(modules);
-  } else if (is_core) {
-    TALLY_TRY(source, live::core_source(std::string(path), front.target.program));
+  if (program_ && is_core == (by_debugger_ != nullptr))
+    forget_program();
+  if (!program_ && is_core) {
+    TALLY_TRY(source, live::core_source(files.core, front.target.program));
     program_.emplace(std::move(source));
-    by_debugger_ = nullptr;
-  } else {
-    auto source = live::debugger_source();
+  } else if (!program_) {
+    auto source = live::debugger_source(
+        [this](const live::AddressRange &range) { return front.debugger.memory(range); });
     by_debugger_ = source.get();
-    by_debugger_->set_modules(modules);
     program_.emplace(std::move(source));
   }
   opened_ = opened_for(front.target);
-  if (by_debugger_)
+  if (by_debugger_) {
+    by_debugger_->set_modules(std::move(files.sections));
     by_debugger_->forget();
+  }
   return {};
 }
 
-Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &command) {
-  if (!program_)
-    return fail(ErrorCode::bad_state, "the program is gone", command);
-  TALLY_CHECK(program_->refresh(notes()));
+Result<void> CoverageGroup::open(const std::string &command) {
+  const bool is_local = front.target.target == TargetKind::native;
+  if (front.target.target == TargetKind::none || (is_local && front.target.pid == 0))
+    return fail(ErrorCode::bad_state, "no process: run the program, or open a core file", command);
+  if (is_local) {
+    if (auto opened = open_local(); !opened)
+      return fail(opened.error().code, opened.error().message, command);
+  } else {
+    auto files = front.ask(&Debugger::modules);
+    if (!files && is_interrupted(files.error()))
+      return fail(std::move(files.error()));
+    if (!files || (files->core.empty() && files->sections.empty()))
+      return fail(ErrorCode::unsupported,
+                  fmt::format("the modules of the program are not known: {}",
+                              files ? "the debugger names none" : files.error().message),
+                  command);
+    TALLY_CHECK(open_reported(std::move(*files)));
+  }
+  return program_->refresh(notes());
+}
+
+Result<live::LiveProgram *> CoverageGroup::program(const std::string &command) {
+  TALLY_CHECK(open(command));
   if (program_->layout().has_counters())
     return &*program_;
   const bool is_core = front.target.target == TargetKind::core;
@@ -340,145 +296,50 @@ Result<live::LiveProgram *> CoverageGroup::counted_program(const std::string &co
   return fail(std::move(why));
 }
 
-Result<Reply> CoverageGroup::with_program(const std::string &command, ThenProgram then) {
-  return with_open_program(
-      command, [this, command, then = std::move(then)](Result<void> opened) -> Result<Reply> {
-        TALLY_CHECK(std::move(opened));
-        return then(counted_program(command));
-      });
+std::string CoverageGroup::remarks() const {
+  return unloaded_text(*program_) + warning_lines(program_->findings());
 }
 
-Result<Reply> CoverageGroup::with_objects(const std::string &command, const ThenObjects &then) {
-  return with_program(
-      command, [this, command, then](Result<live::LiveProgram *> live) -> Result<Reply> {
-        TALLY_CHECK(std::move(live));
-        auto objects = std::make_shared<std::vector<ObjectFiles>>();
-        return with_memory(
-            [this, command, objects]() -> Result<void> {
-              const auto snapshot = program_->snapshot();
-              if (!snapshot)
-                return fail(ErrorCode::io, "the program's counters cannot be read", command);
-              *objects = program_->objects({*snapshot, {}}, notes());
-              return {};
-            },
-            [this, objects, then](Result<void> done) -> Result<Reply> {
-              TALLY_CHECK(std::move(done));
-              return then(*objects, unloaded_text(*program_) + warning_lines(program_->findings()));
-            });
-      });
+Result<std::vector<ObjectFiles>> CoverageGroup::objects(const std::string &command) {
+  TALLY_TRY(live, program(command));
+  const auto snapshot = live->snapshot();
+  TALLY_CHECK(check_memory());
+  if (!snapshot)
+    return fail(ErrorCode::io, "the program's counters cannot be read", command);
+  return live->objects({*snapshot, {}}, notes());
 }
 
-Result<Reply> CoverageGroup::with_raw_profiles(const std::string &command, ThenProfiles then) {
-  return with_open_program(
-      command, [this, command, then = std::move(then)](Result<void> opened) -> Result<Reply> {
-        TALLY_CHECK(std::move(opened));
-        auto profiles = std::make_shared<std::vector<std::string>>();
-        return with_memory(
-            [this, command, profiles]() -> Result<void> {
-              profiles->clear();
-              for (const live::LoadedModule &module : program_->modules())
-                if (module.places.is_source_based()) {
-                  TALLY_TRY(bytes, live::raw_profile(module, program_->source().memory()));
-                  profiles->push_back(std::move(bytes));
-                }
-              return profiles->empty() ? fail(ErrorCode::no_data,
-                                              "nothing in this program was compiled with "
-                                              "-fprofile-instr-generate -fcoverage-mapping",
-                                              command)
-                                       : Result<void>();
-            },
-            [profiles, then](Result<void> done) -> Result<Reply> {
-              TALLY_CHECK(std::move(done));
-              return then(std::move(*profiles));
-            });
-      });
+Result<std::vector<std::string>> CoverageGroup::raw_profiles(const std::string &command) {
+  TALLY_CHECK(open(command));
+  std::vector<std::string> profiles;
+  for (const live::LoadedModule &module : program_->modules())
+    if (module.places.is_source_based()) {
+      auto bytes = live::raw_profile(module, program_->source().memory());
+      TALLY_CHECK(check_memory());
+      TALLY_TRY(read, std::move(bytes));
+      profiles.push_back(std::move(read));
+    }
+  if (profiles.empty())
+    return fail(ErrorCode::no_data,
+                "nothing in this program was compiled with -fprofile-instr-generate "
+                "-fcoverage-mapping",
+                command);
+  return profiles;
 }
 
-// Opens the program, and finds its modules.
-Result<Reply> CoverageGroup::with_open_program(const std::string &command, ThenStep then) {
-  const bool is_local = front.target.target == TargetKind::native;
-  if (front.target.target == TargetKind::none || (is_local && front.target.pid == 0))
-    return fail(ErrorCode::bad_state, "no process: run the program, or open a core file", command);
-  const auto refresh = [this] { return program_->refresh(notes()); };
-  if (is_local) {
-    if (auto opened = open_local(); !opened)
-      return fail(opened.error().code, opened.error().message, command);
-    return then(refresh());
+Result<std::shared_ptr<const CounterMark>> CoverageGroup::counters(const std::string &command) {
+  TALLY_TRY(live, program(command));
+  auto taken = live->snapshot();
+  TALLY_CHECK(check_memory());
+  if (!taken)
+    return fail(ErrorCode::io, "the program's counters cannot be read", command);
+  auto threads = front.ask(&Debugger::stacks);
+  if (!threads) {
+    threads.error().message.insert(0, "the stacks of the threads are not known: ");
+    return fail(error_about(command, ErrorCode::unsupported, std::move(threads.error())));
   }
-  front.actions.push(
-      {RequestKind::modules, {}, {}},
-      [this, command, refresh, then = std::move(then)](std::string_view answer) -> Result<Reply> {
-        TALLY_CHECK(open_reported(command, answer));
-        return with_memory(refresh, then);
-      });
-  return Reply{};
-}
-
-Result<Reply> CoverageGroup::with_memory(Step step, ThenStep then, uint32_t rounds) {
-  constexpr uint32_t most_rounds = 4096; // more mean that the answers do not help
-  Result<void> done = step();
-  if (!by_debugger_)
-    return then(std::move(done));
-  const std::vector<live::AddressRange> wanted = by_debugger_->take_wanted();
-  if (wanted.empty())
-    return then(std::move(done));
-  if (rounds == most_rounds)
-    return then(fail(ErrorCode::io, "the program's memory cannot be read"));
-  Request request{RequestKind::memory, {}, {}};
-  for (const live::AddressRange &range : wanted)
-    request.addresses.insert(request.addresses.end(), {range.low, range.high});
-  answered_.reset();
-  front.actions.push(std::move(request),
-                     [this, wanted, step = std::move(step), then = std::move(then),
-                      rounds](std::string_view answer) -> Result<Reply> {
-                       auto contents = std::exchange(answered_, std::nullopt);
-                       if (!by_debugger_)
-                         return then(fail(ErrorCode::io, "the program is gone"));
-                       if (!contents)
-                         contents = from_hex_lines(answer);
-                       contents->resize(wanted.size());
-                       for (size_t i = 0; i < wanted.size(); ++i)
-                         by_debugger_->give(wanted[i], std::move((*contents)[i]));
-                       return with_memory(step, then, rounds + 1);
-                     });
-  return Reply{};
-}
-
-Result<Reply> CoverageGroup::with_counters(const std::string &command, const ThenMark &then) {
-  const auto with_stacks = [this, command,
-                            then](const std::shared_ptr<CounterMark> &now) -> Result<Reply> {
-    front.actions.push(
-        {RequestKind::stacks, {}, {}},
-        [this, now, command, then](std::string_view answer) -> Result<Reply> {
-          if (!program_) // an event may come before the answer
-            return then(fail(ErrorCode::bad_state, "the program is gone", command));
-          auto threads = parse_stacks(answer);
-          if (!threads)
-            return then(fail(ErrorCode::unsupported,
-                             fmt::format("the stacks of the threads are not known: {}", answer),
-                             command));
-          now->threads = std::move(*threads);
-          return then(std::shared_ptr<const CounterMark>(now));
-        });
-    return Reply{};
-  };
-  return with_program(
-      command, [this, command, with_stacks](Result<live::LiveProgram *> live) -> Result<Reply> {
-        TALLY_CHECK(std::move(live));
-        auto taken = std::make_shared<std::optional<live::CounterSnapshot>>();
-        return with_memory(
-            [this, taken]() -> Result<void> {
-              *taken = program_->snapshot();
-              return {};
-            },
-            [this, command, taken, with_stacks](Result<void> done) -> Result<Reply> {
-              TALLY_CHECK(std::move(done));
-              if (!*taken)
-                return fail(ErrorCode::io, "the program's counters cannot be read", command);
-              return with_stacks(std::make_shared<CounterMark>(
-                  CounterMark{program_->generation(), program_->loaded(), std::move(**taken), {}}));
-            });
-      });
+  return std::make_shared<const CounterMark>(
+      CounterMark{live->generation(), live->loaded(), std::move(*taken), std::move(*threads)});
 }
 
 // Returns the mark that `since` names; null if it is empty.
@@ -509,34 +370,20 @@ Result<std::shared_ptr<const CounterMark>> CoverageGroup::before(const std::stri
                   program_->carried(out->snapshot, out->loaded), out->threads});
 }
 
-Result<Reply> CoverageGroup::with_coverage(const std::string &command, std::string since, Then then,
-                                           bool only_changed) {
-  return with_counters(
-      command,
-      [this, command, since = std::move(since), then = std::move(then),
-       only_changed](Result<std::shared_ptr<const CounterMark>> read) -> Result<Reply> {
-        TALLY_TRY(now, std::move(read));
-        TALLY_TRY(old, before(command, since));
-        if (since == "stop")
-          now = last_stop;
-        auto shown = std::make_shared<std::optional<LiveCoverage>>();
-        return with_memory(
-            [this, now, old, shown, only_changed]() -> Result<void> {
-              TALLY_TRY(counted, count(*program_, *now, old.get(), only_changed));
-              *shown = std::move(counted);
-              return {};
-            },
-            [command, old, shown, then](Result<void> done) -> Result<Reply> {
-              TALLY_CHECK(std::move(done));
-              if ((*shown)->coverage.files.empty() && !old)
-                return fail(ErrorCode::no_data,
-                            (*shown)->remarks.empty()
-                                ? "no source of the program has counts"
-                                : (*shown)->remarks.substr(0, (*shown)->remarks.find('\n')),
-                            command);
-              return then(**shown);
-            });
-      });
+Result<LiveCoverage> CoverageGroup::coverage(const std::string &command, std::string_view since,
+                                             bool only_changed) {
+  TALLY_TRY(now, counters(command));
+  TALLY_TRY(old, before(command, since));
+  if (since == "stop")
+    now = last_stop;
+  TALLY_TRY(shown, count(*program_, *now, old.get(), only_changed));
+  TALLY_CHECK(check_memory());
+  if (shown.coverage.files.empty() && !old)
+    return fail(ErrorCode::no_data,
+                shown.remarks.empty() ? "no source of the program has counts"
+                                      : shown.remarks.substr(0, shown.remarks.find('\n')),
+                command);
+  return shown;
 }
 
 Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const CounterMark &now,

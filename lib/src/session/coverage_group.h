@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,39 +49,31 @@ class CoverageGroup {
 public:
   explicit CoverageGroup(Front &shared_front);
 
-  Result<Reply> event(const DebugEvent &event);
-  // Receives the front end's answer to RequestKind::memory, before the action ends.
-  void set_memory(std::vector<std::optional<std::string>> contents) {
-    answered_ = std::move(contents);
-  }
+  void event(const DebugEvent &event);
   // Returns the words that complete an argument of `kind`.
-  std::vector<std::string> words_of(std::string_view kind) const;
+  std::vector<std::string> words_of(ValueKind kind) const;
+
+  // `command` is named in the errors of these functions.
 
   // Opens the program's memory, or finds what has changed in it. Fails if there is no program that
-  // is stopped, or if it has no counters. `command` is named in errors. `then` is called once the
-  // front end has reported what only it knows.
-  using ThenProgram = std::function<Result<Reply>(Result<live::LiveProgram *> program)>;
-  Result<Reply> with_program(const std::string &command, ThenProgram then);
-  // Does the same while the program is open, as in a continuation of the functions below.
-  Result<live::LiveProgram *> counted_program(const std::string &command);
-  // Reads the counters of all objects, for which neither notes nor stacks are needed. `remarks` are
-  // complete lines.
-  using ThenObjects = std::function<Result<Reply>(std::span<const ObjectFiles> objects,
-                                                  const std::string &remarks)>;
-  Result<Reply> with_objects(const std::string &command, const ThenObjects &then);
+  // is stopped, or if it has no counters.
+  Result<live::LiveProgram *> program(const std::string &command);
+  // Returns the program that one of these functions has opened.
+  live::LiveProgram &opened() { return *program_; }
+  // Reads the counters of all objects, for which neither notes nor stacks are needed.
+  Result<std::vector<ObjectFiles>> objects(const std::string &command);
   // Makes the raw profiles of all modules that count source-based.
-  using ThenProfiles = std::function<Result<Reply>(std::vector<std::string> profiles)>;
-  Result<Reply> with_raw_profiles(const std::string &command, ThenProfiles then);
-
-  // Reads the counters and the stacks. `then` receives them once the front end has answered, or the
-  // reason why the stacks are not known.
-  using ThenMark = std::function<Result<Reply>(Result<std::shared_ptr<const CounterMark>> now)>;
-  Result<Reply> with_counters(const std::string &command, const ThenMark &then);
+  Result<std::vector<std::string>> raw_profiles(const std::string &command);
+  // Reads the counters and the stacks.
+  Result<std::shared_ptr<const CounterMark>> counters(const std::string &command);
   // Counts what ran until now, or since a mark. `since` is empty, "mark" or "stop". Files that did
   // not run since then are left out and, with `only_changed`, also functions.
-  using Then = std::function<Result<Reply>(const LiveCoverage &shown)>;
-  Result<Reply> with_coverage(const std::string &command, std::string since, Then then,
-                              bool only_changed = false);
+  Result<LiveCoverage> coverage(const std::string &command, std::string_view since,
+                                bool only_changed = false);
+  // Fails if the user interrupted the debugger while it read the memory of the program.
+  Result<void> check_memory() { return program_ ? program_->source().failure() : Result<void>(); }
+  // Says what the tables leave out, in complete lines.
+  std::string remarks() const;
 
   // Returns whether the next stop makes a mark: "on", or "off" with the reason in parentheses.
   std::string auto_mark() const;
@@ -96,13 +87,9 @@ public:
   bool resumed_unseen = false; // stop_before is null because nobody saw how the program went on
 
 private:
-  using Step = std::function<Result<void>()>;
-  using ThenStep = std::function<Result<Reply>(Result<void> done)>;
-  // Calls `step` until it misses no memory that the front end has to report, then calls `then`.
-  Result<Reply> with_memory(Step step, ThenStep then, uint32_t rounds = 0);
-  Result<Reply> with_open_program(const std::string &command, ThenStep then);
+  Result<void> open(const std::string &command); // and finds the modules
   Result<void> open_local();
-  Result<void> open_reported(const std::string &command, std::string_view modules);
+  Result<void> open_reported(Debugger::LoadedFiles files);
   Result<std::shared_ptr<const CounterMark>> before(const std::string &command,
                                                     std::string_view since);
   Result<LiveCoverage> count(live::LiveProgram &program, const CounterMark &now,
@@ -119,12 +106,8 @@ private:
   std::optional<live::LiveProgram> program_;
   std::string opened_;                          // what program_ was opened for
   live::DebuggerSource *by_debugger_ = nullptr; // of program_, if only the front end can read it
-  std::optional<std::vector<std::optional<std::string>>> answered_; // of the ranges requested
   live::NotesCache notes_;
   std::vector<std::string> functions_; // the names that the last report knew
 };
-
-// Runs the command that has the name of the parsed one.
-Result<Reply> run_coverage_command(CoverageGroup &group, const ParsedCommand &command);
 
 } // namespace tally

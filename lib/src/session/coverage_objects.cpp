@@ -68,23 +68,16 @@ std::string directory_of(const std::vector<ObjectCoverage> &objects) {
 
 } // namespace
 
-Result<Reply> report_objects(CoverageGroup &group, const ParsedCommand &command) {
-  const bool json = command.has("json"), since = command.has("since");
+Result<std::string> report_objects(CoverageGroup &group, const ParsedCommand &command) {
   const uint32_t limit = command.limit();
-  const std::string source = "coverage report";
-  return group.with_coverage(
-      source, std::string(command.value("since")),
-      [=, &group](const LiveCoverage &shown) -> Result<Reply> {
-        TALLY_TRY(objects, coverage_by_object(shown));
-        if (json)
-          return Reply{objects_to_json(objects, limit), {}};
-        if (since && objects.empty())
-          return Reply{"Nothing that has counters ran since then.\n" + shown.remarks, {}};
-        return Reply{
-            objects_to_text(objects, directory_of(objects), group.front.text_options(limit)) +
-                shown.remarks,
-            {}};
-      });
+  TALLY_TRY(shown, group.coverage("coverage report", command.value("since")));
+  TALLY_TRY(objects, coverage_by_object(shown));
+  if (command.has("json"))
+    return objects_to_json(objects, limit);
+  if (command.has("since") && objects.empty())
+    return "Nothing that has counters ran since then.\n" + shown.remarks;
+  return objects_to_text(objects, directory_of(objects), group.front.text_options(limit)) +
+         shown.remarks;
 }
 
 } // namespace tally

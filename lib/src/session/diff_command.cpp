@@ -31,29 +31,30 @@ Result<Side> side_before(ProfileGroup &group, const ParsedCommand &command) {
   return select_side(side_of(std::move(read.profile), path), command.filter());
 }
 
-// Returns what the command selects of the profile that is shown, which must outlive the result.
-Result<Side> side_after(const ProfileGroup &group, const ParsedCommand &command, Shown shown) {
+// Returns what the command selects of the profile that is shown.
+Result<Side> side_after(const ProfileGroup &group, const ParsedCommand &command,
+                        const Shown &shown) {
   Side whole;
   whole.name = group.profiles.loaded() ? group.profiles.loaded()->path : "the program's profile";
-  const std::shared_ptr<void> not_owned;
-  if (const auto *const stacks = std::get_if<const StackProfile *>(&shown))
-    whole.stacks = {not_owned, *stacks};
+  if (const auto *const stacks = std::get_if<std::shared_ptr<const StackProfile>>(&shown))
+    whole.stacks = *stacks;
   else
-    whole.costs = {not_owned, std::get<const CostProfile *>(shown)};
+    whole.costs = std::get<std::shared_ptr<const CostProfile>>(shown);
   return select_side(std::move(whole), command.filter());
 }
 
-Result<Reply> write_stacks(const Comparison &both, const Format &format, const std::string &path) {
+Result<std::string> write_stacks(const Comparison &both, const Format &format,
+                                 const std::string &path) {
   TALLY_TRY(written, write_difference(both, format, path));
   std::string text = fmt::format("Wrote the difference to {} ({}).\n", path, format.name);
   for (const std::string &what : written.lost)
     text += fmt::format("Not in this format: {}.\n", what);
-  return Reply{std::move(text), {}};
+  return text;
 }
 
 } // namespace
 
-Result<Reply> diff_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> diff_command(ProfileGroup &group, const ParsedCommand &command) {
   const std::string path = in_home(command.value("o"));
   const Format *format = nullptr;
   if (command.has("o")) {
@@ -63,19 +64,16 @@ Result<Reply> diff_command(ProfileGroup &group, const ParsedCommand &command) {
   TALLY_TRY(by, by_of(command.value("by")));
   TALLY_TRY(sort, sort_by_of(command.value("sort")));
   TALLY_TRY(before, side_before(group, command));
-  // The function may run later, and may be copied: it holds the profile by a pointer.
-  return with_all_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
-    TALLY_TRY(after, side_after(group, command, shown));
-    const Comparison both{before, std::move(after)};
-    if (format)
-      return write_stacks(both, *format, path);
-    TALLY_TRY(changes, changes_of(both, by, sort));
-    const uint32_t limit = command.limit();
-    return Reply{command.has("json")
-                     ? to_json(changes, limit)
-                     : to_text(changes, group.front.text_options(limit, command.has("full-names"))),
-                 {}};
-  });
+  TALLY_TRY(shown, all_shown(group, command));
+  TALLY_TRY(after, side_after(group, command, shown));
+  const Comparison both{std::move(before), std::move(after)};
+  if (format)
+    return write_stacks(both, *format, path);
+  TALLY_TRY(changes, changes_of(both, by, sort));
+  const uint32_t limit = command.limit();
+  return command.has("json")
+             ? to_json(changes, limit)
+             : to_text(changes, group.front.text_options(limit, command.has("full-names")));
 }
 
 } // namespace tally

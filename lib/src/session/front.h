@@ -1,4 +1,4 @@
-// The state that all groups of commands share: the debugger's front end, as the session sees it.
+// The state that all groups of commands share: the debugger, as the session sees it.
 #pragma once
 
 #include <algorithm>
@@ -8,22 +8,39 @@
 #include <tally/style.h>
 
 #include "report/disassembly.h"
-#include "session/action_queue.h"
+#include "session/debugger.h"
 #include "session/session.h"
 
 namespace tally {
 
 struct Front {
-  explicit Front(const DebugEvent &newest) : target(newest) {}
+  Front(Debugger &asked, const DebugEvent &newest) : debugger(asked), target(newest) {}
 
+  Debugger &debugger;
   const DebugEvent &target; // the newest event that the front end has reported; Session sets it
-  ActionQueue actions;      // what the front end is asked to do
+  bool in_event = false;    // whether an event is handled, and not a command; Session sets it
   uint32_t width = 80;      // columns of the terminal; 0 means any number
   Style style;              // plain unless the front end sets colours
   DisassemblyFlavor flavor = DisassemblyFlavor::att;
 
   TextOptions text_options(uint32_t limit = 0, bool full_names = false) const {
     return {.limit = limit, .width = width, .style = style, .full_names = full_names};
+  }
+
+  // Calls a function of the debugger. Calls it once more if the user interrupts it while an event
+  // is handled, because nobody can repeat an event.
+  template <class Answer, class... Parameters, class... Arguments>
+  Answer ask(Answer (Debugger::*function)(Parameters...), const Arguments &...arguments) {
+    Answer answer = (debugger.*function)(arguments...);
+    if (!answer && is_interrupted(answer.error()) && in_event)
+      answer = (debugger.*function)(arguments...);
+    return answer;
+  }
+  // Calls a function that undoes something, such as the handling of signals. It is called once more
+  // if the user interrupts it. Why the debugger does not undo it concerns no command.
+  void undo(Result<void> (Debugger::*function)()) {
+    if (const auto done = (debugger.*function)(); !done && is_interrupted(done.error()))
+      static_cast<void>((debugger.*function)());
   }
 };
 

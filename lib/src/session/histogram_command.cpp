@@ -19,7 +19,7 @@ Result<PcView> view_of_loaded(const NamedProfile &read, const PcNames *names,
 
 } // namespace
 
-Result<Reply> histogram_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> histogram_command(ProfileGroup &group, const ParsedCommand &command) {
   HistogramOptions how;
   if (!command.arguments.empty())
     how.what = command.arguments[0];
@@ -44,31 +44,26 @@ Result<Reply> histogram_command(ProfileGroup &group, const ParsedCommand &comman
       return by_any_name(each, how.what, group.symbolizer(), 0, table_of);
     };
     TALLY_TRY(table, std::visit(by_profile, loaded->read.profile));
-    return Reply{json ? to_json(table) : to_text(table, group.front.text_options()) + footer(group),
-                 {}};
+    return json ? to_json(table) : to_text(table, group.front.text_options()) + footer(group);
   }
-  return with_samples(
-      group, command, [how, json, &group](const StackProfile &profile) -> Result<Reply> {
-        const auto names_of = [&](MappingId id) -> std::optional<PcNames> {
-          const Mapping &mapping = profile.mappings()[id];
-          const std::string path(profile.strings[mapping.path]);
-          const ModuleId module =
-              group.symbolizer().module({path, std::string(profile.strings[mapping.build_id]),
-                                         mapping.device, mapping.inode, group.sampling.pid()},
-                                        group.names.diagnostics());
-          return PcNames{&group.symbolizer(), module, path};
-        };
-        const auto table_of = [&](const std::string &what) -> Result<HistogramTable> {
-          TALLY_TRY(view, pc_view(profile, what, names_of));
-          return histogram_table(view, {what, how.scale});
-        };
-        TALLY_TRY(table,
-                  by_any_name(profile, how.what, group.symbolizer(), group.live_pid(), table_of));
-        return Reply{json ? to_json(table)
-                          : to_text(table, group.front.text_options()) +
-                                warnings_of(group.names.diagnostics()),
-                     {}};
-      });
+  TALLY_TRY(sampled, sampled_profile(group, command));
+  const StackProfile &profile = *sampled;
+  const auto names_of = [&](MappingId id) -> std::optional<PcNames> {
+    const Mapping &mapping = profile.mappings()[id];
+    const std::string path(profile.strings[mapping.path]);
+    const ModuleId module =
+        group.symbolizer().module({path, std::string(profile.strings[mapping.build_id]),
+                                   mapping.device, mapping.inode, group.sampling.pid()},
+                                  group.names.diagnostics());
+    return PcNames{&group.symbolizer(), module, path};
+  };
+  const auto table_of = [&](const std::string &what) -> Result<HistogramTable> {
+    TALLY_TRY(view, pc_view(profile, what, names_of));
+    return histogram_table(view, {what, how.scale});
+  };
+  TALLY_TRY(table, by_any_name(profile, how.what, group.symbolizer(), group.live_pid(), table_of));
+  return json ? to_json(table)
+              : to_text(table, group.front.text_options()) + warnings_of(group.names.diagnostics());
 }
 
 } // namespace tally

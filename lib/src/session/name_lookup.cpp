@@ -1,13 +1,12 @@
 #include "session/name_lookup.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "support/path.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -29,7 +28,7 @@ std::string fetching_text(const FetchProgress &now) {
 } // namespace
 
 bool NameLookup::set_debuginfod(bool on) {
-  if (on == debuginfod_ || job_)
+  if (on == debuginfod_)
     return false;
   debuginfod_ = on;
   symbolizer_.reset();
@@ -48,95 +47,59 @@ Symbolizer &NameLookup::symbolizer() {
   return *symbolizer_;
 }
 
-Result<Reply> NameLookup::begin(StackProfile profile, int32_t pid, CanAsk can_ask, Then then) {
-  pid_ = pid;
-  job_ = std::make_unique<Symbolization>(std::move(profile), symbolizer(), diagnostics_);
-  asked_ = false;
-  can_ask_ = std::move(can_ask);
-  then_ = std::move(then);
-  return pump();
-}
-
-Result<Reply> NameLookup::pump() {
-  if (!job_->step(slice)) {
-    Reply reply;
-    reply.request = {RequestKind::progress,
-                     job_->fetching() ? fetching_text(*job_->fetching())
-                                      : fmt::format("looking up names: {} of {} addresses",
-                                                    job_->done(), job_->total()),
-                     {}};
-    return reply;
-  }
-  if (!asked_ && !answers_.empty())
-    for (const uint64_t address : job_->unnamed())
-      if (const auto at = answers_.find({pid_, address}); at != answers_.end())
-        use(address, at->second);
-  if (!asked_ && can_ask_()) {
-    asked_ = true;
-    std::vector<uint64_t> unnamed = job_->unnamed();
+Result<StackProfile> NameLookup::look_up(StackProfile profile, int32_t pid, Asks asks) {
+  Symbolization job(std::move(profile), symbolizer(), diagnostics_);
+  TALLY_CHECK(find_in_files(job, asks));
+  use_answers(job, pid);
+  if (asks == Asks::names) {
+    std::vector<uint64_t> unnamed = job.unnamed();
     unnamed.resize(std::min(unnamed.size(), most_asked_addresses));
     if (!unnamed.empty()) {
-      Reply reply;
-      reply.request = {RequestKind::symbols, {}, std::move(unnamed)};
-      return reply;
+      TALLY_CHECK(ask(pid, unnamed));
+      use_answers(job, pid);
     }
   }
-  auto profile = job_->finish();
-  job_.reset();
-  symbolizer_->save_cache();
-  const Then next = std::exchange(then_, nullptr);
-  if (!profile)
-    return fail(std::move(profile.error()));
-  return next(std::move(*profile));
+  auto named = job.finish();
+  symbolizer().save_cache();
+  return named;
 }
 
-Result<Reply> NameLookup::answer(std::span<const std::string> answers) {
-  if (asked_) {
-    const std::vector<uint64_t> asked = job_->unnamed();
-    for (size_t i = 0; i < std::min(asked.size(), answers.size()); ++i) {
-      remember(pid_, asked[i], answers[i]);
-      use(asked[i], answers[i]);
+Result<void> NameLookup::find_in_files(Symbolization &job, Asks asks) {
+  while (!job.step(slice)) {
+    if (asks == Asks::nothing) {
+      job.skip_fetching();
+      continue;
     }
+    const auto shown = debugger_.progress(printable(
+        job.fetching()
+            ? fetching_text(*job.fetching())
+            : fmt::format("looking up names: {} of {} addresses", job.done(), job.total())));
+    if (shown || !is_interrupted(shown.error())) // a debugger need not show it
+      continue;
+    if (job.fetching())
+      symbolizer().stop_fetching();
+    return shown;
   }
-  return pump();
+  return {};
 }
 
-void NameLookup::skip_fetching() {
-  if (job_)
-    job_->skip_fetching();
+Result<void> NameLookup::ask(int32_t pid, std::span<const uint64_t> addresses) {
+  auto named = debugger_.symbols(addresses);
+  if (!named)
+    return is_interrupted(named.error()) ? Result<void>(fail(std::move(named.error())))
+                                         : Result<void>();
+  named->resize(addresses.size());
+  for (size_t i = 0; i < addresses.size(); ++i)
+    answers_.insert_or_assign({pid, addresses[i]}, std::move((*named)[i]));
+  return {};
 }
 
-void NameLookup::cancel() {
-  if (job_ && job_->fetching())
-    symbolizer_->stop_fetching();
-  job_.reset();
-  then_ = nullptr;
-}
-
-void NameLookup::remember(int32_t pid, uint64_t address, std::string answer) {
-  answers_.insert_or_assign({pid, address}, std::move(answer));
-}
-
-// The answer's form is that of RequestKind::symbols.
-void NameLookup::use(uint64_t address, std::string_view answer) {
-  const auto take = [](std::string_view &rest, char end) {
-    const size_t at = std::min(rest.find(end), rest.size());
-    const std::string_view taken = rest.substr(0, at);
-    rest.remove_prefix(std::min(at + 1, rest.size()));
-    return taken;
-  };
-  std::vector<Symbolization::Named> frames;
-  while (!answer.empty()) {
-    std::string_view line = take(answer, '\n');
-    Symbolization::Named frame;
-    frame.function = take(line, '\t');
-    frame.file = take(line, '\t');
-    std::from_chars(line.data(), line.data() + line.size(), frame.line);
-    if (!frame.function.empty())
-      frames.push_back(frame);
-  }
-  if (!frames.empty())
-    job_->set_names(address, frames);
+void NameLookup::use_answers(Symbolization &job, int32_t pid) const {
+  if (answers_.empty())
+    return;
+  for (const uint64_t address : job.unnamed())
+    if (const auto at = answers_.find({pid, address}); at != answers_.end() && !at->second.empty())
+      job.set_names(address, at->second);
 }
 
 } // namespace tally

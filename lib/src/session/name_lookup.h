@@ -2,31 +2,27 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tally/diagnostics.h>
 #include <tally/symbolization.h>
 
-#include "session/session.h"
+#include "session/debugger.h"
 
 namespace tally {
 
-// A look-up takes as many requests as it needs: RequestKind::progress after each slice of time, and
-// RequestKind::symbols once, if the debugger can be asked. The debugger's answers are remembered,
-// because it no longer knows them when the process is gone.
+// The debugger's answers are remembered, because it no longer knows them when the process is gone.
 class NameLookup {
 public:
-  // Receives the profile with its names.
-  using Then = std::function<Result<Reply>(StackProfile profile)>;
-  // Returns whether the debugger can be asked for names now.
-  using CanAsk = std::function<bool()>;
+  // What a look-up asks of the debugger: nothing, to show progress, or names as well. Debug files
+  // are fetched only if the progress is shown.
+  enum class Asks : uint8_t { nothing, progress, names };
+
+  explicit NameLookup(Debugger &debugger) : debugger_(debugger) {}
 
   // Sets whether debug files are fetched from debuginfod, and returns whether that is a change,
   // after which other names may be found.
@@ -35,39 +31,29 @@ public:
   // rebuilt between two runs.
   void begin_run();
 
-  // Looks up all names of a profile of process `pid`, then calls `then`. The reply requests
-  // something, or is what `then` returned.
-  Result<Reply> begin(StackProfile profile, int32_t pid, CanAsk can_ask, Then then);
-  bool is_active() const { return job_ != nullptr; }
-  // Continues after the front end's answer. is_active() must hold.
-  Result<Reply> answer(std::span<const std::string> answers);
-  // Uses the debug files that are here, because nobody sees the progress.
-  void skip_fetching();
-  // Until the next run, no further debug files are fetched.
-  void cancel();
+  // Looks up all names of a profile of process `pid`. If the user interrupts that, no further debug
+  // files are fetched until the next run.
+  Result<StackProfile> look_up(StackProfile profile, int32_t pid, Asks asks);
 
   // Returns whether the debugger has already reported a name for the address of process `pid`.
   bool knows(int32_t pid, uint64_t address) const { return answers_.contains({pid, address}); }
-  // Stores a name that the debugger has reported, for a later look-up.
-  void remember(int32_t pid, uint64_t address, std::string answer);
+  // Asks the debugger for names, for this and later look-ups. Fails only if the user interrupts.
+  Result<void> ask(int32_t pid, std::span<const uint64_t> addresses);
 
   Symbolizer &symbolizer(); // made by begin_run(); before the first run, by this call
   Diagnostics &diagnostics() { return diagnostics_; } // of this run
   const Diagnostics &diagnostics() const { return diagnostics_; }
 
 private:
-  Result<Reply> pump();
-  void use(uint64_t address, std::string_view answer);
+  Result<void> find_in_files(Symbolization &job, Asks asks);
+  void use_answers(Symbolization &job, int32_t pid) const;
 
+  Debugger &debugger_;
   std::unique_ptr<Symbolizer> symbolizer_;
   Diagnostics diagnostics_;
-  std::unique_ptr<Symbolization> job_; // null if no look-up is active
-  int32_t pid_ = 0;                    // the process of the newest look-up
   bool debuginfod_ = false;
-  bool asked_ = false; // whether this look-up has asked the debugger
-  CanAsk can_ask_;
-  Then then_;
-  std::map<std::pair<int32_t, uint64_t>, std::string> answers_; // by process and address
+  std::map<std::pair<int32_t, uint64_t>, std::vector<Symbolization::Named>>
+      answers_; // by process and address
 };
 
 } // namespace tally

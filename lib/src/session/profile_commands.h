@@ -1,7 +1,7 @@
 // The `profile` commands, one function each, and how they reach the profile that they show.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -10,8 +10,9 @@
 
 namespace tally {
 
-using ProfileCommand = Result<Reply>(ProfileGroup &group, const ParsedCommand &command);
-ProfileCommand run_profile_command; // runs the one of these that has the command's name
+using ProfileCommand = Result<std::string>(ProfileGroup &group, const ParsedCommand &command);
+ProfileCommand
+    run_profile_command; // runs the one of these that the table names (profile_table.cpp)
 ProfileCommand start_command, stop_command, status_command, report_command, break_command,
     list_command, tree_command, timeline_command, annotate_command, dump_command, load_command,
     histogram_command, diff_command, clear_command, config_command, region_command;
@@ -20,16 +21,15 @@ ProfileCommand annotate_code; // `annotate --asm`
 // Returns the options of `start`. An option that is not given has the value of its setting.
 StartOptions start_options(const Settings &settings, const ParsedCommand &command);
 
-// Calls ProfileGroup::with_names(). If there are no samples, the error says why.
-Result<Reply> with_samples(ProfileGroup &group, const ParsedCommand &command, Sampling::Then then);
+// Returns ProfileGroup::profile(). If there are no samples, the error says why.
+Result<ProfilePtr> sampled_profile(ProfileGroup &group, const ParsedCommand &command);
 
-using Shown = std::variant<const StackProfile *, const CostProfile *>;
-using Show = std::function<Result<Reply>(Shown)>;
-// Calls `show` with the loaded profile or, if there is none, with what was sampled. The command's
-// --thread, --part, --kernel, patterns, … are applied first.
-Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show show);
+using Shown = std::variant<std::shared_ptr<const StackProfile>, std::shared_ptr<const CostProfile>>;
+// Returns the loaded profile or, if there is none, what was sampled. The command's --thread,
+// --part, --kernel, patterns, … are applied.
+Result<Shown> shown_profile(ProfileGroup &group, const ParsedCommand &command);
 // Does the same without the options that select samples.
-Result<Reply> with_all_shown(ProfileGroup &group, const ParsedCommand &command, Show show);
+Result<Shown> all_shown(ProfileGroup &group, const ParsedCommand &command);
 // Returns the lines below a table: its file or region, what was not sampled, and warnings.
 std::string footer(ProfileGroup &group);
 // Returns the diagnostics that say why names may be wrong: a file that was replaced since it ran,

@@ -51,6 +51,13 @@ std::string trigger_of(const DebugEvent &event) {
   return at(event.text.empty() ? "stopped" : event.text);
 }
 
+// Returns the text with `more` behind it. An error replaces both.
+Result<std::string> with_text(Result<std::string> text, std::string_view more) {
+  if (text)
+    *text += more;
+  return text;
+}
+
 // The source files that have samples.
 std::vector<std::string> source_paths(const StackProfile &profile) {
   std::set<StringId> paths;
@@ -77,17 +84,17 @@ ProfileGroup::ProfileGroup(Front &shared_front)
     : front(shared_front), settings(profile_table()),
       sampling(front.target, profiles, names, held.times()), backends(front, sampling) {}
 
-Result<Reply> ProfileGroup::event(const DebugEvent &event) {
+Result<std::string> ProfileGroup::event(const DebugEvent &event) {
   if (is_stop(event.kind) || is_end(event.kind))
     held.watch({}); // the times of the run that ends are complete
   const uint64_t at_ns = event.at_ns == 0 ? now_ns() : event.at_ns;
   const std::optional<RunTimes> run = run_timer.event(event);
   apply_debuginfod();
-  Result<Reply> reply = follow(event);
+  Result<std::string> text = follow(event);
   watch_held(at_ns);
-  if (reply && run && settings.value("stop-times") == "on")
-    reply->text += text_of(*run) + '\n';
-  return reply;
+  if (text && run && settings.value("stop-times") == "on")
+    *text += text_of(*run) + '\n';
+  return text;
 }
 
 void ProfileGroup::watch_held(uint64_t since_ns) {
@@ -104,19 +111,19 @@ void ProfileGroup::watch_held(uint64_t since_ns) {
   held.watch(std::move(pids), since_ns);
 }
 
-Result<Reply> ProfileGroup::event_beside(const DebugEvent &event) {
+Result<std::string> ProfileGroup::event_beside(const DebugEvent &event) {
   if (is_stop(event.kind) || is_end(event.kind))
     held.watch({});
   const uint64_t at_ns = event.at_ns == 0 ? now_ns() : event.at_ns;
-  Result<Reply> reply = follow_beside(event);
+  Result<std::string> text = follow_beside(event);
   watch_held(at_ns);
-  return reply;
+  return text;
 }
 
-Result<Reply> ProfileGroup::follow_beside(const DebugEvent &event) {
+Result<std::string> ProfileGroup::follow_beside(const DebugEvent &event) {
   switch (event.kind) {
   case EventKind::target:
-    return Reply{};
+    return "";
   case EventKind::resumed: {
     TALLY_TRY(news, backends.other_resumed(event));
     sampling.note_resume_of(event.pid);
@@ -134,30 +141,27 @@ Result<Reply> ProfileGroup::follow_beside(const DebugEvent &event) {
   case EventKind::step:
   case EventKind::other:
     sampling.end_part_of(event.pid, trigger_of(event));
-    return Reply{};
+    return "";
   }
-  return Reply{};
+  return "";
 }
 
-Result<Reply> ProfileGroup::follow(const DebugEvent &event) {
+Result<std::string> ProfileGroup::follow(const DebugEvent &event) {
   const bool another = sampling.is_active() && event.pid != sampling.pid();
   if (sampling.options().remote && event.pid != sampling.pid())
     sampling.note_gone();
   if (event.kind == EventKind::target && another) {
     // The front end does not know how the process ended.
-    Result<Reply> ended = sampling.end(event.text.empty() ? "gone" : event.text, true);
-    backends.end_requests(true);
-    return ended;
+    auto ended = sampling.end(event.text.empty() ? "gone" : event.text, true);
+    return with_text(std::move(ended), backends.undo_changes(true));
   }
   if (event.kind == EventKind::resumed && another) {
-    TALLY_TRY(ended, sampling.end("gone"));
-    TALLY_CHECK(sampling.finish_requests(std::move(ended))); // the new process waits for this
+    TALLY_CHECK(sampling.finish_first("gone"));
+    TALLY_CHECK(sampling.name_frozen()); // the new process waits for this
   }
   switch (event.kind) {
   case EventKind::target:
-    if (event.pid == 0 && !sampling.is_active())
-      backends.end_requests(true);
-    return Reply{};
+    return event.pid == 0 && !sampling.is_active() ? backends.undo_changes(true) : "";
   case EventKind::resumed: {
     TALLY_TRY(news, backends.process_resumed());
     sampling.note_resume();
@@ -177,73 +181,65 @@ Result<Reply> ProfileGroup::follow(const DebugEvent &event) {
     sampling.end_part(trigger_of(event));
     return sampling.is_past_limit() ? end_at_limit() : backends.follow_sampler();
   }
-  return Reply{};
+  return "";
 }
 
-Result<Reply> ProfileGroup::process_ended(const DebugEvent &event) {
+Result<std::string> ProfileGroup::process_ended(const DebugEvent &event) {
   const bool detached = event.kind == EventKind::detached;
   if (detached && sampling.is_active())
     backends.disarm();
+  std::string text;
   if (sampling.agent()) {
     const AgentFacts facts = sampling.agent_facts();
     if (facts.clock.empty()) // it never worked
-      front.actions.say(
+      text =
           fmt::format("Nothing was sampled: {}.\n",
-                      facts.reason.empty() ? "the program did not load the agent" : facts.reason));
+                      facts.reason.empty() ? "the program did not load the agent" : facts.reason);
     else if (facts.phase == AgentPhase::ended && !facts.exited)
-      front.actions.say(fmt::format("Sampling ended before the process did: {}.\n", facts.reason));
+      text = fmt::format("Sampling ended before the process did: {}.\n", facts.reason);
   }
   if (!detached)
     sampling.note_gone();
-  Result<Reply> ended = sampling.end(trigger_of(event), detached);
-  backends.end_requests(true);
-  return ended;
+  auto ended = sampling.end(trigger_of(event), detached);
+  if (ended)
+    ended->insert(0, text);
+  return with_text(std::move(ended), backends.undo_changes(true));
 }
 
-Result<Reply> ProfileGroup::limit_reached() {
+Result<std::string> ProfileGroup::limit_reached() {
   if (sampling.limit_left_ns() != 0)
-    return Reply{};
+    return "";
   if (sampling.options().runs_on) {
     // The stop for a request that is on its way would be the user's if sampling had ended.
     const bool wait = sampling.options().remote && sampling.clock().awaits_stop();
-    return wait ? Reply{} : end_at_limit();
+    return wait ? "" : end_at_limit();
   }
   sampling.expect_last_stop();
-  front.actions.push(Request{RequestKind::halt, {}, {}},
-                     [this](std::string_view answer) -> Result<Reply> {
-                       if (answer.empty())
-                         return Reply{};
-                       front.actions.say(fmt::format("The program runs on: {}.\n", answer));
-                       return end_at_limit();
-                     });
-  return Reply{};
+  const auto halted = front.ask(&Debugger::halt);
+  if (halted)
+    return "";
+  TALLY_TRY(ended, end_at_limit());
+  return fmt::format("The program runs on: {}.\n{}", halted.error().message, ended);
 }
 
-Result<Reply> ProfileGroup::end_at_limit() {
-  const std::string limit = duration_text(sampling.options().limit_ns);
+Result<std::string> ProfileGroup::end_at_limit() {
   backends.disarm();
+  const std::string limit = duration_text(sampling.options().limit_ns);
   TALLY_CHECK(sampling.finish_all(fmt::format("--for {}", limit)));
-  backends.end_requests(false);
-  front.actions.say(fmt::format("Sampling ended after {} of running time.\n", limit));
+  backends.undo_changes(false);
+  const std::string text = fmt::format("Sampling ended after {} of running time.\n", limit);
   TALLY_TRY(report, parse_line(profile_table(), "report"));
-  Result<Reply> shown = run_profile_command(*this, report);
-  if (!shown && shown.error().code == ErrorCode::no_data) // an error would replace what was said
-    return Reply{shown.error().message + "\n", {}};
-  return shown;
+  auto shown = run_profile_command(*this, report);
+  if (!shown && shown.error().code == ErrorCode::no_data) // an error would replace the text
+    return text + shown.error().message + "\n";
+  TALLY_TRY(table, std::move(shown));
+  return text + table;
 }
 
 void ProfileGroup::apply_debuginfod() {
   if (names.set_debuginfod(settings.value("debuginfod") == "on") && sampling.is_active())
     profiles.drop_named();
 }
-
-Result<Reply> ProfileGroup::cancel() {
-  names.cancel();
-  return fail(ErrorCode::cancelled, "interrupted; what was collected is kept");
-}
-
-// A `start` that was abandoned has not armed sampling, because that is its last step.
-void ProfileGroup::give_up() { backends.end_requests(false); }
 
 void ProfileGroup::settle() {
   if (!region_requested || backends.is_armed() || sampling.is_active())
@@ -252,7 +248,7 @@ void ProfileGroup::settle() {
   if (const auto &region = backends.options().region)
     region->close();
   backends.set_region(nullptr);
-  front.actions.push(RequestKind::region_end);
+  front.undo(&Debugger::end_region);
 }
 
 bool ProfileGroup::region_measures() const {
@@ -272,23 +268,33 @@ uint64_t ProfileGroup::region_hit(const RegionHit &hit) {
                      sampling.time().ran_ns(now));
 }
 
-std::vector<std::string> ProfileGroup::words_of(std::string_view kind) const {
+std::vector<std::string> ProfileGroup::words_of(ValueKind kind) const {
   std::vector<std::string> out;
   const auto add = [&](const auto &profile) {
-    if (kind == "FUNCTION")
+    switch (kind) {
+    case ValueKind::function:
       for (const auto &function : profile.functions())
         out.emplace_back(profile.strings[function.name]);
-    else if (kind == "FILE")
+      break;
+    case ValueKind::source:
       out = source_paths(profile);
-    else if (kind == "THREAD")
+      break;
+    case ValueKind::thread:
       out = thread_words(profile);
-    else if (kind == "PROCESS")
+      break;
+    case ValueKind::process:
       out = process_words(profile);
-    else if (kind == "event")
+      break;
+    case ValueKind::event:
       out = event_words(profile);
-    else
+      break;
+    case ValueKind::part:
       for (const auto &part : profile.parts())
         out.push_back(std::to_string(part.number));
+      break;
+    default:
+      break;
+    }
   };
   if (profiles.loaded())
     std::visit(add, profiles.loaded()->read.profile);
@@ -298,10 +304,10 @@ std::vector<std::string> ProfileGroup::words_of(std::string_view kind) const {
   return out;
 }
 
-Result<Reply> ProfileGroup::with_names(Sampling::Then then) {
+Result<ProfilePtr> ProfileGroup::profile() {
   apply_debuginfod();
   if (sampling.has_profile())
-    return sampling.with_names(std::move(then));
+    return sampling.profile();
   return fail(ErrorCode::no_data,
               backends.is_armed()
                   ? "nothing was collected yet: since `profile start` no process has run"

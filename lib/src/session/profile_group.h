@@ -41,24 +41,23 @@ class ProfileGroup {
 public:
   explicit ProfileGroup(Front &shared_front);
 
-  Result<Reply> event(const DebugEvent &event);
+  Result<std::string> event(const DebugEvent &event);
   // Follows a process that is debugged beside the first sampled one.
-  Result<Reply> event_beside(const DebugEvent &event);
+  Result<std::string> event_beside(const DebugEvent &event);
   // See Session::limit_reached().
-  Result<Reply> limit_reached();
-  Result<Reply> cancel();
-  // Undoes what a command may have begun. Called when actions of the command were dropped.
-  void give_up();
-  // Ends the region if it is no longer sampled. Called when no action is left.
+  Result<std::string> limit_reached();
+  // Undoes what a command has begun that the user interrupted.
+  void give_up() { backends.undo_changes(false); }
+  // Ends the region if it is no longer sampled. Called when a command or an event ends.
   void settle();
   // See Session::region_hit().
   uint64_t region_hit(const RegionHit &hit);
   bool region_measures() const;
   // Returns the words that complete an argument of `kind`, without looking up names.
-  std::vector<std::string> words_of(std::string_view kind) const;
+  std::vector<std::string> words_of(ValueKind kind) const;
 
-  // Calls Sampling::with_names(). If there is no profile, the error says what to do.
-  Result<Reply> with_names(Sampling::Then then);
+  // Returns Sampling::profile(). If there is no profile, the error says what to do.
+  Result<ProfilePtr> profile();
   Symbolizer &symbolizer() { return names.symbolizer(); }
   // Returns the process of the shown profile; 0 if it has ended or if the profile was loaded.
   int live_pid() const;
@@ -67,18 +66,18 @@ public:
   Settings settings;
   HeldWatch held;
   ProfileStore profiles;
-  NameLookup names;
+  NameLookup names{front.debugger};
   Sampling sampling;
   Backends backends;
   std::optional<ShownTable> shown_table;
   RunTimer run_timer{held.times()};
-  bool region_requested = false; // the front end was asked to report hits of a region
+  bool region_requested = false; // the debugger was asked to watch a region
 
 private:
-  Result<Reply> follow(const DebugEvent &event);
-  Result<Reply> follow_beside(const DebugEvent &event);
-  Result<Reply> process_ended(const DebugEvent &event);
-  Result<Reply> end_at_limit();       // ends sampling, and shows the report
+  Result<std::string> follow(const DebugEvent &event);
+  Result<std::string> follow_beside(const DebugEvent &event);
+  Result<std::string> process_ended(const DebugEvent &event);
+  Result<std::string> end_at_limit(); // ends sampling, and shows the report
   void watch_held(uint64_t since_ns); // while a run is measured, which began then
   void apply_debuginfod();            // the setting, to later look-ups of names
 };

@@ -1,15 +1,18 @@
-// Words the reasons for which a front end does not perform a request.
+// Words the reasons for which a front does not do what a session asks.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "session/session.h"
+
 namespace tally {
 
-// Both functions return the message for a front end's answer. The answer is the digit of a
-// RegionRefusal or LoadRefusal, a blank, and what the refusal concerns; or it is a message of the
-// debugger, which is returned unchanged.
-std::string region_refusal(std::string_view answer);
-std::string load_refusal(std::string_view answer, std::string_view library);
+// tally.h describes the enumerators, the number and the text. An unknown reason is shown as its
+// text.
+std::string region_refusal(RegionRefusal reason, std::string_view text);
+std::string load_refusal(LoadRefusal reason, int64_t number, std::string_view text,
+                         std::string_view library);
 
 } // namespace tally

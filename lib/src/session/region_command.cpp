@@ -90,7 +90,7 @@ std::string to_text(const PassHistogram &histogram, const TextOptions &options) 
 }
 
 // `profile region` without a location.
-Result<Reply> show_region(ProfileGroup &group, bool json) {
+Result<std::string> show_region(ProfileGroup &group, bool json) {
   Region *const region = group.sampling.region();
   if (!region)
     return fail(ErrorCode::invalid_argument, "there is no region: expected LOCATION [LOCATION]",
@@ -108,39 +108,38 @@ Result<Reply> show_region(ProfileGroup &group, bool json) {
     JsonOut out = to_json_object(rows);
     out.add("histogram_of", histogram.of_cpu ? "cpu" : "wall");
     out.add("histogram", bins);
-    return Reply{out.text() + '\n', {}};
+    return out.text() + '\n';
   }
   std::string out = to_text(rows, group.front.style);
   if (!histogram.bins.empty())
     out += to_text(histogram, group.front.text_options());
-  return Reply{std::move(out), {}};
+  return out;
 }
 
 // What was collected before the region begins becomes the previous run.
-Result<Reply> begin_region(ProfileGroup &group, std::shared_ptr<Region> region) {
+Result<std::string> begin_region(ProfileGroup &group, std::shared_ptr<Region> region) {
   const std::string text = fmt::format("Region: {}.\n", region->words());
   if (!group.sampling.is_active() && !group.backends.is_armed()) {
     ParsedCommand none;
     none.spec = profile_table().find("start");
     StartOptions wanted = start_options(group.settings, none);
     wanted.region = std::move(region);
-    group.front.actions.say(text);
-    return group.backends.begin(wanted);
+    TALLY_TRY(begun, group.backends.begin(wanted));
+    return text + begun;
   }
   group.backends.set_region(region);
   if (!group.sampling.is_active())
-    return Reply{text, {}};
-  return group.with_names([&group, region, text](const StackProfile &profile) -> Result<Reply> {
-    if (profile.sample_count() != 0)
-      group.profiles.set_previous(group.profiles.named());
-    group.sampling.set_region(region);
-    return Reply{text, {}};
-  });
+    return text;
+  TALLY_TRY(profile, group.profile());
+  if (profile->sample_count() != 0)
+    group.profiles.set_previous(profile);
+  group.sampling.set_region(region);
+  return text;
 }
 
 } // namespace
 
-Result<Reply> region_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> region_command(ProfileGroup &group, const ParsedCommand &command) {
   if (command.arguments.empty())
     return show_region(group, command.has("json"));
   if (command.has("json"))
@@ -159,18 +158,14 @@ Result<Reply> region_command(ProfileGroup &group, const ParsedCommand &command) 
     return fail(ErrorCode::invalid_argument, "a region must begin and end at different locations",
                 first);
   auto region = std::make_shared<Region>(command.arguments);
-  Request request;
-  request.kind = RequestKind::region;
-  request.words = command.arguments;
   const bool before = std::exchange(group.region_requested, true);
-  group.front.actions.push(
-      std::move(request), [&group, region, before](std::string_view answer) -> Result<Reply> {
-        if (answer.empty())
-          return begin_region(group, region);
-        group.region_requested = before;
-        return fail(ErrorCode::not_found, region_refusal(answer), "profile region");
-      });
-  return Reply{};
+  if (auto watched = group.front.ask(&Debugger::watch_region, first, command.argument(1));
+      !watched) {
+    if (!is_interrupted(watched.error())) // otherwise it may be half done, and is undone
+      group.region_requested = before;
+    return fail(error_about("profile region", ErrorCode::not_found, std::move(watched.error())));
+  }
+  return begin_region(group, std::move(region));
 }
 
 static std::string cost_words(const Region &region) {

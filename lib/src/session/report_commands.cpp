@@ -30,26 +30,24 @@ ShownTable shown_rows(const ProfileGroup &group, FlatTable table, uint32_t limit
 
 } // namespace
 
-Result<Reply> report_command(ProfileGroup &group, const ParsedCommand &command) {
-  const bool json = command.has("json"), full_names = command.has("full-names");
+Result<std::string> report_command(ProfileGroup &group, const ParsedCommand &command) {
   TALLY_TRY(by, by_of(command.value("by")));
   TALLY_TRY(sort, sort_by_of(command.value("sort")));
   const uint32_t limit = command.limit();
-  const SampleFilter wanted = command.filter();
-  return with_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
-    TALLY_TRY(table, std::visit([&](auto *each) { return flat_table(*each, by, sort); }, shown));
-    if (json)
-      return Reply{to_json(table, limit), {}};
-    Reply reply{to_text(table, group.front.text_options(limit, full_names)) + footer(group), {}};
-    group.shown_table = shown_rows(group, std::move(table), limit, wanted);
-    return reply;
-  });
+  TALLY_TRY(shown, shown_profile(group, command));
+  TALLY_TRY(table,
+            std::visit([&](const auto &each) { return flat_table(*each, by, sort); }, shown));
+  if (command.has("json"))
+    return to_json(table, limit);
+  std::string text =
+      to_text(table, group.front.text_options(limit, command.has("full-names"))) + footer(group);
+  group.shown_table = shown_rows(group, std::move(table), limit, command.filter());
+  return text;
 }
 
-Result<Reply> tree_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> tree_command(ProfileGroup &group, const ParsedCommand &command) {
   TreeOptions how;
-  if (!command.arguments.empty())
-    how.function = command.arguments[0];
+  how.function = command.argument(0);
   how.callers = command.has("callers");
   how.inverted = command.has("inverted");
   how.full = command.has("full");
@@ -58,40 +56,36 @@ Result<Reply> tree_command(ProfileGroup &group, const ParsedCommand &command) {
     how.by = by;
   }
   how.limit = command.limit();
-  const bool json = command.has("json"), full_names = command.has("full-names");
-  return with_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
-    const auto tree_of = [&](auto *each) {
-      return by_any_name(*each, how.function, group.symbolizer(), group.live_pid(),
-                         [&](const std::string &name) {
-                           TreeOptions by_name = how;
-                           by_name.function = name;
-                           return call_tree(*each, by_name);
-                         });
-    };
-    TALLY_TRY(tree, std::visit(tree_of, shown));
-    return Reply{json ? to_json(tree)
-                      : to_text(tree, group.front.text_options(0, full_names)) + footer(group),
-                 {}};
-  });
+  TALLY_TRY(shown, shown_profile(group, command));
+  const auto tree_of = [&](const auto &each) {
+    return by_any_name(*each, how.function, group.symbolizer(), group.live_pid(),
+                       [&](const std::string &name) {
+                         TreeOptions by_name = how;
+                         by_name.function = name;
+                         return call_tree(*each, by_name);
+                       });
+  };
+  TALLY_TRY(tree, std::visit(tree_of, shown));
+  if (command.has("json"))
+    return to_json(tree);
+  return to_text(tree, group.front.text_options(0, command.has("full-names"))) + footer(group);
 }
 
-Result<Reply> annotate_command(ProfileGroup &group, const ParsedCommand &command) {
-  const std::string what = command.arguments[0];
+Result<std::string> annotate_command(ProfileGroup &group, const ParsedCommand &command) {
   if (command.has("asm"))
     return annotate_code(group, command);
-  const bool json = command.has("json");
-  return with_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
-    const auto lines_of = [&](auto *each) {
-      return by_any_name(*each, what, group.symbolizer(), group.live_pid(),
-                         [&](const std::string &name) { return tally::annotate(*each, name); });
-    };
-    TALLY_TRY(lines, std::visit(lines_of, shown));
-    return Reply{json ? to_json(lines) : to_text(lines, group.front.text_options()) + footer(group),
-                 {}};
-  });
+  TALLY_TRY(shown, shown_profile(group, command));
+  const auto lines_of = [&](const auto &each) {
+    return by_any_name(*each, command.arguments[0], group.symbolizer(), group.live_pid(),
+                       [&](const std::string &name) { return tally::annotate(*each, name); });
+  };
+  TALLY_TRY(lines, std::visit(lines_of, shown));
+  if (command.has("json"))
+    return to_json(lines);
+  return to_text(lines, group.front.text_options()) + footer(group);
 }
 
-Result<Reply> load_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> load_command(ProfileGroup &group, const ParsedCommand &command) {
   TALLY_TRY(path, command.file());
   Diagnostics findings;
   // A file that counts addresses is most likely of the program that is being debugged.
@@ -101,9 +95,8 @@ Result<Reply> load_command(ProfileGroup &group, const ParsedCommand &command) {
                               read.profile));
   const std::string_view format = read.format->name;
   group.profiles.load({std::move(read), path, group.front.target.program});
-  return Reply{fmt::format("{}Loaded {} from {} ({}).\n", warnings_of(findings),
-                           counted(table.totals.front(), table.events.front()), path, format),
-               {}};
+  return fmt::format("{}Loaded {} from {} ({}).\n", warnings_of(findings),
+                     counted(table.totals.front(), table.events.front()), path, format);
 }
 
 } // namespace tally

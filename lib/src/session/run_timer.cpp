@@ -31,8 +31,7 @@ std::optional<RunTimes> RunTimer::event(const DebugEvent &event) {
     if (event.pid != pid_ || !cpu_ns_)
       cpu_ns_ = cpu_of(event);
     pid_ = event.pid;
-    running_ =
-        event.at_ns != 0 || event.text != "unseen"; // otherwise it resumed at an unknown time
+    running_ = event.at_ns != 0 || !event.unseen; // otherwise it resumed at an unknown time
     resumed_ns_ = at_ns;
     return {};
   }

@@ -125,10 +125,8 @@ Result<void> Sampling::finish(SampledProcess &process, std::string_view trigger)
   auto raw = snapshot(process, trigger, time_.ran_ns(), time_.ran_ns());
   if (options_.region)
     options_.region->forget_passes();
-  if (&process == &first_) {
+  if (&process == &first_)
     ended_agent_ = agent_facts();
-    tick_asks_.clear();
-  }
   process.sampler.reset();
   if (!raw)
     return fail(std::move(raw.error()));
@@ -136,18 +134,14 @@ Result<void> Sampling::finish(SampledProcess &process, std::string_view trigger)
   return {};
 }
 
-Result<Reply> Sampling::keep_ended(int32_t pid, std::string_view trigger) {
+Result<std::string> Sampling::keep_ended(int32_t pid, std::string_view trigger) {
   // The names are looked up now, because the next build replaces the files.
-  return with_kept(
-      [this, pid,
-       ended = fmt::format("Sampling of process {} ended: {}", pid, trigger)]() -> Result<Reply> {
-        if (pid == 0 || !profiles_.kept())
-          return Reply{};
-        const StackProfile &kept = *profiles_.kept();
-        return Reply{fmt::format("{}; {} {} kept.\n", ended, totals_text(kept),
-                                 kept.totals() == std::vector<int64_t>{1} ? "is" : "are"),
-                     {}};
-      });
+  TALLY_CHECK(keep_frozen(NameLookup::Asks::progress));
+  if (pid == 0 || !profiles_.kept())
+    return "";
+  const StackProfile &kept = *profiles_.kept();
+  return fmt::format("Sampling of process {} ended: {}; {} {} kept.\n", pid, trigger,
+                     totals_text(kept), kept.totals() == std::vector<int64_t>{1} ? "is" : "are");
 }
 
 void Sampling::begin_with_other() {
@@ -157,20 +151,24 @@ void Sampling::begin_with_other() {
   others_.erase(others_.begin());
 }
 
-Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
-  if (!first_.sampler)
-    return Reply{};
-  const int32_t pid = first_.pid;
+Result<void> Sampling::finish_first(std::string_view trigger) {
   const Result<void> finished = finish(first_, trigger);
   begin_with_other();
-  TALLY_CHECK(finished);
+  return finished;
+}
+
+Result<std::string> Sampling::end(std::string_view trigger, bool announce) {
+  if (!first_.sampler)
+    return "";
+  const int32_t pid = first_.pid;
+  TALLY_CHECK(finish_first(trigger));
   return keep_ended(announce ? pid : 0, trigger);
 }
 
-Result<Reply> Sampling::end_all(std::string_view trigger) {
+Result<std::string> Sampling::end_all(std::string_view trigger) {
   const bool ends = is_active();
   TALLY_CHECK(finish_all(trigger));
-  return ends ? keep_ended(0, trigger) : Reply{};
+  return ends ? keep_ended(0, trigger) : "";
 }
 
 Result<void> Sampling::finish_all(std::string_view trigger) {
@@ -219,9 +217,9 @@ Result<void> Sampling::finish_other(int32_t pid, std::string_view trigger) {
   return finish(process, part_end(pid, trigger));
 }
 
-Result<Reply> Sampling::end_other(int32_t pid, std::string_view trigger, bool announce) {
+Result<std::string> Sampling::end_other(int32_t pid, std::string_view trigger, bool announce) {
   if (!samples_other(pid))
-    return Reply{};
+    return "";
   TALLY_CHECK(finish_other(pid, trigger));
   return keep_ended(announce ? pid : 0, trigger);
 }
@@ -285,123 +283,77 @@ Result<StackProfile> Sampling::snapshot(SampledProcess &process, std::string_vie
   return profile;
 }
 
-Result<Reply> Sampling::with_kept(std::function<Result<Reply>()> then) {
-  if (profiles_.frozen().empty())
-    return then();
-  // The frozen profile is copied, because the look-up may be cancelled.
-  const FrozenProfile oldest = profiles_.frozen().front();
-  return names_.begin(
-      StackProfile(*oldest.profile), oldest.pid, [] { return false; },
-      [this, then = std::move(then)](StackProfile profile) -> Result<Reply> {
-        TALLY_CHECK(profiles_.keep(std::move(profile)));
-        return with_kept(then);
-      });
-}
-
-Result<Reply> Sampling::with_live(size_t index, AllNames all, Then then) {
-  SampledProcess &process = index == 0 ? first_ : others_[index - 1];
-  const uint64_t now = time_.ran_ns(now_ns());
-  TALLY_TRY(raw, snapshot(process, "running", process.is_running ? process.began_ns : now, now));
-  const auto can_ask = [this, index] {
-    return index == 0 && first_.sampler && !first_.is_running && target_.pid != 0;
-  };
-  return names_.begin(
-      std::move(raw), process.pid, can_ask,
-      [this, index, all, then = std::move(then)](StackProfile profile) mutable -> Result<Reply> {
-        if (all)
-          TALLY_CHECK(append_same_axis(*all, profile));
-        if (index < others_.size()) {
-          if (!all)
-            all = std::make_shared<StackProfileBuilder>(std::move(profile));
-          return with_live(index + 1, std::move(all), std::move(then));
-        }
-        if (all) {
-          TALLY_TRY(sum, all->finish());
-          profile = std::move(sum);
-        }
-        TALLY_CHECK(profiles_.take_named(std::move(profile)));
-        return then(*profiles_.named());
-      });
-}
-
-Result<Reply> Sampling::with_names(Then then) {
-  if (time_.is_running())
-    profiles_.drop_named();
-  if (profiles_.named())
-    return then(*profiles_.named());
-  return with_kept([this, then = std::move(then)]() -> Result<Reply> {
-    if (first_.sampler)
-      return with_live(0, nullptr, then);
-    profiles_.name_from_kept();
-    if (!profiles_.named())
-      return fail(ErrorCode::no_data, "nothing is kept of what was collected");
-    return then(*profiles_.named());
-  });
-}
-
-Result<void> Sampling::name_frozen() {
-  if (profiles_.frozen().empty())
-    return {};
-  auto reply = with_kept([] { return Result<Reply>(Reply{}); });
-  auto finished = reply ? finish_requests(std::move(*reply)) : fail(reply.error());
-  if (!finished)
-    profiles_.drop_frozen(); // a later attempt would fail in the same way
-  return finished;
-}
-
-Result<void> Sampling::finish_requests(Reply reply) {
-  const std::vector<std::string> no_answers;
-  bool unanswered = false;
-  while (reply.request.kind != RequestKind::none) {
-    unanswered |= reply.request.kind == RequestKind::symbols;
-    names_.skip_fetching();
-    TALLY_TRY(next, answer(no_answers));
-    reply = std::move(next);
+Result<void> Sampling::keep_frozen(NameLookup::Asks asks) {
+  while (!profiles_.frozen().empty()) {
+    // The frozen profile is copied, because the user may interrupt the look-up.
+    const FrozenProfile &oldest = profiles_.frozen().front();
+    TALLY_TRY(named, names_.look_up(StackProfile(*oldest.profile), oldest.pid, asks));
+    TALLY_CHECK(profiles_.keep(std::move(named)));
   }
-  if (unanswered)
-    profiles_.drop_named(); // so that the next command, which can ask the debugger, does so
   return {};
 }
 
-Result<Reply> Sampling::answer(std::span<const std::string> answers) {
-  if (!tick_asks_.empty()) {
-    for (size_t i = 0; i < tick_asks_.size(); ++i)
-      names_.remember(first_.pid, tick_asks_[i], i < answers.size() ? answers[i] : std::string());
-    tick_asks_.clear();
-    clock_.done();
-    return Reply{};
+Result<StackProfile> Sampling::live_profile() {
+  std::optional<StackProfileBuilder> all; // if there are several
+  for (size_t index = 0; index <= others_.size(); ++index) {
+    SampledProcess &process = index == 0 ? first_ : others_[index - 1];
+    const uint64_t now = time_.ran_ns(now_ns());
+    TALLY_TRY(raw, snapshot(process, "running", process.is_running ? process.began_ns : now, now));
+    const bool may_ask = index == 0 && !first_.is_running && target_.pid != 0;
+    TALLY_TRY(named,
+              names_.look_up(std::move(raw), process.pid,
+                             may_ask ? NameLookup::Asks::names : NameLookup::Asks::progress));
+    if (others_.empty())
+      return named;
+    if (all)
+      TALLY_CHECK(append_same_axis(*all, named));
+    else
+      all.emplace(std::move(named));
   }
-  if (!names_.is_active())
-    return fail(ErrorCode::bad_state, "nothing was requested");
-  return names_.answer(answers);
+  return all->finish();
 }
 
-void Sampling::give_up() {
-  names_.cancel();
-  if (std::exchange(tick_asks_, {}).empty())
-    return;
-  clock_.done();
+Result<ProfilePtr> Sampling::profile() {
+  if (time_.is_running())
+    profiles_.drop_named();
+  if (profiles_.named())
+    return profiles_.named();
+  TALLY_CHECK(keep_frozen(NameLookup::Asks::progress));
+  if (first_.sampler) {
+    TALLY_TRY(named, live_profile());
+    TALLY_CHECK(profiles_.take_named(std::move(named)));
+  } else {
+    profiles_.name_from_kept();
+  }
+  if (!profiles_.named())
+    return fail(ErrorCode::no_data, "nothing is kept of what was collected");
+  return profiles_.named();
 }
 
-Result<Reply> Sampling::tick(std::span<const ThreadStack> stacks) {
+Result<void> Sampling::name_frozen() {
+  auto kept = keep_frozen(NameLookup::Asks::nothing);
+  if (!kept)
+    profiles_.drop_frozen(); // a later attempt would fail in the same way
+  return kept;
+}
+
+Result<void> Sampling::tick(std::span<const ThreadStack> stacks) {
   InterruptSampler *const counts = interrupts();
   if (!counts)
-    return Reply{};
+    return {};
   for (const ThreadStack &stack : stacks)
     counts->add(stack);
+  std::vector<uint64_t> unknown;
   if (options_.remote)
     for (const ThreadStack &stack : stacks)
       for (const uint64_t pc : stack.pcs)
-        if (!names_.knows(first_.pid, pc) && std::ranges::find(tick_asks_, pc) == tick_asks_.end())
-          tick_asks_.push_back(pc);
-  Reply reply;
-  if (tick_asks_.empty()) {
-    clock_.done();
-    return reply;
-  }
-  reply.request.kind = RequestKind::symbols; // answer() ends the round
-  reply.request.addresses = tick_asks_;
-  return reply;
+        if (!names_.knows(first_.pid, pc) && std::ranges::find(unknown, pc) == unknown.end())
+          unknown.push_back(pc);
+  Result<void> asked;
+  if (!unknown.empty())
+    asked = names_.ask(first_.pid, unknown);
+  clock_.done(); // the round takes as long as its look-up
+  return asked;
 }
 
 } // namespace tally

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,8 +33,7 @@ struct SampledProcess {
 // Samples the *first* process with any backend and, beside it, the other processes that the
 // debugger debugs, with perf. All have one time axis, which advances while one of them runs. When
 // the first ends, another becomes the first. It has many methods, because what a command shows
-// (counts, names, times) is that of all samplers, and each of them may end between two steps of a
-// look-up.
+// (counts, names, times) is that of all samplers.
 class Sampling {
 public:
   // `target` is the front's newest event. All arguments outlive this object.
@@ -51,11 +49,12 @@ public:
   void note_resume() { resume(first_); }
   void end_part(std::string_view trigger) { end_part(first_, trigger); }
   // Ends sampling of the first process, and looks up the names while the files are still those that
-  // ran. With `announce`, the reply reports the end, which the user does not see otherwise.
-  Result<Reply> end(std::string_view trigger, bool announce = false);
-  Result<Reply> end_all(std::string_view trigger);   // does the same for all processes
-  Result<void> finish_all(std::string_view trigger); // likewise, but looks up no names
-  void abandon();                                    // the sampler never worked
+  // ran. With `announce`, the text reports the end, which the user does not see otherwise.
+  Result<std::string> end(std::string_view trigger, bool announce = false);
+  Result<std::string> end_all(std::string_view trigger); // does the same for all processes
+  Result<void> finish_first(std::string_view trigger);   // like end(), but looks up no names
+  Result<void> finish_all(std::string_view trigger);     // like end_all(), but looks up no names
+  void abandon();                                        // the sampler never worked
   // Reports, before end(), that the first process no longer exists. A later process with the same
   // id is another one: remote targets often have the same id for every process.
   void note_gone() { first_.is_gone = true; }
@@ -78,7 +77,7 @@ public:
   std::vector<pid_t> running_pids() const;
   void note_resume_of(int32_t pid);
   void end_part_of(int32_t pid, std::string_view trigger);
-  Result<Reply> end_other(int32_t pid, std::string_view trigger, bool announce);
+  Result<std::string> end_other(int32_t pid, std::string_view trigger, bool announce);
 
   // Return the first process and the options of its sampler, even after it has ended.
   int32_t pid() const { return first_.pid; }
@@ -100,27 +99,18 @@ public:
   const RunClock &time() const { return time_; }
 
   // --- names
-  using Then = std::function<Result<Reply>(const StackProfile &)>;
   bool has_profile() const { return is_active() || profiles_.named() || profiles_.has_kept(); }
-  // Names everything that was collected, by as many requests as that takes, and passes it to
-  // `then`. The command may no longer exist then, so that `then` must hold values and no views of
-  // it. has_profile() must hold.
-  Result<Reply> with_names(Then then);
-  // Names what a cancelled look-up has left unnamed. Called before a new sampler begins.
+  // Names everything that was collected. has_profile() must hold.
+  Result<ProfilePtr> profile();
+  // Names what an interrupted look-up has left unnamed, without the debugger. Called before a new
+  // sampler begins.
   Result<void> name_frozen();
-  // Answers all pending requests with no texts, until none is left.
-  Result<void> finish_requests(Reply reply);
-  Result<Reply> answer(std::span<const std::string> answers);
-  // Cancels the look-up, because a command came in place of an answer.
-  void give_up();
 
-  // Adds the stacks of one tick. Requests the names of a remote program's code, because only the
+  // Adds the stacks of one tick. Asks for the names of a remote program's code, because only the
   // debugger knows them, and only while the program exists.
-  Result<Reply> tick(std::span<const ThreadStack> stacks);
+  Result<void> tick(std::span<const ThreadStack> stacks);
 
 private:
-  using AllNames = std::shared_ptr<StackProfileBuilder>;
-
   std::vector<SampledProcess>::const_iterator other(int32_t pid) const;
   bool any_runs() const;
   void set_limit(); // from now on
@@ -130,15 +120,14 @@ private:
   Result<void> finish(SampledProcess &process, std::string_view trigger);
   Result<void> finish_other(int32_t pid, std::string_view trigger);
   void begin_with_other(); // makes another process the first, if there is one
-  // Names what has ended. The reply reports the end of process `pid` unless it is 0.
-  Result<Reply> keep_ended(int32_t pid, std::string_view trigger);
+  // Names what has ended. The text reports the end of process `pid` unless it is 0.
+  Result<std::string> keep_ended(int32_t pid, std::string_view trigger);
   // Returns the sampler's profile, with the passes of the region.
   Result<StackProfile> snapshot(SampledProcess &process, std::string_view trigger,
                                 uint64_t begin_ns, uint64_t end_ns);
   // Names the profiles that are frozen, one after the other, and keeps them.
-  Result<Reply> with_kept(std::function<Result<Reply>()> then);
-  // Names the profile of the running sampler number `index`, and of those after it, and adds them.
-  Result<Reply> with_live(size_t index, AllNames all, Then then);
+  Result<void> keep_frozen(NameLookup::Asks asks);
+  Result<StackProfile> live_profile(); // with names, of all running samplers
 
   const DebugEvent &target_;
   ProfileStore &profiles_;
@@ -152,7 +141,6 @@ private:
   RunClock time_;
   uint64_t limit_at_ns_ = no_limit; // the running time at which sampling ends
   SamplerStatus ended_;             // sums over the samplers of this profile that have ended
-  std::vector<uint64_t> tick_asks_; // addresses whose names tick() has requested
 };
 
 } // namespace tally

@@ -1,11 +1,12 @@
 #include "session/session.h"
 
-#include <optional>
+#include <deque>
+#include <utility>
 #include <variant>
 
 #include "collect/last_run.h"
 #include "session/complete.h"
-#include "session/coverage_group.h"
+#include "session/coverage_commands.h"
 #include "session/coverage_table.h"
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
@@ -18,6 +19,8 @@ namespace {
 
 // A resume may be noticed when the debugger steps over its own breakpoint. The run begins after it.
 constexpr uint64_t longest_step_ns = 10'000'000;
+
+constexpr std::string_view busy = "another command is not done yet";
 
 // Gives events the times at which they happened. A debugger reports a stop after it has read
 // symbols, printed the frame and run the user's scripts, and a resume that nobody announced after
@@ -37,8 +40,7 @@ public:
     } else if (event.kind == EventKind::resumed && event.at_ns != 0 && event.pid == pid_) {
       const auto begin = run_begin_ns(event.pid, held_);
       // Only the processor time of a run that has ended is known.
-      const uint64_t latest_ns =
-          event.text == "unseen" ? event.at_ns : event.at_ns + longest_step_ns;
+      const uint64_t latest_ns = event.unseen ? event.at_ns : event.at_ns + longest_step_ns;
       if (begin && *begin >= stopped_ns_ && *begin < latest_ns)
         event.at_ns = *begin;
     }
@@ -55,53 +57,67 @@ private:
 } // namespace
 
 struct Session::State {
+  explicit State(Debugger &debugger) : front(debugger, target) {}
+
   EventTimes times;
   DebugEvent target; // the newest event
-  Front front{target};
+  Front front;
   ProfileGroup profile{front};
   CoverageGroup coverage{front};
+  // What a function of the debugger has reported: it waits for the call that calls the function.
+  bool is_busy = false;
+  std::deque<DebugEvent> events;
+  bool limit_waits = false;
+  std::string said; // by what has waited
 
   Settings &settings_of(GroupId group) {
     return group == GroupId::coverage ? coverage.settings : profile.settings;
   }
 
-  // Cancels what was requested, because a command came in place of an answer.
-  void give_up() {
-    profile.sampling.give_up();
-    if (front.actions.give_up())
+  // Runs a step from beginning to end, and then what has waited for it.
+  template <class Step> Result<std::string> run(bool is_event, Step step) {
+    is_busy = true;
+    front.in_event = is_event;
+    const std::unique_ptr<bool, void (*)(bool *)> not_busy(
+        &is_busy, [](bool *busy) { *busy = false; }); // even if something throws
+    Result<std::string> text = ended(step());
+    front.in_event = true;
+    while (!events.empty() || limit_waits) {
+      if (std::exchange(limit_waits, false)) {
+        say(ended(profile.limit_reached()));
+        continue;
+      }
+      const DebugEvent event = std::move(events.front());
+      events.pop_front();
+      say(ended(handle(event)));
+    }
+    if (!text)
+      return text;
+    // No text from a file can control the terminal.
+    return front.style.without_foreign(*text + std::exchange(said, {}));
+  }
+
+  // Ends a command or an event.
+  Result<std::string> ended(Result<std::string> text) {
+    if (!text && is_interrupted(text.error()) && !front.in_event)
       profile.give_up();
+    profile.settle();
+    return text;
   }
 
-  // Passes the event on to every group. A group other than `profile` makes its requests by actions;
-  // the reply of `profile` may itself hold a request, and comes last.
-  Result<Reply> event(const DebugEvent &event) {
-    if (event.beside) {
-      front.actions.begin_event();
-      return settle(profile.event_beside(event));
-    }
+  void say(const Result<std::string> &text) { said += text ? *text : text.error().text() + '\n'; }
+
+  // Passes the event on to every group.
+  Result<std::string> handle(const DebugEvent &event) {
+    RunClock &time = profile.sampling.time();
+    time.set_event_time(event.at_ns);
+    const std::unique_ptr<RunClock, void (*)(RunClock *)> now_again(
+        &time, [](RunClock *clock) { clock->set_event_time(0); }); // even if something throws
+    if (event.beside)
+      return profile.event_beside(event);
     target = event;
-    front.actions.begin_event();
-    static_cast<void>(coverage.event(event)); // its errors concern no command
-    return settle(profile.event(event));
-  }
-
-  // A command or an event ends once the front end has performed all actions.
-  Result<Reply> settle(Result<Reply> step) {
-    if (auto request = front.actions.keep(std::move(step)))
-      return shown(std::move(*request));
-    // LLDB reports events while it performs an action of a command, which is not over then.
-    if (front.actions.empty() && !front.actions.is_performing())
-      profile.settle();
-    return shown(front.actions.next());
-  }
-
-  // Every reply goes through this, so that no text from a file can control the terminal.
-  Result<Reply> shown(Result<Reply> reply) const {
-    if (reply) {
-      reply->text = front.style.without_foreign(reply->text);
-      reply->request.text = printable(std::move(reply->request.text));
-    }
-    return reply;
+    coverage.event(event);
+    return profile.event(event);
   }
 };
 
@@ -112,40 +128,25 @@ std::string help_of(GroupId group) {
   return group == GroupId::coverage ? coverage_help() : profile_help();
 }
 
-Session::Session() : state_(std::make_unique<State>()) {}
+Session::Session(Debugger &debugger) : state_(std::make_unique<State>(debugger)) {}
 Session::~Session() = default;
 
-Result<Reply> Session::command(std::string_view line, GroupId group) {
+Result<std::string> Session::command(std::string_view line, GroupId group) {
   TALLY_TRY(parsed, parse_line(table_of(group), line));
-  state_->give_up();
-  state_->front.actions.begin_command();
-  return state_->settle(group == GroupId::coverage ? run_coverage_command(state_->coverage, parsed)
-                                                   : run_profile_command(state_->profile, parsed));
+  if (state_->is_busy)
+    return fail(ErrorCode::bad_state, std::string(busy));
+  return state_->run(false, [&] {
+    return group == GroupId::coverage ? run_coverage_command(state_->coverage, parsed)
+                                      : run_profile_command(state_->profile, parsed);
+  });
 }
 
-Result<Reply> Session::event(const DebugEvent &reported) {
+Result<std::string> Session::event(const DebugEvent &reported) {
   const DebugEvent event = state_->times.with_time(reported);
-  RunClock &time = state_->profile.sampling.time();
-  time.set_event_time(event.at_ns);
-  const std::unique_ptr<RunClock, void (*)(RunClock *)> now_again(
-      &time, [](RunClock *clock) { clock->set_event_time(0); }); // even if something throws
-  return state_->event(event);
-}
-
-Result<Reply> Session::answer(std::span<const std::string> answers) {
-  ActionQueue &actions = state_->front.actions;
-  return state_->settle(actions.is_performing() ? actions.answer(answers)
-                                                : state_->profile.sampling.answer(answers));
-}
-
-Result<Reply> Session::answer_memory(std::vector<std::optional<std::string>> contents) {
-  const Request *const request = state_->front.actions.performing();
-  if (request &&
-      (request->kind != RequestKind::memory || request->addresses.size() != 2 * contents.size()))
-    return fail(ErrorCode::invalid_argument, "the request was not for so many ranges of memory");
-  if (request)
-    state_->coverage.set_memory(std::move(contents));
-  return answer({});
+  if (!state_->is_busy)
+    return state_->run(true, [&] { return state_->handle(event); });
+  state_->events.push_back(event);
+  return "";
 }
 
 uint64_t Session::tick_wait_ns() { return state_->profile.sampling.clock().wait_ns(); }
@@ -154,17 +155,19 @@ InterruptClock::Stop Session::tick_take(int32_t tid) {
   return state_->profile.sampling.clock().take(tid);
 }
 void Session::tick_withdraw() { state_->profile.sampling.clock().withdraw(); }
-Result<Reply> Session::tick(std::span<const ThreadStack> stacks) {
-  return state_->shown(state_->profile.sampling.tick(stacks));
+Result<void> Session::tick(std::span<const ThreadStack> stacks) {
+  return state_->profile.sampling.tick(stacks);
 }
 
 uint64_t Session::region_hit(const RegionHit &hit) { return state_->profile.region_hit(hit); }
 bool Session::region_measures() const { return state_->profile.region_measures(); }
 
 uint64_t Session::limit_left_ns() const { return state_->profile.sampling.limit_left_ns(); }
-Result<Reply> Session::limit_reached() {
-  state_->front.actions.begin_event();
-  return state_->settle(state_->profile.limit_reached());
+Result<std::string> Session::limit_reached() {
+  if (!state_->is_busy)
+    return state_->run(true, [&] { return state_->profile.limit_reached(); });
+  state_->limit_waits = true;
+  return "";
 }
 
 void Session::set_passed_stops(std::span<const BreakpointLocation> locations, bool steps_by_copy) {
@@ -177,14 +180,8 @@ void Session::set_passed_stops(std::span<const BreakpointLocation> locations, bo
   state_->profile.backends.passed_stops().replace(now);
 }
 
-Result<Reply> Session::cancel() {
-  if (state_->front.actions.cancel())
-    state_->profile.give_up();
-  return state_->shown(state_->profile.cancel());
-}
-
 std::vector<std::string> Session::complete(std::string_view line, GroupId group) const {
-  return complete_words(table_of(group), line, [&](std::string_view kind) {
+  return complete_words(table_of(group), line, [&](ValueKind kind) {
     return group == GroupId::coverage ? state_->coverage.words_of(kind)
                                       : state_->profile.words_of(kind);
   });
@@ -198,14 +195,13 @@ std::string Session::symbol_to_complete(std::string_view line) const {
 std::vector<std::string> Session::complete(std::string_view line,
                                            std::span<const std::string> functions,
                                            std::span<const std::string> files) const {
-  return complete_words(profile_table(), line,
-                        [&](std::string_view kind) -> std::vector<std::string> {
-                          if (kind == "FUNCTION")
-                            return {functions.begin(), functions.end()};
-                          if (kind == "FILE")
-                            return {files.begin(), files.end()};
-                          return {};
-                        });
+  return complete_words(profile_table(), line, [&](ValueKind kind) -> std::vector<std::string> {
+    if (kind == ValueKind::function)
+      return {functions.begin(), functions.end()};
+    if (kind == ValueKind::source)
+      return {files.begin(), files.end()};
+    return {};
+  });
 }
 
 int32_t Session::sampled_pid() const {
@@ -249,14 +245,17 @@ Result<FlatTable> Session::table(By by, SortBy sort) {
   if (const auto &loaded = state_->profile.profiles.loaded())
     return std::visit([&](const auto &each) { return flat_table(each, by, sort); },
                       loaded->read.profile);
-  std::optional<Result<FlatTable>> table;
-  const auto then = [&](const StackProfile &profile) {
-    table = flat_table(profile, by, sort);
-    return Result<Reply>(Reply{});
-  };
-  TALLY_TRY(reply, state_->profile.with_names(then));
-  TALLY_CHECK(state_->profile.sampling.finish_requests(std::move(reply)));
-  return std::move(*table);
+  if (state_->is_busy)
+    return fail(ErrorCode::bad_state, std::string(busy));
+  FlatTable table;
+  TALLY_TRY(text, state_->run(false, [&]() -> Result<std::string> {
+    TALLY_TRY(profile, state_->profile.profile());
+    TALLY_TRY(made, flat_table(*profile, by, sort));
+    table = std::move(made);
+    return "";
+  }));
+  state_->said = std::move(text);
+  return table;
 }
 
 } // namespace tally

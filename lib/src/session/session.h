@@ -1,9 +1,9 @@
 // Implements the `profile` commands for any debugger.
 //
 // A front end reports events (the process runs, stops, ends), passes on the user's commands, and
-// prints the texts. The replies hold requests, which capi/front.h performs by the front's
-// functions. The session is called from one thread at a time, which must be the debugger's own
-// thread if a request needs the debugger. Nothing here prints or throws.
+// prints the texts. The session calls the functions of a Debugger meanwhile, on the same thread,
+// which must be the debugger's own. The session is called from one thread at a time. Nothing here
+// prints or throws.
 #pragma once
 
 #include <cstddef>
@@ -100,46 +100,11 @@ struct DebugEvent {
   std::string program;
   uint64_t at_ns = 0;
   bool beside = false;
-};
-
-// The functions of tally_front.
-enum class RequestKind : uint8_t {
-  none,
-  progress,
-  symbols,
-  preload,
-  preload_end,
-  load,
-  interrupt,
-  interrupt_end,
-  signals_restore,
-  set_breakpoint,
-  list_source,
-  region,
-  region_end,
-  disassemble,
-  stacks,
-  modules,
-  memory,
-  break_once,
-  halt,
+  bool unseen = false; // TALLY_EVENT_RAN, whose kind is `resumed` here
 };
 
 // The groups of commands.
 enum class GroupId : uint8_t { profile, coverage };
-
-struct Request {
-  RequestKind kind = RequestKind::none;
-  std::string text;
-  std::vector<uint64_t> addresses; // run-time
-  std::vector<std::string> words = {};
-  std::vector<int32_t> signals = {};
-};
-
-struct Reply {
-  std::string text; // the text to print: empty, or complete lines
-  Request request;  // the request to perform and to answer before anything else
-};
 
 // The names and values that `status` shows.
 using StatusRows = std::vector<std::pair<std::string, std::string>>;
@@ -161,25 +126,24 @@ struct CommandTable;
 const CommandTable &table_of(GroupId group);
 std::string help_of(GroupId group); // of the group's name itself
 
+class Debugger;
+
 class Session {
 public:
-  Session();
+  explicit Session(Debugger &debugger); // which outlives the session
   Session(const Session &) = delete;
   ~Session(); // ends sampling
 
+  // Both functions return the text to print: empty, or complete lines. They fail with
+  // ErrorCode::cancelled if the user interrupts the debugger meanwhile.
+
   // Performs a command. `line` is the text after the name of the group: "start --frequency 4000"
-  // for `profile`.
-  Result<Reply> command(std::string_view line, GroupId group = GroupId::profile);
+  // for `profile`. Fails if a function of the debugger calls this.
+  Result<std::string> command(std::string_view line, GroupId group = GroupId::profile);
   // Reports an event. The front end shows an error to the user (sampling could not begin), and the
-  // debugger continues.
-  Result<Reply> event(const DebugEvent &event);
-  // Answers the request of the last reply. The new reply may have a request of its own.
-  Result<Reply> answer(std::span<const std::string> answers);
-  // Does the same for RequestKind::memory, with the content of each range, or nothing if some of it
-  // cannot be read.
-  Result<Reply> answer_memory(std::vector<std::optional<std::string>> contents);
-  // Reports, in place of an answer, that the user interrupted. Returns the error to show.
-  Result<Reply> cancel();
+  // debugger continues. If a function of the debugger reports an event, that is handled when the
+  // call ends during which it is reported, and the text comes behind the text of that call.
+  Result<std::string> event(const DebugEvent &event);
 
   // Returns the words that complete the last word of `line`, sorted.
   std::vector<std::string> complete(std::string_view line, GroupId group = GroupId::profile) const;
@@ -207,7 +171,7 @@ public:
   size_t tick_interrupt();                     // any thread
   InterruptClock::Stop tick_take(int32_t tid); // on the debugger's thread
   void tick_withdraw();
-  Result<Reply> tick(std::span<const ThreadStack> stacks);
+  Result<void> tick(std::span<const ThreadStack> stacks);
 
   // See tally_session_region_hit() in tally.h. `look` and `nobody` are its special results.
   static constexpr uint64_t look = UINT64_MAX, nobody = UINT64_MAX - 1;
@@ -216,7 +180,7 @@ public:
 
   // See tally_session_limit_ns() in tally.h, and what follows it there.
   uint64_t limit_left_ns() const;
-  Result<Reply> limit_reached();
+  Result<std::string> limit_reached();
 
   // States which of the user's breakpoints the debugger may pass without a stop for the user. Each
   // call replaces the previous set. See tally_session_set_passed_stops() in tally.h.

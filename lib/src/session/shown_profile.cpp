@@ -89,48 +89,54 @@ std::string warnings_of(const Diagnostics &diagnostics) {
   return out;
 }
 
-Result<Reply> with_samples(ProfileGroup &group, const ParsedCommand &command, Sampling::Then then) {
-  return group.with_names([then = std::move(then),
-                           name = fmt::format("profile {}", command.spec->name),
-                           &group](const StackProfile &profile) -> Result<Reply> {
-    if (profile.sample_count() == 0)
-      return fail(ErrorCode::no_data, why_no_samples(group), name);
-    return then(profile);
-  });
+Result<ProfilePtr> sampled_profile(ProfileGroup &group, const ParsedCommand &command) {
+  TALLY_TRY(profile, group.profile());
+  if (profile->sample_count() == 0)
+    return fail(ErrorCode::no_data, why_no_samples(group),
+                fmt::format("profile {}", command.spec->name));
+  return profile;
 }
 
-Result<Reply> with_all_shown(ProfileGroup &group, const ParsedCommand &command, Show show) {
-  const auto show_all = [show = std::move(show)](const auto &profile) { return show(&profile); };
-  if (const auto loaded = group.profiles.loaded()) // held until `show` has returned
-    return std::visit(show_all, loaded->read.profile);
-  return with_samples(group, command, show_all);
+Result<Shown> all_shown(ProfileGroup &group, const ParsedCommand &command) {
+  if (const auto loaded = group.profiles.loaded())
+    return std::visit(
+        [&](const auto &profile) -> Shown {
+          return std::shared_ptr<const std::decay_t<decltype(profile)>>(loaded, &profile);
+        },
+        loaded->read.profile);
+  TALLY_TRY(sampled, sampled_profile(group, command));
+  return Shown(std::move(sampled));
 }
 
-Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show show) {
-  SampleFilter first = command.filter(), patterns;
-  if (command.has("kernel")) // the patterns apply to the kernel's functions, too
-    patterns = std::exchange(first, first.without_patterns()).only_patterns();
-  const auto unfolded = [show = std::move(show), unfolds = command.has("kernel"),
-                         patterns](const auto &profile) -> Result<Reply> {
-    if (!unfolds)
-      return show(&profile);
-    TALLY_TRY(whole, unfold_kernel(profile));
-    if (patterns.takes_all())
-      return show(&whole);
-    TALLY_TRY(some, filter_samples(whole, patterns));
-    return show(&some);
+// Returns what `change` makes of the profile.
+template <class Change> static Result<Shown> made_of(const Shown &shown, Change change) {
+  return std::visit(
+      [&](const auto &profile) -> Result<Shown> {
+        TALLY_TRY(made, change(*profile));
+        return Shown(std::make_shared<const std::decay_t<decltype(made)>>(std::move(made)));
+      },
+      shown);
+}
+
+Result<Shown> shown_profile(ProfileGroup &group, const ParsedCommand &command) {
+  TALLY_TRY(shown, all_shown(group, command));
+  const auto filter = [&](const SampleFilter &wanted) -> Result<void> {
+    if (wanted.takes_all())
+      return {};
+    TALLY_TRY(some, made_of(shown, [&](const auto &each) { return filter_samples(each, wanted); }));
+    shown = std::move(some);
+    return {};
   };
-  return with_all_shown(group, command,
-                        [unfolded, wanted = std::move(first)](Shown shown) -> Result<Reply> {
-                          return std::visit(
-                              [&](const auto *profile) -> Result<Reply> {
-                                if (wanted.takes_all())
-                                  return unfolded(*profile);
-                                TALLY_TRY(some, filter_samples(*profile, wanted));
-                                return unfolded(some);
-                              },
-                              shown);
-                        });
+  const SampleFilter wanted = command.filter();
+  if (!command.has("kernel")) {
+    TALLY_CHECK(filter(wanted));
+    return shown;
+  }
+  TALLY_CHECK(filter(wanted.without_patterns()));
+  TALLY_TRY(whole, made_of(shown, [](const auto &each) { return unfold_kernel(each); }));
+  shown = std::move(whole);
+  TALLY_CHECK(filter(wanted.only_patterns())); // they apply to the kernel's functions, too
+  return shown;
 }
 
 std::string footer(ProfileGroup &group) {

@@ -56,11 +56,11 @@ std::string clock_words(const SamplerStatus &now, const AgentFacts &facts,
 
 } // namespace
 
-Result<Reply> status_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> status_command(ProfileGroup &group, const ParsedCommand &command) {
   const std::vector<StatusRow> rows = status_rows(group);
   if (command.has("json"))
-    return Reply{to_json(rows), {}};
-  return Reply{to_text(rows, group.front.style), {}};
+    return to_json(rows);
+  return to_text(rows, group.front.style);
 }
 
 std::vector<StatusRow> status_rows(ProfileGroup &group) {

@@ -10,7 +10,7 @@
 
 namespace tally {
 
-Result<Reply> timeline_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> timeline_command(ProfileGroup &group, const ParsedCommand &command) {
   const bool json = command.has("json"), to_file = !command.arguments.empty();
   std::string path;
   if (to_file) {
@@ -25,29 +25,24 @@ Result<Reply> timeline_command(ProfileGroup &group, const ParsedCommand &command
   how.limit = command.limit();
   how.width = static_cast<uint32_t>(command.number("width"));
   how.cells = to_file ? timeline_picture_cells : json ? how.width : 0;
-  // The command's own filter is applied by timeline(), whose axis depends on it.
-  const auto reply = [=, &group](const auto &made, std::string_view what,
-                                 auto text) -> Result<Reply> {
+  const auto shown_as = [&](const auto &made, std::string_view what,
+                            const std::string &text) -> Result<std::string> {
     if (to_file) {
       TALLY_CHECK(write_file(path, to_svg(made)));
-      return Reply{fmt::format("Wrote the {} to {} (svg).\n", what, path), {}};
+      return fmt::format("Wrote the {} to {} (svg).\n", what, path);
     }
-    if (json)
-      return Reply{to_json(made), {}};
-    return Reply{text(made) + footer(group), {}};
+    return json ? to_json(made) : text + footer(group);
   };
-  const bool heat = command.has("heat-map");
-  return with_all_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
-    if (heat) {
-      TALLY_TRY(map, std::visit([&](auto *each) { return heat_map(*each, how.samples); }, shown));
-      return reply(map, "heat map", [&](const HeatMap &made) {
-        return to_text(made, how.width, group.front.text_options());
-      });
-    }
-    TALLY_TRY(made, std::visit([&](auto *each) { return timeline(*each, how); }, shown));
-    return reply(made, "timeline",
-                 [&](const Timeline &each) { return to_text(each, group.front.text_options()); });
-  });
+  // The command's own filter is applied by timeline(), whose axis depends on it.
+  TALLY_TRY(shown, all_shown(group, command));
+  const TextOptions options = group.front.text_options();
+  if (command.has("heat-map")) {
+    TALLY_TRY(map,
+              std::visit([&](const auto &each) { return heat_map(*each, how.samples); }, shown));
+    return shown_as(map, "heat map", to_text(map, how.width, options));
+  }
+  TALLY_TRY(made, std::visit([&](const auto &each) { return timeline(*each, how); }, shown));
+  return shown_as(made, "timeline", to_text(made, options));
 }
 
 } // namespace tally

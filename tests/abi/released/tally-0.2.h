@@ -93,19 +93,16 @@ TALLY_API const char *const *tally_table_texts(const tally_table *table, size_t 
  * of range. */
 TALLY_API const uint64_t *tally_table_counts(const tally_table *table, size_t column);
 
-/* Lists the subcommands of `profile`. Columns: name, summary, usage, help. */
-TALLY_API tally_error *tally_commands(tally_table **table);
-/* Lists the settings of `profile config`. Columns: name, values ("a|b" for a choice, "HZ" for a
- * frequency), fallback (the default value), summary. */
-TALLY_API tally_error *tally_settings(tally_table **table);
-/* Do the same for a group of commands, which is "profile" or "coverage". */
-TALLY_API tally_error *tally_group_commands(const char *group, tally_table **table);
-TALLY_API tally_error *tally_group_settings(const char *group, tally_table **table);
+/* A group of commands is "profile" or "coverage". */
+
+/* Lists the commands of a group. Columns: name, summary, usage, help. */
+TALLY_API tally_error *tally_commands(const char *group, tally_table **table);
+/* Lists the settings of a group, which its command `config` shows. Columns: name, values ("a|b" for
+ * a choice, "HZ" for a frequency), fallback (the default value), summary. */
+TALLY_API tally_error *tally_settings(const char *group, tally_table **table);
 /* Returns the help text of the name of a group; "" if there is no such group. It stays valid until
  * the process exits. */
-TALLY_API const char *tally_group_help(const char *group);
-/* Returns the help text of `profile` itself. It stays valid until the process exits. */
-TALLY_API const char *tally_profile_help(void);
+TALLY_API const char *tally_help(const char *group);
 
 /* --- profiles: files that are read, reported and converted --------------------------------------
  *
@@ -238,10 +235,8 @@ enum tally_target_kind {
 };
 
 enum tally_event_kind {
-  TALLY_EVENT_TARGET = 0, /* reports the current target; push it before each command */
-  /* The process is about to run, or has begun to (see at_ns). text: "unseen" if the front end knows
-     only from a later stop that it ran, so that it may have stopped in between; otherwise "" */
-  TALLY_EVENT_RESUMED = 1,
+  TALLY_EVENT_TARGET = 0,     /* reports the current target; push it before each command */
+  TALLY_EVENT_RESUMED = 1,    /* the process is about to run, or has begun to (see at_ns) */
   TALLY_EVENT_BREAKPOINT = 2, /* stopped; number: the breakpoint's */
   TALLY_EVENT_WATCHPOINT = 3, /* stopped; number: the watchpoint's */
   TALLY_EVENT_CATCHPOINT = 4, /* stopped; number: the catchpoint's; text: what was caught */
@@ -251,7 +246,9 @@ enum tally_event_kind {
   TALLY_EVENT_EXITED = 8,     /* the process exited; number: its exit status */
   TALLY_EVENT_SIGNALLED = 9,  /* a signal ended the process; text: its name */
   TALLY_EVENT_KILLED = 10,    /* the debugger killed the process */
-  TALLY_EVENT_DETACHED = 11   /* the debugger detached from the process */
+  TALLY_EVENT_DETACHED = 11,  /* the debugger detached from the process */
+  TALLY_EVENT_RAN = 12        /* as RESUMED, but the front end knows only from a later stop that the
+                                 process        ran, so that it may have stopped in between */
 };
 
 /* Texts may be NULL, which means "". Set size to sizeof(tally_event). */
@@ -280,11 +277,16 @@ typedef struct tally_event {
 typedef struct tally_sink tally_sink;
 
 /* What a debugger does for a session. The session calls these functions on the thread that calls
- * the session, while it handles that call; a function may report events to the session meanwhile,
- * but neither run a command nor free the session. A function that is NULL is something that this
- * debugger cannot do. None may throw. Texts and arrays are valid during the call. The structure has
- * many data members, because each function is one thing that a debugger does. Set size to
- * sizeof(tally_front). */
+ * the session, while it handles that call: a command, an event, a tick or the end of the time of
+ * `start --for`. A function may take long. It may report events and the end of that time to the
+ * session meanwhile: the session handles them when that call ends, whose text ends with theirs. It
+ * may report hits of the region, and call the functions that any thread may call. A command or a
+ * report fails with TALLY_ERROR_BAD_STATE meanwhile, and the session may not be freed. In an event,
+ * a function that cancels is called once more, because nobody can repeat an event; and so is one
+ * that undoes what another has done, in a command, too. A function that is NULL is something that
+ * this debugger cannot do. None may throw. Texts and arrays are valid during the call. The
+ * structure has many data members, because each function is one thing that a debugger does. Set
+ * size to sizeof(tally_front). */
 typedef struct tally_front {
   uint32_t size;
   uint32_t reserved; /* 0 */
@@ -573,16 +575,13 @@ TALLY_API int tally_session_region_measures(const tally_session *session);
 TALLY_API tally_error *tally_session_set_passed_stops(tally_session *session,
                                                       const tally_location *locations, size_t count,
                                                       size_t location_size, int steps_by_copy);
-/* Completes the last word of `line`, the text after the word `profile`. Column: word, which holds
- * the possible whole words, sorted. */
-TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
-                                              tally_table **table);
-/* Does the same for a command of a group. */
-TALLY_API tally_error *tally_session_group_complete(tally_session *session, const char *group,
-                                                    const char *line, tally_table **table);
-/* Returns the prefix to look up in the debugger, if the last word of `line` begins the name of a
- * function or source file and the profile has no completion for it; otherwise "". Valid until the
- * next call of this function. */
+/* Completes the last word of `line`, the text after the name of the group. Column: word, which
+ * holds the possible whole words, sorted. */
+TALLY_API tally_error *tally_session_complete(tally_session *session, const char *group,
+                                              const char *line, tally_table **table);
+/* Returns the prefix to look up in the debugger, if the last word of `line`, the text after the
+ * word `profile`, begins the name of a function or source file and the profile has no completion
+ * for it; otherwise "". Valid until the next call of this function. */
 TALLY_API const char *tally_session_symbol_to_complete(tally_session *session, const char *line);
 /* Completes the last word of `line` as tally_session_complete() does, but from the names of
  * functions and source files that the debugger knows. */
@@ -591,17 +590,13 @@ TALLY_API tally_error *tally_session_complete_symbol(tally_session *session, con
                                                      size_t function_count,
                                                      const char *const *files, size_t file_count,
                                                      tally_table **table);
-/* Changes a setting. Fails with TALLY_ERROR_INVALID_ARGUMENT if the name or value is not one of
- * those that tally_settings() lists. */
-TALLY_API tally_error *tally_session_set(tally_session *session, const char *name,
-                                         const char *value);
+/* Changes a setting of a group. Fails with TALLY_ERROR_INVALID_ARGUMENT if the name or value is not
+ * one of those that tally_settings() lists. */
+TALLY_API tally_error *tally_session_set(tally_session *session, const char *group,
+                                         const char *name, const char *value);
 /* Returns the value of a setting; "" for an unknown name. Valid until the setting is changed. */
-TALLY_API const char *tally_session_setting(tally_session *session, const char *name);
-/* Do the same for the settings of a group. */
-TALLY_API tally_error *tally_session_group_set(tally_session *session, const char *group,
-                                               const char *name, const char *value);
-TALLY_API const char *tally_session_group_setting(tally_session *session, const char *group,
-                                                  const char *name);
+TALLY_API const char *tally_session_setting(tally_session *session, const char *group,
+                                            const char *name);
 /* Sets how replies look from now on; call it before each command. Fails with
  * TALLY_ERROR_INVALID_ARGUMENT if a style is not an escape sequence for colors; the previous
  * display then stays. Without a call, a session writes plain text for 80 columns. */
