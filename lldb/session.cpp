@@ -271,7 +271,8 @@ void Session::forget_last_sampled() {
 
 bool Session::shows_stop_times() {
   const std::lock_guard lock(mutex_);
-  return handle_ && std::string_view(library_.tally_session_setting(handle_, "profile", "stop-times")) == "on";
+  return handle_ &&
+         std::string_view(library_.tally_session_setting(handle_, "profile", "stop-times")) == "on";
 }
 
 bool Session::is_armed() {
@@ -298,9 +299,8 @@ std::vector<std::pair<std::string, int32_t>> region_exits(const Library &library
 
 std::vector<std::map<std::string, std::string>> command_table(const Library &library,
                                                               const std::string &group) {
-  const Table table = table_of(library, [&](tally_table **made) {
-    return library.tally_commands(group.c_str(), made);
-  });
+  const Table table = table_of(
+      library, [&](tally_table **made) { return library.tally_commands(group.c_str(), made); });
   std::vector<std::map<std::string, std::string>> out(library.tally_table_rows(table.get()));
   for (size_t column = 0; column < library.tally_table_columns(table.get()); ++column)
     if (const char *const *texts = library.tally_table_texts(table.get(), column))

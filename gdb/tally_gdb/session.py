@@ -346,15 +346,11 @@ class Session:
         return [str(word) for word in table["word"]]
 
     def setting(self, name: str, group: str = "profile") -> str:
-        return _decode(
-            self._lib.tally_session_setting(self._handle, _encode(group), _encode(name))
-        )
+        return _decode(self._lib.tally_session_setting(self._handle, _encode(group), _encode(name)))
 
     def set(self, name: str, value: str, group: str = "profile") -> None:
         self._check(
-            self._lib.tally_session_set(
-                self._handle, _encode(group), _encode(name), _encode(value)
-            )
+            self._lib.tally_session_set(self._handle, _encode(group), _encode(name), _encode(value))
         )
 
     def set_display(self, width: int, flavor: str, styles: dict[str, str]) -> None:
