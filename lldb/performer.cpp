@@ -20,12 +20,11 @@ LldbPerformer::~LldbPerformer() {
     print(debugger_, "\r\x1b[K");
 }
 
-bool LldbPerformer::progress(const std::string &text) {
+void LldbPerformer::progress(const std::string &text) {
   if (is_terminal(debugger_) && debugger_.GetAsync()) {
     print(debugger_, "\r" + text);
     shown_ = true;
   }
-  return !debugger_.GetCommandInterpreter().WasInterrupted();
 }
 
 std::vector<Frame> LldbPerformer::symbol(uint64_t address) {

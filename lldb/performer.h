@@ -20,7 +20,8 @@ public:
       : debugger_(debugger), sampled_pid_(sampled_pid), actions_(actions) {}
   ~LldbPerformer() override;
 
-  bool progress(const std::string &text) override;
+  void progress(const std::string &text) override;
+  bool is_interrupted() override { return debugger_.GetCommandInterpreter().WasInterrupted(); }
   std::vector<Frame> symbol(uint64_t address) override;
   Refused disassemble(std::span<const Range> ranges, const Sink &to) override;
   Refused stacks(const Sink &to) override;
@@ -44,7 +45,8 @@ private:
 class LaterPerformer : public Performer {
 public:
   explicit LaterPerformer(Actions &actions) : actions_(actions) {}
-  bool progress(const std::string &) override { return true; }
+  void progress(const std::string &) override {}
+  bool is_interrupted() override { return false; }
   std::vector<Frame> symbol(uint64_t) override { return {}; }
   Refused disassemble(std::span<const Range>, const Sink &) override { return busy(); }
   Refused stacks(const Sink &) override { return Refusal{}; }

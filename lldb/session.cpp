@@ -31,8 +31,9 @@ template <class List> Table table_of(const Library &library, List list) {
   return {table, library.tally_table_free};
 }
 
-// Runs `ask` with the performer of the newest call. No exception may reach the library.
-template <class Ask> void ask(void *self, tally_sink *to, Ask ask) noexcept {
+// Runs `ask` with the performer of the newest call. Cancels the command if the user interrupts it
+// meanwhile; an act is done nevertheless. No exception may reach the library.
+template <class Ask> void ask(void *self, tally_sink *to, Ask ask, bool is_act = false) noexcept {
   auto &session = *static_cast<Session *>(self);
   const auto refuse = [&](const Refusal &why) {
     session.library().tally_sink_refuse(to, why.reason, why.number, why.text.c_str());
@@ -40,7 +41,7 @@ template <class Ask> void ask(void *self, tally_sink *to, Ask ask) noexcept {
   try {
     if (const Refused refused = ask(session.performer(), Sink{session.library(), to}))
       refuse(*refused);
-    else
+    else if (is_act || !session.performer().is_interrupted())
       session.library().tally_sink_done(to);
   } catch (const std::exception &error) {
     refuse({error.what()});
@@ -51,7 +52,8 @@ tally_front front_of(Session *self) {
   using Numbers = std::vector<int32_t>;
   static constexpr auto act = [](void *of, tally_sink *to, Act what, const Words &words = {},
                                  const Numbers &signals = {}) {
-    ask(of, to, [&](Performer &by, const Sink &) { return by.act(what, words, signals); });
+    ask(
+        of, to, [&](Performer &by, const Sink &) { return by.act(what, words, signals); }, true);
   };
   static constexpr auto place = [](const char *file, uint64_t at) {
     char text[2 + 16 + 1];
@@ -62,12 +64,10 @@ tally_front front_of(Session *self) {
   out.size = sizeof out;
   out.self = self;
   out.progress = [](void *of, const char *text, tally_sink *to) {
-    auto &session = *static_cast<Session *>(of);
-    try {
-      if (session.performer().progress(text)) // otherwise the command is cancelled
-        session.library().tally_sink_done(to);
-    } catch (const std::exception &) {
-    }
+    ask(of, to, [&](Performer &by, const Sink &) {
+      by.progress(text);
+      return Refused();
+    });
   };
   out.symbols = [](void *of, const uint64_t *addresses, size_t count, tally_sink *to) {
     ask(of, to, [&](Performer &by, const Sink &sink) {

@@ -62,7 +62,8 @@ enum class Act {
 class Performer {
 public:
   virtual ~Performer() = default;
-  virtual bool progress(const std::string &text) = 0; // returns false after the user's interrupt
+  virtual void progress(const std::string &text) = 0;
+  virtual bool is_interrupted() = 0; // whether the user interrupts the command
   virtual std::vector<Frame> symbol(uint64_t address) = 0;
   virtual Refused disassemble(std::span<const Range> ranges, const Sink &to) = 0;
   virtual Refused stacks(const Sink &to) = 0;

@@ -7,7 +7,7 @@
 
 #include "profiles.h"
 #include "report/cost_gate.h"
-#include "session/difference_file.h"
+#include "session/common_options.h"
 
 namespace tally::cli {
 
@@ -85,7 +85,7 @@ Result<void> diff_command(const ParsedCommand &given, Outcome &outcome) {
   const bool is_markdown = path.ends_with(".md");
   const Format *format = nullptr;
   if (given.has("o") && !is_markdown) {
-    TALLY_TRY(named, difference_format(given, path));
+    TALLY_TRY(named, difference_format_of(given, path));
     format = named;
   }
   if (is_markdown && given.has("json"))

@@ -12,7 +12,7 @@
 #include <tally/report.h>
 
 #include "commands.h"
-#include "session/profile_files.h"
+#include "join/profile_files.h"
 
 namespace tally::cli {
 

@@ -3,7 +3,7 @@
 The layers, as designed:
 
     support <- model <- {transform, stacks} <- {formats, symbolize, collect}
-      <- {coverage, coverage_collect, live, report} <- session <- {capi, cli}
+      <- {coverage, coverage_collect, live, report} <- join <- session <- {capi, cli}
     tally.h <- {gdb, lldb}
 
 A unit test of tests/unit includes what its layer may include, and the layer itself.
@@ -26,7 +26,8 @@ from typing import Iterator, NamedTuple
 _NOUNS = {"support", "model"}
 _BELOW_FORMATS = _NOUNS | {"transform", "stacks"}
 _MIDDLE = _BELOW_FORMATS | {"formats", "coverage", "symbolize", "collect"}
-_BELOW_SESSION = _MIDDLE | {"mon", "coverage_collect", "live", "report"}
+_BELOW_JOIN = _MIDDLE | {"mon", "coverage_collect", "live", "report"}
+_BELOW_SESSION = _BELOW_JOIN | {"join"}
 
 # A directory of lib/src (or lib/cli) -> the other directories that it may include.
 MAY_INCLUDE: dict[str, set[str]] = {
@@ -43,6 +44,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "coverage_collect": _BELOW_FORMATS | {"formats", "coverage"},
     "live": _BELOW_FORMATS | {"formats", "coverage", "symbolize", "coverage_collect"},
     "report": _MIDDLE | {"mon"},
+    "join": _BELOW_JOIN,
     "session": _BELOW_SESSION,
     "capi": _BELOW_SESSION | {"session"},
     "cli": _BELOW_SESSION | {"session"},

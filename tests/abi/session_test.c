@@ -157,7 +157,8 @@ int main(void) {
                              .set_breakpoint = location,
                              .list_source = location};
   setenv("TALLY_CACHE_DIR", "", 1);
-  CHECK(mkdtemp(folder) && !tally_session_new(&front, &session) && !tally_commands("profile", &commands));
+  CHECK(mkdtemp(folder) && !tally_session_new(&front, &session) &&
+        !tally_commands("profile", &commands));
   colours();
 
   refused("stop", TALLY_ERROR_BAD_STATE, "sampling has not begun");

@@ -37,9 +37,8 @@ static_assert(TALLY_EVENT_TARGET == int(EventKind::target) &&
               TALLY_EVENT_EXITED == int(EventKind::exited) &&
               TALLY_EVENT_SIGNALLED == int(EventKind::signalled) &&
               TALLY_EVENT_KILLED == int(EventKind::killed) &&
-              TALLY_EVENT_DETACHED == int(EventKind::detached));
-// capi/session.cpp makes EventKind::resumed and DebugEvent::unseen of this.
-static_assert(TALLY_EVENT_RAN > TALLY_EVENT_DETACHED);
+              TALLY_EVENT_DETACHED == int(EventKind::detached) &&
+              TALLY_EVENT_RAN == int(EventKind::ran));
 static_assert(TALLY_REGION_UNKNOWN == int(RegionRefusal::unknown) &&
               TALLY_REGION_INLINED == int(RegionRefusal::inlined) &&
               TALLY_REGION_WITHIN == int(RegionRefusal::within) &&

@@ -4,7 +4,7 @@
 #include <tally/file_io.h>
 
 #include "capi/handles.h"
-#include "session/profile_files.h"
+#include "join/profile_files.h"
 #include "support/duration.h"
 #include "support/number.h"
 #include "support/text.h"

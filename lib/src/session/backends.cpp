@@ -250,9 +250,13 @@ Result<void> Backends::prepare_interrupt() {
   // This comes last, so that a refusal leaves what was collected in place.
   if (front_.target.pid == 0)
     return {};
-  TALLY_TRY(made, make_interrupt_sampler(remote ? 0 : front_.target.pid, interrupt_signal_,
-                                         sampler_options(), sampling_.clock()));
-  begin_with(std::move(made));
+  auto made = make_interrupt_sampler(remote ? 0 : front_.target.pid, interrupt_signal_,
+                                     sampler_options(), sampling_.clock());
+  if (!made) {
+    armed_ = false;
+    return fail(std::move(made.error()));
+  }
+  begin_with(std::move(*made));
   if (front_.target.kind == EventKind::resumed)
     sampling_.note_resume();
   return {};
@@ -285,7 +289,6 @@ Result<std::string> Backends::process_resumed() {
   if (begun)
     return begun;
   armed_ = false;
-  undo_changes(false);
   if (!is_interrupted(begun.error()))
     begun.error().context.push_back("starting to sample; `profile start` tries again");
   return begun;

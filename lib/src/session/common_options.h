@@ -4,11 +4,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include <tally/sampler.h>
 
-#include "session/command_table.h"
+#include "join/difference_file.h"
+#include "session/command_line.h"
 
 namespace tally {
 
@@ -141,6 +145,18 @@ inline constexpr OptionSpec difference_file_option{
     .kind = ValueKind::file,
     .summary = "write the stacks of both to FILE in place of the table:\n"
                "FILE.svg is a flame graph of the difference"};
+
+// Returns the format that a command's -o implies. Fails if an option is for the table, in place of
+// which -o writes stacks, or as difference_format() does. Call it before profiles are read.
+inline Result<const Format *> difference_format_of(const ParsedCommand &command,
+                                                   const std::string &path) {
+  for (const std::string_view option : {"by", "sort", "limit", "json"})
+    if (command.has(option))
+      return fail(ErrorCode::invalid_argument,
+                  "is for the table, in place of which -o writes stacks",
+                  fmt::format("--{}", option));
+  return difference_format(path);
+}
 
 // The options of a call tree.
 inline constexpr OptionSpec callers_option{

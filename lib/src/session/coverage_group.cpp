@@ -156,6 +156,7 @@ void CoverageGroup::event(const DebugEvent &event) {
     if (program_ && opened_ != opened_for(event))
       forget_program();
     break;
+  case EventKind::ran:
   case EventKind::resumed:
     resumed_unseen = event.unseen && (last_stop || resumed_unseen);
     if (event.unseen) // the program may have stopped meanwhile

@@ -9,7 +9,7 @@
 #include <tally/report.h>
 #include <tally/sample_filter.h>
 
-#include "session/difference_file.h"
+#include "session/common_options.h"
 #include "session/profile_commands.h"
 
 namespace tally {
@@ -58,7 +58,7 @@ Result<std::string> diff_command(ProfileGroup &group, const ParsedCommand &comma
   const std::string path = in_home(command.value("o"));
   const Format *format = nullptr;
   if (command.has("o")) {
-    TALLY_TRY(named, difference_format(command, path));
+    TALLY_TRY(named, difference_format_of(command, path));
     format = named;
   }
   TALLY_TRY(by, by_of(command.value("by")));

@@ -45,6 +45,7 @@ std::string trigger_of(const DebugEvent &event) {
     return "detached";
   case EventKind::other:
   case EventKind::target:
+  case EventKind::ran:
   case EventKind::resumed:
     break;
   }
@@ -124,6 +125,7 @@ Result<std::string> ProfileGroup::follow_beside(const DebugEvent &event) {
   switch (event.kind) {
   case EventKind::target:
     return "";
+  case EventKind::ran:
   case EventKind::resumed: {
     TALLY_TRY(news, backends.other_resumed(event));
     sampling.note_resume_of(event.pid);
@@ -162,6 +164,7 @@ Result<std::string> ProfileGroup::follow(const DebugEvent &event) {
   switch (event.kind) {
   case EventKind::target:
     return event.pid == 0 && !sampling.is_active() ? backends.undo_changes(true) : "";
+  case EventKind::ran:
   case EventKind::resumed: {
     TALLY_TRY(news, backends.process_resumed());
     sampling.note_resume();

@@ -46,7 +46,7 @@ public:
   Result<std::string> event_beside(const DebugEvent &event);
   // See Session::limit_reached().
   Result<std::string> limit_reached();
-  // Undoes what a command has begun that the user interrupted.
+  // Undoes what a command or an event has begun that failed.
   void give_up() { backends.undo_changes(false); }
   // Ends the region if it is no longer sampled. Called when a command or an event ends.
   void settle();

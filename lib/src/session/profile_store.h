@@ -9,7 +9,7 @@
 #include <tally/merge.h>
 #include <tally/stack_profile.h>
 
-#include "session/named_profile.h"
+#include "join/named_profile.h"
 
 namespace tally {
 

@@ -99,7 +99,7 @@ struct Session::State {
 
   // Ends a command or an event.
   Result<std::string> ended(Result<std::string> text) {
-    if (!text && is_interrupted(text.error()) && !front.in_event)
+    if (!text)
       profile.give_up();
     profile.settle();
     return text;
@@ -142,7 +142,12 @@ Result<std::string> Session::command(std::string_view line, GroupId group) {
 }
 
 Result<std::string> Session::event(const DebugEvent &reported) {
-  const DebugEvent event = state_->times.with_time(reported);
+  DebugEvent event = reported;
+  if (event.kind == EventKind::ran) {
+    event.kind = EventKind::resumed;
+    event.unseen = true;
+  }
+  event = state_->times.with_time(std::move(event));
   if (!state_->is_busy)
     return state_->run(true, [&] { return state_->handle(event); });
   state_->events.push_back(event);
@@ -156,7 +161,15 @@ InterruptClock::Stop Session::tick_take(int32_t tid) {
 }
 void Session::tick_withdraw() { state_->profile.sampling.clock().withdraw(); }
 Result<void> Session::tick(std::span<const ThreadStack> stacks) {
-  return state_->profile.sampling.tick(stacks);
+  Sampling &sampling = state_->profile.sampling;
+  if (state_->is_busy)
+    return sampling.tick(stacks);
+  TALLY_TRY(text, state_->run(true, [&]() -> Result<std::string> {
+    TALLY_CHECK(sampling.tick(stacks));
+    return "";
+  }));
+  state_->said = std::move(text); // of events that came meanwhile
+  return {};
 }
 
 uint64_t Session::region_hit(const RegionHit &hit) { return state_->profile.region_hit(hit); }

@@ -43,6 +43,7 @@ enum class EventKind : uint8_t {
   signalled,
   killed,
   detached,
+  ran, // Session::event() makes `resumed` and DebugEvent::unseen of it
 };
 
 // tally_hit
@@ -85,7 +86,9 @@ enum class LoadRefusal : uint8_t { running = 1, no_dlopen, unsafe, failed, no_st
 constexpr bool is_stop(EventKind kind) {
   return kind >= EventKind::breakpoint && kind <= EventKind::other;
 }
-constexpr bool is_end(EventKind kind) { return kind >= EventKind::exited; }
+constexpr bool is_end(EventKind kind) {
+  return kind >= EventKind::exited && kind <= EventKind::detached;
+}
 
 // tally_event
 struct DebugEvent {
@@ -100,7 +103,7 @@ struct DebugEvent {
   std::string program;
   uint64_t at_ns = 0;
   bool beside = false;
-  bool unseen = false; // TALLY_EVENT_RAN, whose kind is `resumed` here
+  bool unseen = false; // the front end knows only from a later stop that the process ran
 };
 
 // The groups of commands.

@@ -7,9 +7,9 @@
 #include <tally/sample_filter.h>
 
 #include "collect/sampled_events.h"
+#include "join/named_profile.h"
 #include "report/value_text.h"
 #include "session/backends.h"
-#include "session/named_profile.h"
 #include "session/profile_commands.h"
 #include "session/sampling_remarks.h"
 #include "support/clock.h"

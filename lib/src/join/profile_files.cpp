@@ -1,4 +1,4 @@
-#include "session/profile_files.h"
+#include "join/profile_files.h"
 
 #include <cerrno>
 #include <filesystem>

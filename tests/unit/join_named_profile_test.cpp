@@ -1,11 +1,11 @@
 // Tests the names of the kernel's functions in a profile.
 #include <gtest/gtest.h>
 
+#include "join/named_profile.h"
 #include "model/kernel_code.h"
-#include "session/named_profile.h"
 #include "symbolize/kernel_symbols.h"
 
-namespace tally::session_named_profile_test {
+namespace tally::join_named_profile_test {
 namespace {
 
 StackProfile in_kernel(bool of_this_boot) {
@@ -40,4 +40,4 @@ TEST(UnfoldKernel, NamesFunctionsOfTheRunningKernelOnly) {
 }
 
 } // namespace
-} // namespace tally::session_named_profile_test
+} // namespace tally::join_named_profile_test

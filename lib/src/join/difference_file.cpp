@@ -1,4 +1,4 @@
-#include "session/difference_file.h"
+#include "join/difference_file.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "session/profile_files.h"
+#include "join/profile_files.h"
 #include "support/path.h"
 #include "support/text.h"
 #include "transform/difference.h"
@@ -158,12 +158,7 @@ Result<DiffTable> changes_of(const Comparison &both, By by, SortBy sort) {
   return diff_tables(before, after, sort);
 }
 
-Result<const Format *> difference_format(const ParsedCommand &command, const std::string &path) {
-  for (const std::string_view option : {"by", "sort", "limit", "json"})
-    if (command.has(option))
-      return fail(ErrorCode::invalid_argument,
-                  "is for the table, in place of which -o writes stacks",
-                  fmt::format("--{}", option));
+Result<const Format *> difference_format(const std::string &path) {
   const Format *const format = format_by_file_name(path);
   if (!format || !holds_differences(*format))
     return holds_no_difference(path);

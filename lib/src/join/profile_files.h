@@ -11,7 +11,7 @@
 #include <tally/formats.h>
 #include <tally/sample_filter.h>
 
-#include "session/named_profile.h"
+#include "join/named_profile.h"
 
 namespace tally {
 

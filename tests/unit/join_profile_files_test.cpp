@@ -7,13 +7,13 @@
 
 #include <tally/formats.h>
 
+#include "join/difference_file.h"
+#include "join/profile_files.h"
 #include "random_profile.h"
-#include "session/difference_file.h"
-#include "session/profile_files.h"
 #include "temporary.h"
 #include "transform/difference.h"
 
-namespace tally::session_profile_files_test {
+namespace tally::join_profile_files_test {
 namespace {
 
 TEST(Names, AreNeededForAddressesInAFormatOfFunctions) {
@@ -135,7 +135,6 @@ TEST(Compare, NamesTheSideWithoutStacks) {
 
 // Every format that `diff -o` accepts keeps both values.
 TEST(Compare, WritesFormatsThatHoldBothSides) {
-  ParsedCommand command;
   const Comparison both{folded_side("main;f 5\nmain;g 4\n", "a"), folded_side("main;f 3\n", "b")};
   const TemporaryFolder folder;
   size_t accepted = 0;
@@ -143,7 +142,7 @@ TEST(Compare, WritesFormatsThatHoldBothSides) {
     if (!format.writes_profiles())
       continue;
     const std::string path = folder / default_file_name(format, "d");
-    const auto known = difference_format(command, path);
+    const auto known = difference_format(path);
     if (!known) {
       EXPECT_EQ(known.error().code, ErrorCode::invalid_argument) << format.name;
       continue;
@@ -165,8 +164,8 @@ TEST(Compare, WritesFormatsThatHoldBothSides) {
   }
   EXPECT_GE(accepted, 4u);
   for (const std::string name : {"d.png", "d.dot", "d.cpuprofile", "d.callgrind", "d", "-"})
-    EXPECT_FALSE(difference_format(command, name)) << name;
+    EXPECT_FALSE(difference_format(name)) << name;
 }
 
 } // namespace
-} // namespace tally::session_profile_files_test
+} // namespace tally::join_profile_files_test

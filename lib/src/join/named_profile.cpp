@@ -1,4 +1,4 @@
-#include "session/named_profile.h"
+#include "join/named_profile.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include <tally/unwinder.h>
 
 #include "model/kernel_code.h"
-#include "session/sigint_watch.h"
+#include "support/sigint_watch.h"
 #include "symbolize/kernel_symbols.h"
 
 namespace tally {

@@ -1,4 +1,4 @@
-#include "session/sigint_watch.h"
+#include "support/sigint_watch.h"
 
 #include <atomic>
 #include <csignal>

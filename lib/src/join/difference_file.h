@@ -10,8 +10,6 @@
 #include <tally/report.h>
 #include <tally/sample_filter.h>
 
-#include "session/command_line.h"
-
 namespace tally {
 
 // A profile to compare. One of the two pointers is null.
@@ -38,10 +36,8 @@ Result<void> check_comparable(const Comparison &both);
 // patterns leave no sample of either.
 Result<DiffTable> changes_of(const Comparison &both, By by, SortBy sort);
 
-// Returns the format that `path` implies. Fails if `-o PATH` cannot be obeyed, because of an option
-// that is for the table, or because the format cannot hold two values of a stack. Call it before
-// profiles are read.
-Result<const Format *> difference_format(const ParsedCommand &command, const std::string &path);
+// Returns the format that `path` implies. Fails if it cannot hold two values of a stack.
+Result<const Format *> difference_format(const std::string &path);
 // Writes difference() to `path`, and returns what it wrote. Fails as changes_of() does.
 Result<Written> write_difference(const Comparison &both, const Format &format,
                                  const std::string &path, WriteOptions options = {});
