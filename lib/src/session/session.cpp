@@ -20,7 +20,7 @@ namespace {
 // A resume may be noticed when the debugger steps over its own breakpoint. The run begins after it.
 constexpr uint64_t longest_step_ns = 10'000'000;
 
-constexpr std::string_view busy = "another command is not done yet";
+constexpr std::string_view is_busy_message = "another command is not done yet";
 
 // Gives events the times at which they happened. A debugger reports a stop after it has read
 // symbols, printed the frame and run the user's scripts, and a resume that nobody announced after
@@ -134,7 +134,7 @@ Session::~Session() = default;
 Result<std::string> Session::command(std::string_view line, GroupId group) {
   TALLY_TRY(parsed, parse_line(table_of(group), line));
   if (state_->is_busy)
-    return fail(ErrorCode::bad_state, std::string(busy));
+    return fail(ErrorCode::bad_state, std::string(is_busy_message));
   return state_->run(false, [&] {
     return group == GroupId::coverage ? run_coverage_command(state_->coverage, parsed)
                                       : run_profile_command(state_->profile, parsed);
@@ -259,7 +259,7 @@ Result<FlatTable> Session::table(By by, SortBy sort) {
     return std::visit([&](const auto &each) { return flat_table(each, by, sort); },
                       loaded->read.profile);
   if (state_->is_busy)
-    return fail(ErrorCode::bad_state, std::string(busy));
+    return fail(ErrorCode::bad_state, std::string(is_busy_message));
   FlatTable table;
   TALLY_TRY(text, state_->run(false, [&]() -> Result<std::string> {
     TALLY_TRY(profile, state_->profile.profile());
