@@ -1,9 +1,9 @@
-#include <tally/annotate.h>
-#include <tally/file_io.h>
 
+#include "report/annotate.h"
 #include "profiles.h"
 #include "report/disassembly.h"
 #include "report/function_alias.h"
+#include "support/file_io.h"
 
 namespace tally::cli {
 

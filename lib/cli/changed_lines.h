@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include <tally/coverage.h>
-#include <tally/result.h>
+#include "model/coverage.h"
+#include "support/result.h"
 
 namespace tally::cli {
 

@@ -4,10 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include <tally/diagnostics.h>
-#include <tally/result.h>
-
 #include "session/command_line.h"
+#include "support/diagnostics.h"
+#include "support/result.h"
 
 namespace tally::cli {
 

@@ -9,10 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_output.h>
-#include <tally/file_io.h>
-#include <tally/merge.h>
-
 #include "changed_lines.h"
 #include "collect/proc_info.h"
 #include "coverage/baseline_rule.h"
@@ -23,7 +19,10 @@
 #include "live/live_program.h"
 #include "profiles.h"
 #include "progress.h"
+#include "report/coverage_output.h"
+#include "support/file_io.h"
 #include "support/text.h"
+#include "transform/merge.h"
 
 namespace tally::cli {
 

@@ -9,11 +9,10 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_report.h>
-#include <tally/file_io.h>
-
 #include "coverage/baseline_rule.h"
 #include "formats/baseline/baseline.h"
+#include "report/coverage_report.h"
+#include "support/file_io.h"
 #include "support/path.h"
 #include "support/text.h"
 

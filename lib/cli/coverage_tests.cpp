@@ -14,11 +14,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/coverage_report.h>
-#include <tally/file_io.h>
-
 #include "coverage_collect/test_counters.h"
 #include "profiles.h"
+#include "report/coverage_report.h"
+#include "support/file_io.h"
 #include "support/sort.h"
 #include "support/text.h"
 

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <tally/report.h>
-
 #include "coverage_collect/collect_coverage.h"
+#include "report/report.h"
 
 namespace tally::cli {
 

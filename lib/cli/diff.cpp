@@ -3,11 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "profiles.h"
 #include "report/cost_gate.h"
 #include "session/common_options.h"
+#include "support/file_io.h"
 
 namespace tally::cli {
 

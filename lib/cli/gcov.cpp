@@ -1,11 +1,10 @@
 #include <unistd.h>
 
-#include <tally/file_io.h>
-
 #include "coverage_collect/counted_object.h"
 #include "profiles.h"
 #include "progress.h"
 #include "report/gcov_json.h"
+#include "support/file_io.h"
 
 namespace tally::cli {
 

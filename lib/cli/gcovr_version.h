@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally::cli {
 

@@ -1,8 +1,8 @@
-#include <tally/file_io.h>
-#include <tally/histogram_text.h>
 
 #include "profiles.h"
 #include "report/function_alias.h"
+#include "report/histogram_text.h"
+#include "support/file_io.h"
 
 namespace tally::cli {
 

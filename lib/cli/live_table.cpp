@@ -9,11 +9,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <tally/report.h>
-#include <tally/symbolization.h>
-
 #include "profiles.h"
+#include "report/report.h"
 #include "support/sort.h"
+#include "transform/symbolization.h"
 
 namespace tally::cli {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include <tally/sampler.h>
-#include <tally/symbolizer.h>
+#include "collect/sampler.h"
+#include "model/symbolizer.h"
 
 namespace tally::cli {
 

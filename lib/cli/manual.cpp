@@ -17,9 +17,9 @@
 
 #include <fmt/format.h>
 
-#include <tally/formats.h>
 #include <tally/version.h>
 
+#include "formats/formats.h"
 #include "session/command_help.h"
 #include "session/coverage_table.h"
 #include "session/profile_table.h"

@@ -11,14 +11,13 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "formats/gcov/stream.h"
 #include "formats/llvm/profile_file.h"
 #include "gcovr_version.h"
 #include "progress.h"
 #include "session/session.h"
 #include "support/duration.h"
+#include "support/file_io.h"
 #include "support/number.h"
 #include "support/path.h"
 

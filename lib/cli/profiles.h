@@ -7,12 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/file_io.h>
-#include <tally/formats.h>
-#include <tally/report.h>
-
 #include "commands.h"
+#include "formats/formats.h"
 #include "join/profile_files.h"
+#include "report/report.h"
+#include "support/file_io.h"
 
 namespace tally::cli {
 

@@ -25,22 +25,21 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-#include <tally/formats.h>
-#include <tally/sample_filter.h>
-#include <tally/sampler.h>
-
 #include "collect/agent.h"
 #include "collect/perf_sampler.h"
 #include "collect/sampled_events.h"
+#include "collect/sampler.h"
 #include "collect/unsampled.h"
 #include "formats/dot/draw.h"
+#include "formats/formats.h"
 #include "live_table.h"
 #include "profiles.h"
 #include "report/value_text.h"
 #include "session/sampling_remarks.h"
 #include "session/start_options.h"
+#include "support/file_io.h"
 #include "support/text.h"
+#include "transform/sample_filter.h"
 
 namespace tally::cli {
 

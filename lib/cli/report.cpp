@@ -1,7 +1,7 @@
-#include <tally/file_io.h>
-#include <tally/report.h>
 
+#include "report/report.h"
 #include "profiles.h"
+#include "support/file_io.h"
 
 namespace tally::cli {
 

@@ -13,10 +13,9 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "commands.h"
 #include "init_file.h"
+#include "support/file_io.h"
 
 namespace tally::cli {
 

@@ -4,11 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_output.h>
-#include <tally/coverage_report.h>
-#include <tally/formats.h>
-
 #include "commands.h"
+#include "formats/formats.h"
+#include "report/coverage_output.h"
+#include "report/coverage_report.h"
 #include "report/timeline.h"
 #include "session/command_help.h"
 #include "session/common_options.h"

@@ -1,9 +1,8 @@
 #include "report/timeline.h"
 
-#include <tally/file_io.h>
-
 #include "profiles.h"
 #include "report/heat_map.h"
+#include "support/file_io.h"
 
 namespace tally::cli {
 

@@ -1,8 +1,8 @@
-#include <tally/file_io.h>
-#include <tally/tree.h>
 
+#include "report/tree.h"
 #include "profiles.h"
 #include "report/function_alias.h"
+#include "support/file_io.h"
 
 namespace tally::cli {
 

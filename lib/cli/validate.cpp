@@ -1,10 +1,9 @@
 #include <unistd.h>
 
-#include <tally/file_io.h>
-
 #include "coverage_collect/counted_object.h"
 #include "coverage_collect/counter_paths.h"
 #include "profiles.h"
+#include "support/file_io.h"
 
 namespace tally::cli {
 

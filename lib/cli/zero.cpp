@@ -5,12 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/counted_object.h"
 #include "coverage_collect/counter_paths.h"
 #include "profiles.h"
+#include "support/file_io.h"
 #include "support/path.h"
 
 namespace tally::cli {

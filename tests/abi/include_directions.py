@@ -4,7 +4,7 @@ The layers, as designed:
 
     support <- model <- {transform, stacks} <- {formats, symbolize, collect}
       <- {coverage, coverage_collect, live, report} <- join <- session <- {capi, cli}
-    tally.h <- {gdb, lldb}
+    tally.h <- {gdb, tally.hpp <- lldb}
 
 A unit test of tests/unit includes what its layer may include, and the layer itself.
 
@@ -50,44 +50,12 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "cli": _BELOW_SESSION | {"session"},
 }
 
-# A header of lib/include -> the layer it belongs to. Interfaces belong to the model, whichever
-# layer implements them.
+# A header of lib/include -> the layer it belongs to.
 HEADER_LAYERS = {
     "tally.h": "capi",
-    "tally/annotate.h": "report",
-    "tally/chunks.h": "support",
-    "tally/cost_profile.h": "model",
-    "tally/cost_rows.h": "model",
-    "tally/counter_file.h": "model",
-    "tally/coverage.h": "model",
-    "tally/coverage_graph.h": "model",
-    "tally/coverage_of.h": "coverage",
-    "tally/coverage_output.h": "report",
-    "tally/coverage_report.h": "report",
-    "tally/diagnostics.h": "support",
+    "tally.hpp": "capi",
     "tally/export.h": "support",
-    "tally/file_io.h": "support",
-    "tally/formats.h": "formats",
-    "tally/gcov.h": "formats",
-    "tally/gcov_counts.h": "coverage",
-    "tally/gcov3.h": "formats",
-    "tally/merge.h": "transform",
     "tally/mon.h": "mon",
-    "tally/histogram_text.h": "report",
-    "tally/pc_costs.h": "transform",
-    "tally/pc_histogram.h": "model",
-    "tally/pc_profile.h": "model",
-    "tally/report.h": "report",
-    "tally/result.h": "support",
-    "tally/sample_filter.h": "transform",
-    "tally/sampler.h": "collect",
-    "tally/stack_profile.h": "model",
-    "tally/strings.h": "support",
-    "tally/symbolization.h": "transform",
-    "tally/symbolizer.h": "model",
-    "tally/style.h": "report",
-    "tally/tree.h": "report",
-    "tally/unwinder.h": "model",
     "tally/version.h": "support",
 }
 
@@ -210,11 +178,11 @@ def _in_lldb(root: Path) -> Iterator[Violation]:
         for line, quoted, what in _includes(path):
             own = quoted and ((path.parent / what).is_file() or (folder / what).is_file())
             ours = quoted or what.startswith("tally")
-            if ours and not own and what != "tally.h":
+            if ours and not own and what not in ("tally.h", "tally.hpp"):
                 yield Violation(
                     path.relative_to(root).as_posix(),
                     line,
-                    f"lldb may include tally.h alone, but includes {what}",
+                    f"lldb may include tally.h and tally.hpp alone, but includes {what}",
                 )
 
 

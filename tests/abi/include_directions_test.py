@@ -14,8 +14,8 @@ from support.skips import run_unittests
 
 # File, its text, and part of the message. Each is created alone in an otherwise correct tree.
 BAD = [
-    ("lib/src/support/planted.cpp", "#include <tally/stack_profile.h>", "support includes model"),
-    ("lib/src/model/planted.h", "#include <tally/formats.h>", "model includes formats"),
+    ("lib/src/support/planted.cpp", '#include "model/planted.h"', "support includes model"),
+    ("lib/src/model/planted.h", '#include "formats/two/planted.h"', "model includes formats"),
     ("lib/src/collect/planted.cpp", '#include "symbolize/planted.h"', "collect includes symbolize"),
     (
         "lib/src/formats/one/read.cpp",
@@ -26,18 +26,18 @@ BAD = [
     ("lib/src/report/planted.cpp", "#include <tally.h>", "report includes capi"),
     ("lib/src/capi/planted.cpp", '#include "cli/planted.h"', "capi includes cli"),
     ("lib/src/model/planted.cpp", "#include <elfutils/libdw.h>", "elfutils"),
-    ("lib/src/agent/planted.c", "#include <tally/result.h>", "agent includes support"),
+    ("lib/src/agent/planted.c", "#include <tally/export.h>", "agent includes support"),
     ("lib/src/model/planted.cpp", '#  include  "model/absent.h"', "not a file of lib"),
     ("lib/src/planted.cpp", "int x;", "MAY_INCLUDE"),
     ("lib/include/tally/planted.h", "int x;", "HEADER_LAYERS"),
     (
-        "lib/include/tally/result.h",
-        "#include <tally/strings.h>\n#include <tally/report.h>",
-        "support includes report",
+        "lib/include/tally/export.h",
+        "#include <tally/version.h>\n#include <tally.h>",
+        "support includes capi",
     ),
     (
         "tests/unit/model_planted_test.cpp",
-        '#include "random_profile.h"\n#include <tally/report.h>',
+        '#include "random_profile.h"\n#include "report/planted.h"',
         "model includes report",
     ),
     (
@@ -45,38 +45,42 @@ BAD = [
         '#include "session/planted.h"',
         "coverage_collect includes session",
     ),
-    ("lldb/planted.cpp", "#include <tally/stack_profile.h>", "tally.h alone"),
+    ("lldb/planted.cpp", "#include <tally/mon.h>", "tally.hpp alone"),
     ("gdb/tally_gdb/planted.py", "from ctypes import c_int", "only tally_gdb/_abi.py"),
     ("gdb/tally_gdb/planted.py", "def f():\n    import ctypes.util", "only tally_gdb/_abi.py"),
     ("gdb/tally_gdb/_abi.py", "from . import commands", "below all others"),
 ]
 GOOD = [
-    ("lib/src/symbolize/planted.cpp", "#include <elfutils/libdw.h>\n#include <tally/symbolizer.h>"),
+    ("lib/src/symbolize/planted.cpp", '#include <elfutils/libdw.h>\n#include "model/planted.h"'),
     (
         "lib/src/formats/registry.cpp",
-        '#include "formats/two/planted.h"\n#include <tally/formats.h>',
+        '#include "formats/two/planted.h"\n#include "model/planted.h"',
     ),
-    ("lib/src/session/planted.cpp", '#include "symbolize/planted.h"\n#include <tally/report.h>'),
+    ("lib/src/session/planted.cpp", '#include "symbolize/planted.h"\n#include "report/planted.h"'),
     (
         "lib/cli/planted.cpp",
         '#include "planted.h"\n#include "session/planted.h"\n#include <vector>',
     ),
     (
         "tests/unit/session_planted_test.cpp",
-        '#include "session/planted.h"\n#include <tally/result.h>',
+        '#include "session/planted.h"\n#include <tally/export.h>',
     ),
-    ("tests/unit/random_planted.h", "#include <tally/report.h>"),
-    ("lldb/planted.cpp", "#include <tally.h>\n#include <lldb/API/SBTarget.h>"),
+    ("tests/unit/random_planted.h", '#include "report/planted.h"'),
+    (
+        "lldb/planted.cpp",
+        "#include <tally.h>\n#include <tally.hpp>\n#include <lldb/API/SBTarget.h>",
+    ),
     ("gdb/tally_gdb/_abi.py", "import ctypes\nfrom . import _paths"),
     ("gdb/tally_gdb/planted.py", "import gdb\nfrom . import _abi\nfrom tally_gdb import _abi"),
 ]
 # Files that the lines above include.
 TARGETS = [
+    "lib/src/model/planted.h",
+    "lib/src/report/planted.h",
     "lib/src/symbolize/planted.h",
     "lib/src/session/planted.h",
     "lib/src/formats/two/planted.h",
     "lib/cli/planted.h",
-    "lib/include/tally.h",
     *(f"lib/include/{name}" for name in HEADER_LAYERS),
 ]
 
@@ -107,7 +111,7 @@ class IncludeDirectionsTest(unittest.TestCase):
                     shutil.copytree(SOURCE_ROOT / name, root / name)
             source = root / "lib/src/support/result.cpp"
             text = source.read_text(encoding="utf-8")
-            source.write_text(text + "\n#include <tally/formats.h>\n", encoding="utf-8")
+            source.write_text(text + '\n#include "formats/formats.h"\n', encoding="utf-8")
             found = set(violations(root)) - set(violations(SOURCE_ROOT))
         self.assertEqual(
             [violation.message for violation in found], ["support includes formats (formats.h)"]

@@ -105,8 +105,8 @@ class ReadmeTest(unittest.TestCase):
     def test_the_table_of_headers(self) -> None:
         text = README.read_text(encoding="utf-8")
         rows = re.findall(r"^\| (`tally.*?) \|", text, flags=re.MULTILINE)
-        named = [name for row in rows for name in re.findall(r"`([\w./]+\.h)`", row)]
-        there = [path.relative_to(INCLUDE).as_posix() for path in INCLUDE.rglob("*.h")]
+        named = [name for row in rows for name in re.findall(r"`([\w./]+\.h(?:pp)?)`", row)]
+        there = [path.relative_to(INCLUDE).as_posix() for path in INCLUDE.rglob("*.h*")]
         self.assertEqual(sorted(named), sorted(there))
 
 

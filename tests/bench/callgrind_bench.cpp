@@ -16,9 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tally/formats.h>
-
 #include "../support/read_profile.h"
+#include "formats/formats.h"
 
 namespace {
 

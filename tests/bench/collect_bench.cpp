@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tally/sampler.h>
+#include "collect/sampler.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include <tally/symbolizer.h>
+#include "model/symbolizer.h"
 
 int main(int argc, char **argv) {
   tally::SymbolizerOptions options;

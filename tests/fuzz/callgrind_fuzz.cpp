@@ -7,15 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/merge.h>
-#include <tally/report.h>
-#include <tally/tree.h>
-
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
 #include "fuzz_target.h"
+#include "report/report.h"
+#include "report/tree.h"
 #include "require.h"
 #include "transform/call_graph.h"
+#include "transform/merge.h"
 
 namespace tally::callgrind_fuzz {
 

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <tally/symbolizer.h>
-
 #include "fuzz_target.h"
 #include "live/counter_places.h"
+#include "model/symbolizer.h"
 #include "require.h"
 #include "scratch_file.h"
 #include "symbolize/debugdata.h"

@@ -4,9 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include <tally/gcov3.h>
-
 #include "coverage/gcov3_counts.h"
+#include "formats/gcov3.h"
 #include "formats/gcov3/gcov3.h"
 #include "fuzz_target.h"
 #include "require.h"

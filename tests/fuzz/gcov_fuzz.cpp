@@ -10,9 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tally/gcov.h>
-#include <tally/gcov_counts.h>
-
+#include "coverage/gcov_counts.h"
+#include "formats/gcov.h"
 #include "fuzz_target.h"
 #include "report/gcov_json.h"
 #include "require.h"

@@ -5,14 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include <tally/histogram_text.h>
-#include <tally/merge.h>
-#include <tally/pc_costs.h>
-#include <tally/report.h>
-
 #include "formats/gmon/gmon.h"
 #include "fuzz_target.h"
+#include "report/histogram_text.h"
+#include "report/report.h"
 #include "require.h"
+#include "transform/merge.h"
+#include "transform/pc_costs.h"
 
 namespace tally::gmon_fuzz {
 

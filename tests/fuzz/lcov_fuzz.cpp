@@ -5,12 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include <tally/merge.h>
-
 #include "../support/coverage_text.h"
 #include "formats/lcov/lcov.h"
 #include "fuzz_target.h"
 #include "require.h"
+#include "transform/merge.h"
 
 namespace tally::lcov_fuzz {
 

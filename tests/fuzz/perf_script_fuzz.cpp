@@ -2,10 +2,9 @@
 // pieces. Tables of what was read add up, and it is written in all stack formats.
 #include <string_view>
 
-#include <tally/report.h>
-
 #include "formats/perf_script/perf_script.h"
 #include "fuzz_target.h"
+#include "report/report.h"
 #include "require.h"
 
 namespace tally::perf_script_fuzz {

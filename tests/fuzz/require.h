@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include <tally/file_io.h>
-#include <tally/result.h>
+#include "support/file_io.h"
+#include "support/result.h"
 
 namespace tally {
 

@@ -16,10 +16,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-#include <tally/gcov3.h>
-
 #include "coverage/gcov3_counts.h"
+#include "formats/formats.h"
+#include "formats/gcov3.h"
 
 namespace tally {
 namespace {

@@ -12,10 +12,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/file_io.h>
-
 #include "formats/gcov/read.h"
 #include "formats/gcov3/gcov3.h"
+#include "support/file_io.h"
 
 namespace tally {
 namespace {

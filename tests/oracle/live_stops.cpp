@@ -30,11 +30,10 @@
 
 #include <fmt/format.h>
 
-#include <tally/unwinder.h>
-
 #include "coverage_collect/counted_object.h"
 #include "live/live_program.h"
 #include "live/process_modules.h"
+#include "model/unwinder.h"
 #include "stacks/address_space.h"
 #include "symbolize/elf_file.h"
 

@@ -5,9 +5,8 @@
 
 #include <fmt/format.h>
 
-#include <tally/formats.h>
-
 #include "../support/read_profile.h"
+#include "formats/formats.h"
 
 using namespace tally;
 

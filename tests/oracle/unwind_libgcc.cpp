@@ -27,8 +27,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <tally/unwinder.h>
-
+#include "model/unwinder.h"
 #include "symbolize/unwind/code_step.h"
 
 namespace tally::unwind_libgcc {

@@ -13,8 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <tally/unwinder.h>
-
+#include "model/unwinder.h"
 #include "stacks/address_space.h"
 
 using namespace tally;

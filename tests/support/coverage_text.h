@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage.h>
+#include "model/coverage.h"
 
 namespace tally {
 

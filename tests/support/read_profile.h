@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <tally/formats.h>
+#include "formats/formats.h"
 
 namespace tally {
 

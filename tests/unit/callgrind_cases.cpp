@@ -10,10 +10,9 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "formats/callgrind/write.h"
 #include "random_profile.h"
+#include "support/file_io.h"
 
 namespace tally {
 namespace {

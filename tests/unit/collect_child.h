@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/sampler.h>
+#include "collect/sampler.h"
 
 namespace tally {
 

@@ -18,12 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tally/unwinder.h>
-
 #include "../support/sanitized.h"
 #include "collect/interrupt.h"
 #include "collect_child.h"
 #include "model/kernel_code.h"
+#include "model/unwinder.h"
 
 namespace tally::collect_sampler_test {
 namespace {

@@ -1,9 +1,8 @@
 // Tests the conversion of an object's counts to coverage of its sources.
 #include <gtest/gtest.h>
 
-#include <tally/coverage_of.h>
-
 #include "../support/coverage_text.h"
+#include "coverage/coverage_of.h"
 #include "coverage/source_function.h"
 
 namespace tally::coverage_of_test {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/gcov_counts.h>
+#include "coverage/gcov_counts.h"
 
 namespace tally::coverage_open_functions_test {
 namespace {

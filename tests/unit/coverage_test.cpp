@@ -7,9 +7,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <tally/gcov_counts.h>
-
 #include "coverage/flow_solver.h"
+#include "coverage/gcov_counts.h"
 #include "coverage/line_cycles.h"
 
 namespace tally::coverage_test {

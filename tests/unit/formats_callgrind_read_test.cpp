@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
 #include "../support/read_profile.h"
 #include "callgrind_rules.h"
+#include "formats/formats.h"
 #include "packed.h"
 #include "temporary.h"
 

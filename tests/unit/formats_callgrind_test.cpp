@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-#include <tally/merge.h>
 #include <tally/version.h>
 
 #include "formats/callgrind/write.h"
+#include "formats/formats.h"
 #include "random_profile.h"
+#include "transform/merge.h"
 
 namespace tally::formats_callgrind_test {
 namespace {

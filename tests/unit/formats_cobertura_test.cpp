@@ -8,9 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
 #include "formats/cobertura/cobertura.h"
+#include "formats/formats.h"
 #include "random_coverage.h"
 #include "support/demangle.h"
 

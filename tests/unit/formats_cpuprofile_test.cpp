@@ -7,10 +7,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/formats.h>
-
 #include "formats/cpuprofile/cpuprofile.h"
 #include "formats/cpuprofile/file_url.h"
+#include "formats/formats.h"
 #include "formats/stack_depth.h"
 #include "timed_profile.h"
 

@@ -5,12 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
 #include "formats/callgrind/read.h"
 #include "formats/dot/dot.h"
 #include "formats/dot/draw.h"
 #include "formats/folded/folded.h"
+#include "formats/formats.h"
 #include "temporary.h"
 
 namespace tally::formats_dot_test {

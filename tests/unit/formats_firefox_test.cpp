@@ -8,9 +8,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/formats.h>
-
 #include "formats/firefox/firefox.h"
+#include "formats/formats.h"
 #include "formats/stack_depth.h"
 #include "temporary.h"
 #include "timed_profile.h"

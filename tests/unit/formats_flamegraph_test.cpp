@@ -3,11 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
 #include "formats/flamegraph/flamegraph.h"
 #include "formats/flamegraph/layout.h"
 #include "formats/folded/folded.h"
+#include "formats/formats.h"
 #include "random_profile.h"
 #include "support/own_name.h"
 

@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
 #include "../support/read_profile.h"
 #include "formats/folded/folded.h"
+#include "formats/formats.h"
 #include "random_profile.h"
 #include "temporary.h"
 

@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
 #include "formats/foreign.h"
+#include "formats/formats.h"
 #include "temporary.h"
 
 namespace tally::formats_foreign_test {

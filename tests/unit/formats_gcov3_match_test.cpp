@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/gcov3.h>
-
+#include "formats/gcov3.h"
 #include "gcov3_bytes.h"
 
 namespace tally::formats_gcov3_match_test {

@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-#include <tally/gcov3.h>
-
+#include "formats/formats.h"
+#include "formats/gcov3.h"
 #include "formats/gcov3/gcov3.h"
 #include "gcov3_bytes.h"
 #include "temporary.h"

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/gcov.h>
-
+#include "formats/gcov.h"
 #include "gcov_bytes.h"
 
 namespace tally::formats_gcov_test {

@@ -5,10 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tally/formats.h>
-
 #include "../support/coverage_text.h"
 #include "../support/sanitized.h"
+#include "formats/formats.h"
 #include "formats/gcovr/gcovr.h"
 #include "temporary.h"
 

@@ -5,10 +5,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/formats.h>
-
 #include "formats/firefox/firefox.h"
 #include "formats/firefox/frame_text.h"
+#include "formats/formats.h"
 #include "formats/stack_depth.h"
 #include "temporary.h"
 #include "timed_profile.h"

@@ -5,10 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/merge.h>
-
 #include "formats/gmon/gmon.h"
 #include "random_pcs.h"
+#include "transform/merge.h"
 
 namespace tally::formats_gmon_test {
 namespace {

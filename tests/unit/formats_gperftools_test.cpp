@@ -7,8 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "formats/gperftools/gperftools.h"
 
 namespace tally::formats_gperftools_test {

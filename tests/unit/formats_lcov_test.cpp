@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
 #include "../support/coverage_text.h"
 #include "../support/sanitized.h"
+#include "formats/formats.h"
 #include "formats/lcov/lcov.h"
 #include "temporary.h"
 

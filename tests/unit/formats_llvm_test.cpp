@@ -10,9 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
 #include "../support/sanitized.h"
+#include "formats/formats.h"
 #include "formats/llvm/indexed_writer.h"
 #include "formats/llvm/profile_file.h"
 #include "formats/llvm/profile_sum.h"

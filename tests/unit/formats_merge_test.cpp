@@ -1,10 +1,9 @@
 // Tests that sums of profiles are equal in everything that Callgrind's format can hold.
 #include <gtest/gtest.h>
 
-#include <tally/merge.h>
-
 #include "formats/callgrind/write.h"
 #include "random_profile.h"
+#include "transform/merge.h"
 
 namespace tally::formats_merge_test {
 namespace {

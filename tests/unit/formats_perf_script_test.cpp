@@ -6,8 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "formats/perf_script/lines.h"
 #include "formats/perf_script/perf_script.h"
 

@@ -8,11 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-#include <tally/stack_profile.h>
-
+#include "formats/formats.h"
 #include "formats/perf_data/perf_data.h"
 #include "formats/perf_script/perf_script.h"
+#include "model/stack_profile.h"
 #include "perf_data_bytes.h"
 
 namespace tally::formats_perf_times_test {

@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
 #include "../support/read_profile.h"
+#include "formats/formats.h"
 #include "formats/pprof/pprof.h"
 #include "pprof_bytes.h"
 #include "temporary.h"

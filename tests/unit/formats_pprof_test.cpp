@@ -6,8 +6,7 @@
 #include <gtest/gtest.h>
 #include <protozero/pbf_writer.hpp>
 
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "formats/pprof/order.h"
 #include "formats/pprof/pprof.h"
 #include "pprof_bytes.h"

@@ -9,8 +9,7 @@
 #include <gtest/gtest.h>
 #include <protozero/pbf_writer.hpp>
 
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "formats/simpleperf/simpleperf.h"
 #include "timed_profile.h"
 

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/formats.h>
 #include <tally/version.h>
 
+#include "formats/formats.h"
 #include "formats/speedscope/speedscope.h"
 #include "formats/stack_depth.h"
 #include "timed_profile.h"

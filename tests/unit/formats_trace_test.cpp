@@ -7,9 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
 #include "formats/cpuprofile/cpuprofile.h"
+#include "formats/formats.h"
 #include "formats/stack_depth.h"
 #include "timed_profile.h"
 

@@ -7,8 +7,7 @@
 
 #include <pugixml.hpp>
 
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "random_coverage.h"
 
 namespace tally::formats_xml_test {

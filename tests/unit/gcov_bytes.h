@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/gcov.h>
+#include "formats/gcov.h"
 
 namespace tally {
 

@@ -5,8 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "join/difference_file.h"
 #include "join/profile_files.h"
 #include "random_profile.h"

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include <tally/coverage.h>
+#include "model/coverage.h"
 
 namespace tally {
 

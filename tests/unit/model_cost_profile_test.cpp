@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/cost_profile.h>
+#include "model/cost_profile.h"
 
 namespace tally::model_cost_profile_test {
 namespace {

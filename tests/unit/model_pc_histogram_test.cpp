@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/pc_histogram.h>
+#include "model/pc_histogram.h"
 
 namespace tally::model_pc_histogram_test {
 namespace {

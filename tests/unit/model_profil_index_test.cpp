@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/pc_histogram.h>
-
+#include "model/pc_histogram.h"
 #include "mon/profil_index.h"
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
 
 namespace tally::model_stack_profile_test {
 namespace {

@@ -5,8 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include <tally/coverage.h>
-
+#include "model/coverage.h"
 #include "random_profile.h"
 
 namespace tally {

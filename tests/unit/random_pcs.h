@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/pc_profile.h>
+#include "model/pc_profile.h"
 
 namespace tally {
 

@@ -9,10 +9,9 @@
 #include <tuple>
 #include <vector>
 
-#include <tally/cost_profile.h>
-#include <tally/stack_profile.h>
-
 #include "../support/sanitized.h"
+#include "model/cost_profile.h"
+#include "model/stack_profile.h"
 
 namespace tally {
 

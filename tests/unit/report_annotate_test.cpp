@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <tally/annotate.h>
-
 #include "formats/callgrind/read.h"
+#include "report/annotate.h"
 #include "temporary.h"
 
 namespace tally::report_annotate_test {

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
 #include "random_profile.h"
 #include "report/cost_gate.h"
 #include "support/significance.h"

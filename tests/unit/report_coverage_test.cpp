@@ -4,8 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_report.h>
-
+#include "report/coverage_report.h"
 #include "report/live_coverage.h"
 #include "report/render.h"
 

@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/annotate.h>
-#include <tally/tree.h>
-
+#include "report/annotate.h"
 #include "report/function_alias.h"
+#include "report/tree.h"
 
 namespace tally::report_function_alias_test {
 namespace {

@@ -6,10 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tally/coverage_of.h>
-#include <tally/gcov.h>
-#include <tally/gcov_counts.h>
-
+#include "coverage/coverage_of.h"
+#include "coverage/gcov_counts.h"
+#include "formats/gcov.h"
 #include "gcov_bytes.h"
 #include "report/gcov_json.h"
 

@@ -1,9 +1,8 @@
 // Tests gcov's JSON of notes and counters that are built here byte by byte.
 #include <gtest/gtest.h>
 
-#include <tally/gcov.h>
-#include <tally/gcov_counts.h>
-
+#include "coverage/gcov_counts.h"
+#include "formats/gcov.h"
 #include "gcov_bytes.h"
 #include "report/gcov_json.h"
 

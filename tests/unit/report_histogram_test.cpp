@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <tally/histogram_text.h>
-
+#include "report/histogram_text.h"
 #include "report/pc_ticks.h"
 
 namespace tally::report_histogram_test {

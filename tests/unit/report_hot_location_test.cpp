@@ -4,10 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/report.h>
-
 #include "formats/callgrind/read.h"
 #include "random_profile.h"
+#include "report/report.h"
 
 namespace tally::report_hot_location_test {
 namespace {

@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/annotate.h>
-#include <tally/report.h>
-#include <tally/style.h>
-#include <tally/tree.h>
-
 #include "random_profile.h"
+#include "report/annotate.h"
+#include "report/report.h"
+#include "report/style.h"
+#include "report/tree.h"
 
 namespace tally::report_style_test {
 namespace {

@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/cost_profile.h>
-#include <tally/report.h>
-#include <tally/tree.h>
-
+#include "model/cost_profile.h"
 #include "random_profile.h"
 #include "report/groups.h"
 #include "report/render.h"
+#include "report/report.h"
+#include "report/tree.h"
 #include "report/value_text.h"
 #include "support/text.h"
 

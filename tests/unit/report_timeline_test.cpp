@@ -9,8 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
 #include "report/heat_map.h"
 #include "report/time_axis.h"
 #include "report/timeline.h"

@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <tally/sample_filter.h>
-#include <tally/tree.h>
-
 #include "formats/folded/folded.h"
 #include "random_profile.h"
+#include "report/tree.h"
+#include "transform/sample_filter.h"
 
 namespace tally::report_tree_recursion_test {
 namespace {

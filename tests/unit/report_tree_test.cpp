@@ -3,12 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <tally/tree.h>
-
 #include "../support/sanitized.h"
 #include "formats/callgrind/read.h"
 #include "formats/folded/folded.h"
 #include "report/names.h"
+#include "report/tree.h"
 
 namespace tally::report_tree_test {
 namespace {

@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/formats.h>
-
 #include "fake_debugger.h"
+#include "formats/formats.h"
 #include "random_pcs.h"
 #include "session/session.h"
 #include "temporary.h"

@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "session/command_help.h"
 #include "session/command_line.h"
 #include "session/complete.h"

@@ -10,9 +10,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include <tally/file_io.h>
-
 #include "packed.h"
+#include "support/file_io.h"
 #include "support/gzip.h"
 #include "temporary.h"
 

@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/diagnostics.h>
-#include <tally/result.h>
-
 #include "support/checked.h"
+#include "support/diagnostics.h"
+#include "support/result.h"
 
 namespace tally::support_result_test {
 namespace {

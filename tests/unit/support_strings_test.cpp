@@ -7,9 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/strings.h>
-
 #include "support/hash.h"
+#include "support/strings.h"
 
 namespace tally::support_strings_test {
 namespace {

@@ -11,8 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/file_io.h>
-
+#include "support/file_io.h"
 #include "temporary.h"
 
 namespace tally::support_write_file_test {

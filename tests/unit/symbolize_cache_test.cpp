@@ -13,8 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/symbolizer.h>
-
+#include "model/symbolizer.h"
 #include "symbolize/cache.h"
 #include "symbolize/elf_file.h"
 

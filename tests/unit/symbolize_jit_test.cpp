@@ -10,8 +10,7 @@
 
 #include <unistd.h>
 
-#include <tally/symbolizer.h>
-
+#include "model/symbolizer.h"
 #include "support/jit_dump.h"
 
 namespace tally::symbolize_jit_test {

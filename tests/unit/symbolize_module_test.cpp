@@ -19,12 +19,11 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/strings.h>
-#include <tally/symbolizer.h>
-
 #include "../fuzz/made_dwarf.h"
 #include "../support/sanitized.h"
 #include "elf_tables.h"
+#include "model/symbolizer.h"
+#include "support/strings.h"
 #include "support/unique_fd.h"
 #include "symbolize/core_file.h"
 #include "symbolize/die_scan.h"

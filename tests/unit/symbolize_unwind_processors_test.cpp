@@ -14,9 +14,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/strings.h>
-#include <tally/unwinder.h>
-
+#include "model/unwinder.h"
+#include "support/strings.h"
 #include "temporary.h"
 
 namespace tally::symbolize_unwind_processors_test {

@@ -9,8 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
 #include "random_profile.h"
 
 namespace tally {

@@ -5,9 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/merge.h>
-
 #include "random_profile.h"
+#include "transform/merge.h"
 
 namespace tally::transform_append_test {
 namespace {

@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/coverage.h>
-#include <tally/merge.h>
-
 #include "../support/coverage_text.h"
+#include "model/coverage.h"
 #include "random_profile.h"
 #include "transform/coverage_costs.h"
+#include "transform/merge.h"
 
 namespace tally::transform_coverage_test {
 namespace {

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <tally/merge.h>
-
 #include "random_profile.h"
+#include "transform/merge.h"
 
 namespace tally::transform_merge_test {
 namespace {

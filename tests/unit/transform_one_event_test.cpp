@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <tally/cost_profile.h>
-
+#include "model/cost_profile.h"
 #include "random_profile.h"
 
 namespace tally::transform_one_event_test {

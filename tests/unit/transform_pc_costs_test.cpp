@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/pc_costs.h>
-
 #include "random_pcs.h"
+#include "transform/pc_costs.h"
 
 namespace tally::transform_pc_costs_test {
 namespace {

@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <tally/sample_filter.h>
-
 #include "random_profile.h"
 #include "timed_profile.h"
 #include "transform/owner_roots.h"
+#include "transform/sample_filter.h"
 
 namespace tally::transform_sample_filter_test {
 namespace {

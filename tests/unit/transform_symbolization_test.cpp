@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/cost_profile.h>
-#include <tally/symbolization.h>
-
+#include "model/cost_profile.h"
 #include "random_profile.h"
+#include "transform/symbolization.h"
 
 namespace tally::transform_symbolization_test {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/merge.h>
-#include <tally/sample_filter.h>
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
+#include "transform/merge.h"
+#include "transform/sample_filter.h"
 
 namespace tally::transform_times_test {
 namespace {

@@ -17,11 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/report.h>
-#include <tally/result.h>
-
+#include "report/report.h"
 #include "session/session.h"
+#include "support/diagnostics.h"
+#include "support/result.h"
 
 struct tally_error {
   tally::Error error;

@@ -1,11 +1,10 @@
 // The C interface of profiles: reads, reports and converts files.
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "capi/handles.h"
 #include "join/profile_files.h"
 #include "support/duration.h"
+#include "support/file_io.h"
 #include "support/number.h"
 #include "support/text.h"
 

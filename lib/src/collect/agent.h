@@ -15,8 +15,8 @@
 
 #include <sys/types.h>
 
-#include <tally/result.h>
-#include <tally/sampler.h>
+#include "collect/sampler.h"
+#include "support/result.h"
 
 namespace tally {
 

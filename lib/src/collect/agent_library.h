@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally {
 

@@ -11,11 +11,10 @@
 
 #include <sys/types.h>
 
-#include <tally/result.h>
-#include <tally/sampler.h>
-
 #include "agent/wire.h"
 #include "collect/perf_events.h"
+#include "collect/sampler.h"
+#include "support/result.h"
 #include "support/unique_fd.h"
 
 namespace tally {

@@ -17,8 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tally/merge.h>
-
 #include "collect/agent.h"
 #include "collect/agent_library.h"
 #include "collect/agent_memory.h"
@@ -33,6 +31,7 @@
 #include "support/no_process.h"
 #include "support/text.h"
 #include "support/unique_fd.h"
+#include "transform/merge.h"
 
 namespace tally {
 

@@ -8,9 +8,8 @@
 
 #include <sys/types.h>
 
-#include <tally/sampler.h>
-
 #include "collect/agent_memory.h"
+#include "collect/sampler.h"
 #include "collect/stack_collector.h"
 #include "collect/wait_polls.h"
 #include "stacks/call_chain.h"

@@ -10,11 +10,10 @@
 #include <linux/perf_event.h>
 #include <sys/types.h>
 
-#include <tally/result.h>
-#include <tally/sampler.h>
-
 #include "collect/perf_ring.h"
+#include "collect/sampler.h"
 #include "support/perf_records.h"
+#include "support/result.h"
 #include "support/unique_fd.h"
 
 namespace tally {

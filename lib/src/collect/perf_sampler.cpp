@@ -1,5 +1,7 @@
 // Implements the sampler that reads perf's rings in a thread of its own.
 
+#include "collect/perf_sampler.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
@@ -13,16 +15,14 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <tally/sampler.h>
-
 #include "collect/perf_events.h"
 #include "collect/perf_process.h"
 #include "collect/perf_ring.h"
-#include "collect/perf_sampler.h"
 #include "collect/proc_info.h"
 #include "collect/reader_thread.h"
 #include "collect/sample_sink.h"
 #include "collect/sampled_events.h"
+#include "collect/sampler.h"
 #include "collect/unsampled.h"
 #include "collect/wait_look.h"
 #include "support/clock.h"

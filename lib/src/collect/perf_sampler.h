@@ -7,9 +7,8 @@
 
 #include <sys/types.h>
 
-#include <tally/sampler.h>
-
 #include "collect/perf_events.h"
+#include "collect/sampler.h"
 
 namespace tally {
 

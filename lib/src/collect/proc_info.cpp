@@ -11,8 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tally/sampler.h>
-
+#include "collect/sampler.h"
 #include "support/unique_fd.h"
 
 namespace tally {

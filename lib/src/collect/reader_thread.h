@@ -9,9 +9,8 @@
 
 #include <pthread.h>
 
-#include <tally/result.h>
-
 #include "support/exception_text.h"
+#include "support/result.h"
 #include "support/unique_fd.h"
 
 namespace tally {

@@ -12,14 +12,13 @@
 
 #include <sys/types.h>
 
-#include <tally/sampler.h>
-#include <tally/stack_profile.h>
-
 #include "collect/exit_counts.h"
 #include "collect/page_fetch.h"
 #include "collect/perf_events.h"
+#include "collect/sampler.h"
 #include "collect/stack_collector.h"
 #include "collect/wait_sink.h"
+#include "model/stack_profile.h"
 #include "stacks/call_chain.h"
 #include "support/perf_records.h"
 

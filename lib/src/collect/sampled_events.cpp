@@ -1,5 +1,7 @@
 // The events that can be sampled in place of the clock or beside it, by perf's names
 // (perf-list(1)).
+#include "collect/sampled_events.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -7,9 +9,7 @@
 #include <fmt/format.h>
 #include <linux/perf_event.h>
 
-#include <tally/sampler.h>
-
-#include "collect/sampled_events.h"
+#include "collect/sampler.h"
 #include "support/text.h"
 
 namespace tally {

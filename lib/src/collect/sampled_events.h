@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include <tally/sampler.h>
+#include "collect/sampler.h"
 
 namespace tally {
 

@@ -14,12 +14,11 @@
 
 #include <sys/types.h>
 
-#include <tally/sampler.h>
-#include <tally/stack_profile.h>
-
 #include "collect/region_filter.h"
+#include "collect/sampler.h"
 #include "collect/stop_addresses.h"
 #include "model/kept_files.h"
+#include "model/stack_profile.h"
 #include "stacks/address_space.h"
 #include "stacks/address_table.h"
 #include "stacks/jit_dumps.h"

@@ -1,8 +1,8 @@
 // The CPU time that no sample shows, as a row of a profile.
 #pragma once
 
-#include <tally/sampler.h>
-#include <tally/stack_profile.h>
+#include "collect/sampler.h"
+#include "model/stack_profile.h"
 
 namespace tally {
 

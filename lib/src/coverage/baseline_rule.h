@@ -8,10 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/coverage.h>
-
 #include "coverage/path_filter.h"
 #include "formats/baseline/baseline.h"
+#include "model/coverage.h"
 
 namespace tally {
 

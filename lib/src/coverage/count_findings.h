@@ -5,9 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include <tally/diagnostics.h>
-
 #include "model/coverage_findings.h"
+#include "support/diagnostics.h"
 
 namespace tally {
 

@@ -1,5 +1,5 @@
-#include <tally/coverage_of.h>
-#include <tally/merge.h>
+
+#include "coverage/coverage_of.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include "support/hash.h"
 #include "support/sort.h"
 #include "transform/coverage_functions.h"
+#include "transform/merge.h"
 
 namespace tally {
 

@@ -6,11 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/coverage.h>
-#include <tally/diagnostics.h>
-#include <tally/result.h>
-
+#include "model/coverage.h"
+#include "support/diagnostics.h"
 #include "support/pattern.h"
+#include "support/result.h"
 
 namespace tally {
 

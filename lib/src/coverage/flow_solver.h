@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <tally/coverage_graph.h>
+#include "model/coverage_graph.h"
 
 namespace tally {
 

@@ -6,9 +6,8 @@
 #include <span>
 #include <vector>
 
-#include <tally/coverage_graph.h>
-
 #include "coverage/line_cycles.h"
+#include "model/coverage_graph.h"
 
 namespace tally {
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/coverage_graph.h>
-#include <tally/diagnostics.h>
-#include <tally/gcov_counts.h>
-#include <tally/result.h>
+#include "coverage/gcov_counts.h"
+#include "model/coverage_graph.h"
+#include "support/diagnostics.h"
+#include "support/result.h"
 
 namespace tally {
 

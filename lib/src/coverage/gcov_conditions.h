@@ -6,8 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <tally/coverage_graph.h>
-
+#include "model/coverage_graph.h"
 #include "support/sort.h"
 
 namespace tally {

@@ -1,4 +1,5 @@
-#include <tally/gcov_counts.h>
+
+#include "coverage/gcov_counts.h"
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/coverage_graph.h>
-#include <tally/gcov_counts.h>
+#include "coverage/gcov_counts.h"
+#include "model/coverage_graph.h"
 
 namespace tally {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include <tally/gcov_counts.h>
+#include "coverage/gcov_counts.h"
 
 namespace tally {
 

@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <tally/diagnostics.h>
-
 #include "formats/llvm/counted_function.h"
 #include "formats/llvm/source_profile.h"
+#include "support/diagnostics.h"
 
 namespace tally::llvm {
 

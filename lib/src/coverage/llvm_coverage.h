@@ -4,10 +4,9 @@
 #include <span>
 #include <vector>
 
-#include <tally/coverage.h>
-
 #include "coverage/llvm_counts.h"
 #include "formats/llvm/source_files.h"
+#include "model/coverage.h"
 
 namespace tally::llvm {
 

@@ -5,8 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include <tally/gcov_counts.h>
-
+#include "coverage/gcov_counts.h"
 #include "coverage/gcov_rows.h"
 
 namespace tally {

@@ -4,10 +4,9 @@
 #include <filesystem>
 #include <vector>
 
-#include <tally/file_io.h>
-
 #include "coverage_collect/counted_object.h"
 #include "coverage_collect/real_paths.h"
+#include "support/file_io.h"
 #include "support/json_tree.h"
 
 namespace tally {

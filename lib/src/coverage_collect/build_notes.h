@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally {
 

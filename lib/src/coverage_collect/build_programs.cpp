@@ -2,8 +2,7 @@
 
 #include <filesystem>
 
-#include <tally/file_io.h>
-
+#include "support/file_io.h"
 #include "support/json_tree.h"
 
 namespace tally {

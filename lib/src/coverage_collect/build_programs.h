@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally {
 

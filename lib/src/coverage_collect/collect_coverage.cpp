@@ -8,11 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_of.h>
-#include <tally/file_io.h>
-#include <tally/formats.h>
-#include <tally/merge.h>
-
+#include "coverage/coverage_of.h"
 #include "coverage/exclusion_markers.h"
 #include "coverage_collect/build_programs.h"
 #include "coverage_collect/counted_object.h"
@@ -20,13 +16,16 @@
 #include "coverage_collect/real_paths.h"
 #include "coverage_collect/source_resolver.h"
 #include "coverage_collect/test_counters.h"
+#include "formats/formats.h"
 #include "formats/gcov/stream.h"
 #include "model/coverage_findings.h"
+#include "support/file_io.h"
 #include "support/hash.h"
 #include "support/in_order.h"
 #include "support/path.h"
 #include "support/source_text.h"
 #include "support/text.h"
+#include "transform/merge.h"
 
 namespace tally {
 

@@ -6,16 +6,15 @@
 #include <string>
 #include <vector>
 
-#include <tally/coverage.h>
-#include <tally/diagnostics.h>
-#include <tally/file_io.h>
-#include <tally/merge.h>
-
 #include "coverage/path_filter.h"
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/counted_object.h"
 #include "coverage_collect/source_based.h"
+#include "model/coverage.h"
+#include "support/diagnostics.h"
+#include "support/file_io.h"
 #include "support/pattern.h"
+#include "transform/merge.h"
 
 namespace tally {
 

@@ -4,12 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-#include <tally/gcov.h>
-#include <tally/gcov3.h>
-
 #include "coverage/gcov3_counts.h"
 #include "coverage_collect/real_paths.h"
+#include "formats/gcov.h"
+#include "formats/gcov3.h"
+#include "support/file_io.h"
 #include "support/path.h"
 
 namespace tally {

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/coverage_graph.h>
-#include <tally/diagnostics.h>
-#include <tally/gcov.h>
-#include <tally/gcov_counts.h>
+#include "coverage/gcov_counts.h"
+#include "formats/gcov.h"
+#include "model/coverage_graph.h"
+#include "support/diagnostics.h"
 
 namespace tally {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/diagnostics.h>
+#include "support/diagnostics.h"
 
 namespace tally {
 

@@ -11,11 +11,10 @@
 
 #include <fmt/format.h>
 
-#include <tally/formats.h>
-
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/counter_paths.h"
 #include "coverage_collect/real_paths.h"
+#include "formats/formats.h"
 #include "formats/gcov/read.h"
 #include "formats/gcov/stream.h"
 #include "support/found_file.h"

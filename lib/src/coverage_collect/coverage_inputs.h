@@ -3,12 +3,11 @@
 #include <string>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/file_io.h>
-
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/counted_object.h"
 #include "coverage_collect/source_based.h"
+#include "support/diagnostics.h"
+#include "support/file_io.h"
 
 namespace tally {
 

@@ -9,11 +9,10 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "coverage/llvm_counters.h"
 #include "coverage/llvm_coverage.h"
 #include "coverage_collect/counter_paths.h"
+#include "support/file_io.h"
 #include "support/found_file.h"
 #include "support/read_at.h"
 

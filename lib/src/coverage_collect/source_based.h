@@ -8,13 +8,12 @@
 #include <string>
 #include <vector>
 
-#include <tally/coverage.h>
-#include <tally/diagnostics.h>
-#include <tally/merge.h>
-#include <tally/result.h>
-
 #include "coverage/llvm_counts.h"
 #include "coverage_collect/test_counters.h"
+#include "model/coverage.h"
+#include "support/diagnostics.h"
+#include "support/result.h"
+#include "transform/merge.h"
 
 namespace tally {
 

@@ -4,10 +4,9 @@
 
 #include <zlib.h>
 
-#include <tally/file_io.h>
-
 #include "coverage_collect/counter_paths.h"
 #include "support/byte_cursor.h"
+#include "support/file_io.h"
 
 namespace tally {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/result.h>
+#include "support/diagnostics.h"
+#include "support/result.h"
 
 namespace tally {
 

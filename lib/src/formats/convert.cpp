@@ -4,13 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <tally/formats.h>
-#include <tally/merge.h>
-#include <tally/pc_costs.h>
-
 #include "formats/dot/draw.h"
+#include "formats/formats.h"
 #include "support/gzip.h"
 #include "transform/coverage_costs.h"
+#include "transform/merge.h"
+#include "transform/pc_costs.h"
 
 namespace tally {
 

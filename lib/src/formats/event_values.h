@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/result.h>
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
+#include "support/diagnostics.h"
+#include "support/result.h"
 
 namespace tally {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/coverage.h>
-#include <tally/result.h>
+#include "model/coverage.h"
+#include "support/result.h"
 
 namespace tally {
 

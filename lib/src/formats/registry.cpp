@@ -1,5 +1,4 @@
 // Holds the table of all formats. A new format needs a directory beside this file and a row here.
-#include <tally/formats.h>
 
 #include <fnmatch.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
+#include "formats/formats.h"
 #ifdef TALLY_WITH_XML
 #include "formats/cobertura/cobertura.h"
 #include "formats/sonarqube/sonarqube.h"

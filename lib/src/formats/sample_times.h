@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
+#include "support/result.h"
 
 namespace tally {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally {
 

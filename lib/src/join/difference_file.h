@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include <tally/formats.h>
-#include <tally/report.h>
-#include <tally/sample_filter.h>
+#include "formats/formats.h"
+#include "report/report.h"
+#include "transform/sample_filter.h"
 
 namespace tally {
 

@@ -9,9 +9,8 @@
 
 #include <fmt/format.h>
 
-#include <tally/unwinder.h>
-
 #include "model/kernel_code.h"
+#include "model/unwinder.h"
 #include "support/sigint_watch.h"
 #include "symbolize/kernel_symbols.h"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <variant>
 
-#include <tally/formats.h>
-#include <tally/pc_costs.h>
-#include <tally/symbolization.h>
-#include <tally/symbolizer.h>
+#include "formats/formats.h"
+#include "model/symbolizer.h"
+#include "transform/pc_costs.h"
+#include "transform/symbolization.h"
 
 namespace tally {
 

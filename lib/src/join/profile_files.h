@@ -8,10 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/formats.h>
-#include <tally/sample_filter.h>
-
+#include "formats/formats.h"
 #include "join/named_profile.h"
+#include "transform/sample_filter.h"
 
 namespace tally {
 

@@ -9,13 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/gcov.h>
-#include <tally/symbolizer.h>
-
+#include "formats/gcov.h"
 #include "formats/llvm/source_profile.h"
 #include "live/counter_places.h"
 #include "live/memory.h"
+#include "model/symbolizer.h"
+#include "support/diagnostics.h"
 
 namespace tally::live {
 

@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/gcov.h>
-
+#include "formats/gcov.h"
 #include "live/counter_layout.h"
 #include "live/memory.h"
 #include "support/hash.h"

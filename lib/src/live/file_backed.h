@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <tally/diagnostics.h>
-
 #include "live/counter_layout.h"
 #include "live/memory.h"
+#include "support/diagnostics.h"
 #include "symbolize/elf_file.h"
 
 namespace tally::live {

@@ -8,10 +8,9 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "formats/gcov/stream.h"
 #include "support/demangle.h"
+#include "support/file_io.h"
 #include "support/path.h"
 #include "support/text.h"
 

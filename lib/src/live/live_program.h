@@ -12,17 +12,16 @@
 
 #include <sys/types.h>
 
-#include <tally/coverage.h>
-#include <tally/diagnostics.h>
-#include <tally/result.h>
-
 #include "coverage_collect/counted_object.h"
 #include "live/counter_layout.h"
 #include "live/counter_snapshot.h"
 #include "live/open_functions.h"
 #include "live/program_source.h"
 #include "live/source_based.h"
+#include "model/coverage.h"
+#include "support/diagnostics.h"
 #include "support/file_systems.h"
+#include "support/result.h"
 
 namespace tally::live {
 

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally::live {
 

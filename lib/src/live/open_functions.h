@@ -9,13 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/gcov.h>
-#include <tally/gcov_counts.h>
-#include <tally/symbolizer.h>
-
+#include "coverage/gcov_counts.h"
+#include "formats/gcov.h"
 #include "live/counter_layout.h"
 #include "live/memory.h"
+#include "model/symbolizer.h"
+#include "support/diagnostics.h"
 #include "support/hash.h"
 #include "symbolize/mapped_files.h"
 

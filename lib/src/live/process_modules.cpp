@@ -11,9 +11,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <tally/file_io.h>
-
 #include "stacks/address_space.h"
+#include "support/file_io.h"
 #include "support/hash.h"
 #include "support/unique_fd.h"
 #include "symbolize/module_file.h"

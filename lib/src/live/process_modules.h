@@ -7,9 +7,8 @@
 
 #include <sys/types.h>
 
-#include <tally/result.h>
-
 #include "live/counter_layout.h"
+#include "support/result.h"
 
 namespace tally::live {
 

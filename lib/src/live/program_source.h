@@ -10,12 +10,11 @@
 
 #include <sys/types.h>
 
-#include <tally/diagnostics.h>
-#include <tally/result.h>
-
 #include "live/counter_layout.h"
 #include "live/memory.h"
 #include "live/open_functions.h"
+#include "support/diagnostics.h"
+#include "support/result.h"
 
 namespace tally::live {
 

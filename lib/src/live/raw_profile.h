@@ -3,10 +3,9 @@
 
 #include <string>
 
-#include <tally/result.h>
-
 #include "live/counter_layout.h"
 #include "live/memory.h"
+#include "support/result.h"
 
 namespace tally::live {
 

@@ -10,13 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/symbolizer.h>
-
 #include "coverage_collect/source_based.h"
 #include "live/counter_layout.h"
 #include "live/counter_snapshot.h"
 #include "live/open_functions.h"
+#include "model/symbolizer.h"
+#include "support/diagnostics.h"
 #include "symbolize/module_file.h"
 
 namespace tally::live {

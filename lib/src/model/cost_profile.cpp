@@ -1,4 +1,5 @@
-#include <tally/cost_profile.h>
+
+#include "model/cost_profile.h"
 
 #include <algorithm>
 #include <array>

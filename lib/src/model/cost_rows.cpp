@@ -1,4 +1,4 @@
-#include <tally/cost_rows.h>
+#include "model/cost_rows.h"
 
 #include <array>
 

@@ -1,9 +1,9 @@
-#include <tally/cost_profile.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "model/cost_profile.h"
 #include "support/checked.h"
 
 namespace tally {

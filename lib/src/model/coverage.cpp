@@ -1,4 +1,5 @@
-#include <tally/coverage.h>
+
+#include "model/coverage.h"
 
 #include <algorithm>
 #include <map>

@@ -7,10 +7,9 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage.h>
-#include <tally/result.h>
-
+#include "model/coverage.h"
 #include "support/demangle.h"
+#include "support/result.h"
 
 namespace tally {
 

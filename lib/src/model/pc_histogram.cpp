@@ -1,4 +1,5 @@
-#include <tally/pc_histogram.h>
+
+#include "model/pc_histogram.h"
 
 #include <algorithm>
 #include <map>

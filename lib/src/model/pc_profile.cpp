@@ -1,4 +1,5 @@
-#include <tally/pc_profile.h>
+
+#include "model/pc_profile.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include <tally/pc_histogram.h>
-#include <tally/stack_profile.h>
+#include "model/pc_histogram.h"
+#include "model/stack_profile.h"
 
 namespace tally {
 

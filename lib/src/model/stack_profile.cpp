@@ -1,4 +1,5 @@
-#include <tally/stack_profile.h>
+
+#include "model/stack_profile.h"
 
 #include <algorithm>
 #include <utility>

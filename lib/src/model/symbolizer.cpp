@@ -1,4 +1,4 @@
-#include <tally/symbolizer.h>
+#include "model/symbolizer.h"
 
 namespace tally {
 

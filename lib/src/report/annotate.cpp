@@ -1,4 +1,5 @@
-#include <tally/annotate.h>
+
+#include "report/annotate.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,12 +8,11 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "report/names.h"
 #include "report/render.h"
 #include "report/value_text.h"
 #include "support/checked.h"
+#include "support/file_io.h"
 #include "support/line_blocks.h"
 #include "support/overflow.h"
 #include "support/sort.h"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include <tally/stack_profile.h>
-#include <tally/symbolizer.h>
+#include "model/stack_profile.h"
+#include "model/symbolizer.h"
 
 namespace tally {
 

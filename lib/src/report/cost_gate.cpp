@@ -9,8 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <tally/sample_filter.h>
-
 #include "report/row_match.h"
 #include "support/checked.h"
 #include "support/pattern.h"
@@ -18,6 +16,7 @@
 #include "support/sort.h"
 #include "support/text.h"
 #include "transform/event_units.h"
+#include "transform/sample_filter.h"
 
 namespace tally {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_report.h>
+#include "report/coverage_report.h"
 
 namespace tally {
 

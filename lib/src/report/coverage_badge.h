@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <tally/coverage.h>
+#include "model/coverage.h"
 
 namespace tally {
 

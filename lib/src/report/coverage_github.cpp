@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_report.h>
-
+#include "report/coverage_report.h"
 #include "report/coverage_text.h"
 #include "support/path.h"
 #include "support/sort.h"

@@ -4,8 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_report.h>
-
+#include "report/coverage_report.h"
 #include "report/coverage_text.h"
 #include "report/html/assets.h"
 #include "report/html/pages.h"

@@ -6,10 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include <tally/coverage.h>
-#include <tally/diagnostics.h>
-#include <tally/result.h>
-
+#include "model/coverage.h"
+#include "support/diagnostics.h"
+#include "support/result.h"
 #include "support/source_text.h"
 
 namespace tally {

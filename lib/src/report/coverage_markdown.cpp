@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_report.h>
-
+#include "report/coverage_report.h"
 #include "report/coverage_text.h"
 #include "report/markdown.h"
 #include "support/path.h"

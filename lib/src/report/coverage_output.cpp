@@ -1,4 +1,5 @@
-#include <tally/coverage_output.h>
+
+#include "report/coverage_output.h"
 
 #include <algorithm>
 #include <array>
@@ -8,11 +9,10 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "report/coverage_badge.h"
 #include "report/coverage_html.h"
 #include "report/live_coverage.h"
+#include "support/file_io.h"
 #include "support/found_file.h"
 #include "support/path.h"
 #include "support/read_at.h"

@@ -1,4 +1,5 @@
-#include <tally/coverage_report.h>
+
+#include "report/coverage_report.h"
 
 #include <algorithm>
 #include <array>

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/coverage.h>
-#include <tally/coverage_report.h>
+#include "model/coverage.h"
+#include "report/coverage_report.h"
 
 namespace tally {
 

@@ -4,10 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <tally/report.h>
-
 #include "report/groups.h"
 #include "report/render.h"
+#include "report/report.h"
 #include "report/row_match.h"
 #include "report/value_text.h"
 #include "support/sort.h"

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/annotate.h>
-#include <tally/cost_profile.h>
-#include <tally/report.h>
-#include <tally/result.h>
-#include <tally/stack_profile.h>
-#include <tally/symbolizer.h>
+#include "model/cost_profile.h"
+#include "model/stack_profile.h"
+#include "model/symbolizer.h"
+#include "report/annotate.h"
+#include "report/report.h"
+#include "support/result.h"
 
 namespace tally {
 

@@ -5,10 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-
 #include "report/disassembly.h"
 #include "report/render.h"
+#include "support/file_io.h"
 #include "support/line_blocks.h"
 #include "support/path.h"
 #include "support/text.h"

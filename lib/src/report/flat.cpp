@@ -1,4 +1,3 @@
-#include <tally/report.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "report/groups.h"
+#include "report/report.h"
 #include "report/rows.h"
 #include "report/value_text.h"
 #include "support/sort.h"

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include <tally/cost_profile.h>
-#include <tally/result.h>
-#include <tally/stack_profile.h>
-#include <tally/symbolizer.h>
+#include "model/cost_profile.h"
+#include "model/stack_profile.h"
+#include "model/symbolizer.h"
+#include "support/result.h"
 
 namespace tally {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include <tally/coverage_graph.h>
-#include <tally/gcov_counts.h>
+#include "coverage/gcov_counts.h"
+#include "model/coverage_graph.h"
 
 namespace tally {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <tally/report.h>
+#include "report/report.h"
 
 namespace tally {
 

@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/histogram_text.h>
-
+#include "report/histogram_text.h"
 #include "report/names.h"
 #include "report/pc_range.h"
 #include "report/render.h"

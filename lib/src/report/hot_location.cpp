@@ -1,5 +1,4 @@
 // Finds the line with the highest cost in a row of a flat table.
-#include <tally/report.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +9,7 @@
 
 #include "model/kernel_code.h"
 #include "report/groups.h"
+#include "report/report.h"
 #include "support/checked.h"
 #include "support/overflow.h"
 #include "transform/stack_walk.h"

@@ -4,16 +4,15 @@
 
 #include <fmt/format.h>
 
-#include <tally/annotate.h>
-#include <tally/histogram_text.h>
-#include <tally/report.h>
-#include <tally/tree.h>
-
+#include "report/annotate.h"
 #include "report/cost_gate.h"
 #include "report/disassembly.h"
 #include "report/heat_map.h"
+#include "report/histogram_text.h"
+#include "report/report.h"
 #include "report/rows.h"
 #include "report/timeline.h"
+#include "report/tree.h"
 #include "support/json_out.h"
 
 namespace tally {

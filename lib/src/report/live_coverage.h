@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include <tally/coverage.h>
-#include <tally/coverage_report.h>
-#include <tally/report.h>
-#include <tally/result.h>
+#include "model/coverage.h"
+#include "report/coverage_report.h"
+#include "report/report.h"
+#include "support/result.h"
 
 namespace tally {
 

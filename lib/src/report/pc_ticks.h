@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <map>
 
-#include <tally/pc_histogram.h>
-#include <tally/result.h>
+#include "model/pc_histogram.h"
+#include "support/result.h"
 
 namespace tally {
 

@@ -5,9 +5,8 @@
 
 #include <fmt/format.h>
 
-#include <tally/histogram_text.h>
-
 #include "model/pc_words.h"
+#include "report/histogram_text.h"
 #include "report/names.h"
 #include "report/pc_range.h"
 #include "report/pc_ticks.h"

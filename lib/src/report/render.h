@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/report.h>
+#include "report/report.h"
 
 namespace tally {
 

@@ -5,8 +5,7 @@
 #include <set>
 #include <string>
 
-#include <tally/report.h>
-
+#include "report/report.h"
 #include "transform/difference.h"
 
 namespace tally {

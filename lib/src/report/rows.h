@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include <tally/report.h>
+#include "report/report.h"
 
 namespace tally {
 

@@ -1,6 +1,6 @@
 #include <sys/stat.h>
 
-#include <tally/annotate.h>
+#include "report/annotate.h"
 
 namespace tally {
 

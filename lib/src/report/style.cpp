@@ -1,4 +1,5 @@
-#include <tally/style.h>
+
+#include "report/style.h"
 
 #include <algorithm>
 

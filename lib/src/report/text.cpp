@@ -5,10 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <tally/report.h>
-
 #include "report/groups.h"
 #include "report/render.h"
+#include "report/report.h"
 #include "report/rows.h"
 #include "report/value_text.h"
 #include "support/path.h"

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/cost_profile.h>
-#include <tally/report.h>
-#include <tally/result.h>
-#include <tally/sample_filter.h>
-#include <tally/stack_profile.h>
+#include "model/cost_profile.h"
+#include "model/stack_profile.h"
+#include "report/report.h"
+#include "support/result.h"
+#include "transform/sample_filter.h"
 
 namespace tally {
 

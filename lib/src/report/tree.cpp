@@ -1,5 +1,6 @@
 // Formats call trees as text.
-#include <tally/tree.h>
+
+#include "report/tree.h"
 
 #include <algorithm>
 #include <array>

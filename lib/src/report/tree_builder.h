@@ -6,9 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include <tally/tree.h>
-
 #include "report/names.h"
+#include "report/tree.h"
 #include "support/sort.h"
 
 namespace tally {

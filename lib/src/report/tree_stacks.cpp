@@ -3,7 +3,6 @@
 // Recursion is folded: if a stack enters a function again, the function's existing node represents
 // both frames, and the callees of both are its children. So a path contains each function once,
 // however deep the stack is, and each parent did call its child.
-#include <tally/tree.h>
 
 #include <array>
 #include <map>
@@ -12,6 +11,7 @@
 
 #include "report/call_layers.h"
 #include "report/names.h"
+#include "report/tree.h"
 #include "report/tree_builder.h"
 #include "report/value_text.h"
 #include "support/hash.h"

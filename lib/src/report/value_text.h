@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
 
 namespace tally {
 

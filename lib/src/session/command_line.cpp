@@ -10,9 +10,8 @@
 
 #include <fmt/format.h>
 
-#include <tally/formats.h>
-#include <tally/sampler.h>
-
+#include "collect/sampler.h"
+#include "formats/formats.h"
 #include "session/command_help.h"
 #include "support/alternatives.h"
 #include "support/duration.h"

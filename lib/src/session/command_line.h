@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/sample_filter.h>
-
 #include "session/command_table.h"
+#include "support/result.h"
+#include "transform/sample_filter.h"
 
 namespace tally {
 

@@ -4,13 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "report/value_text.h"
 #include "session/command_help.h"
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
+#include "support/file_io.h"
 #include "support/text.h"
 
 namespace tally {

@@ -9,8 +9,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/sampler.h>
-
+#include "collect/sampler.h"
 #include "join/difference_file.h"
 #include "session/command_line.h"
 

@@ -1,17 +1,17 @@
 // The `coverage` commands.
+#include "session/coverage_commands.h"
+
 #include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
-#include <tally/coverage_output.h>
-#include <tally/file_io.h>
-#include <tally/formats.h>
-
+#include "formats/formats.h"
+#include "report/coverage_output.h"
 #include "session/command_help.h"
-#include "session/coverage_commands.h"
 #include "session/coverage_table.h"
 #include "session/status.h"
+#include "support/file_io.h"
 #include "support/text.h"
 
 namespace tally {

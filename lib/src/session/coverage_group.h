@@ -9,14 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/diagnostics.h>
-
 #include "coverage_collect/collect_coverage.h"
 #include "live/live_program.h"
 #include "report/live_coverage.h"
 #include "session/command_line.h"
 #include "session/front.h"
 #include "session/settings.h"
+#include "support/diagnostics.h"
 
 namespace tally {
 

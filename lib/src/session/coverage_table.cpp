@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_output.h>
-
+#include "report/coverage_output.h"
 #include "session/command_help.h"
 #include "session/common_options.h"
 #include "session/coverage_commands.h"

@@ -9,13 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/symbolization.h>
-#include <tally/symbolizer.h>
-
 #include "live/counter_places.h"
 #include "live/open_functions.h"
 #include "live/program_source.h"
+#include "model/symbolizer.h"
+#include "support/result.h"
+#include "transform/symbolization.h"
 
 namespace tally {
 

@@ -5,12 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <tally/formats.h>
-#include <tally/report.h>
-#include <tally/sample_filter.h>
-
+#include "formats/formats.h"
+#include "report/report.h"
 #include "session/common_options.h"
 #include "session/profile_commands.h"
+#include "transform/sample_filter.h"
 
 namespace tally {
 

@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include <tally/style.h>
-
 #include "report/disassembly.h"
+#include "report/style.h"
 #include "session/debugger.h"
 #include "session/session.h"
 

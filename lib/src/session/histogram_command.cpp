@@ -1,9 +1,9 @@
 // `profile histogram`: shows the samples of one object by address.
-#include <tally/histogram_text.h>
 
 #include <fmt/format.h>
 
 #include "report/function_alias.h"
+#include "report/histogram_text.h"
 #include "session/profile_commands.h"
 
 namespace tally {

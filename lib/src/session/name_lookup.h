@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/symbolization.h>
-
 #include "session/debugger.h"
+#include "support/diagnostics.h"
+#include "transform/symbolization.h"
 
 namespace tally {
 

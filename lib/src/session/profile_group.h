@@ -12,9 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/report.h>
-
 #include "collect/held_watch.h"
+#include "report/report.h"
 #include "session/backends.h"
 #include "session/command_line.h"
 #include "session/front.h"

@@ -6,10 +6,9 @@
 #include <memory>
 #include <string>
 
-#include <tally/merge.h>
-#include <tally/stack_profile.h>
-
 #include "join/named_profile.h"
+#include "model/stack_profile.h"
+#include "transform/merge.h"
 
 namespace tally {
 

@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "report/timeline.h"
 #include "session/command_help.h"
 #include "session/common_options.h"

@@ -12,9 +12,8 @@
 
 #include <sys/types.h>
 
-#include <tally/stack_profile.h>
-
 #include "collect/region_filter.h"
+#include "model/stack_profile.h"
 #include "session/session.h"
 #include "session/tracee.h"
 #include "support/hash.h"

@@ -1,12 +1,11 @@
 // The `profile` commands that show tables.
 #include <fmt/format.h>
 
-#include <tally/annotate.h>
-#include <tally/formats.h>
-#include <tally/report.h>
-#include <tally/tree.h>
-
+#include "formats/formats.h"
+#include "report/annotate.h"
 #include "report/function_alias.h"
+#include "report/report.h"
+#include "report/tree.h"
 #include "session/profile_commands.h"
 #include "support/text.h"
 

@@ -8,10 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/sampler.h>
-
 #include "collect/agent.h"
 #include "collect/interrupt.h"
+#include "collect/sampler.h"
 #include "session/name_lookup.h"
 #include "session/profile_store.h"
 #include "session/run_clock.h"

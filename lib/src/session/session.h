@@ -16,11 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include <tally/report.h>
-#include <tally/result.h>
-
 #include "collect/interrupt.h"
 #include "collect/stop_addresses.h"
+#include "report/report.h"
+#include "support/result.h"
 
 namespace tally {
 

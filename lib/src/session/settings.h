@@ -5,9 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include <tally/result.h>
-
 #include "session/command_table.h"
+#include "support/result.h"
 
 namespace tally {
 

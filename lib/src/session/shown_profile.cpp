@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <tally/sample_filter.h>
-
 #include "collect/sampled_events.h"
 #include "join/named_profile.h"
 #include "report/value_text.h"
@@ -14,6 +12,7 @@
 #include "session/sampling_remarks.h"
 #include "support/clock.h"
 #include "support/text.h"
+#include "transform/sample_filter.h"
 
 namespace tally {
 

@@ -6,10 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/sampler.h>
-
+#include "collect/sampler.h"
 #include "session/region.h"
+#include "support/result.h"
 
 namespace tally {
 

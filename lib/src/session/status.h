@@ -7,8 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include <tally/style.h>
-
+#include "report/style.h"
 #include "support/json_out.h"
 
 namespace tally {

@@ -1,12 +1,11 @@
 // The command `profile timeline`.
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "report/heat_map.h"
 #include "report/timeline.h"
 #include "session/profile_commands.h"
+#include "support/file_io.h"
 
 namespace tally {
 

@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <tally/chunks.h>
-
 #include "stacks/address_space.h"
 #include "stacks/common_root.h"
+#include "support/chunks.h"
 #include "support/hash.h"
 #include "support/id_table.h"
 

@@ -10,8 +10,7 @@
 
 #include <sys/types.h>
 
-#include <tally/unwinder.h>
-
+#include "model/unwinder.h"
 #include "stacks/address_space.h"
 #include "stacks/stack_memory.h"
 #include "stacks/truncation_mark.h"

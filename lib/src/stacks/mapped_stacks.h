@@ -5,8 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
 #include "stacks/address_space.h"
 #include "stacks/common_root.h"
 

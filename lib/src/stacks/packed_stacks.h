@@ -18,13 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include <tally/chunks.h>
-#include <tally/result.h>
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
 #include "stacks/packed_numbers.h"
 #include "stacks/time_log.h"
+#include "support/chunks.h"
 #include "support/id_table.h"
+#include "support/result.h"
 
 namespace tally {
 

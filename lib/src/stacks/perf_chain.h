@@ -4,8 +4,7 @@
 
 #include <cstdint>
 
-#include <tally/unwinder.h>
-
+#include "model/unwinder.h"
 #include "stacks/call_chain.h"
 #include "support/perf_records.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <tally/unwinder.h>
+#include "model/unwinder.h"
 
 namespace tally {
 

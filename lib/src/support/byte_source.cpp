@@ -1,6 +1,5 @@
 // Reads in layers, each of which returns one piece at a time: the file (or memory), then the
 // decompressor if the file is compressed.
-#include <tally/file_io.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +17,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "support/file_io.h"
 #include "support/found_file.h"
 #include "support/memory_limit.h"
 #include "support/read_at.h"

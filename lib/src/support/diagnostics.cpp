@@ -1,4 +1,5 @@
-#include <tally/diagnostics.h>
+
+#include "support/diagnostics.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally {
 

@@ -1,4 +1,5 @@
-#include <tally/file_io.h>
+
+#include "support/file_io.h"
 
 #include <array>
 #include <atomic>

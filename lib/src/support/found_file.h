@@ -8,8 +8,7 @@
 
 #include <sys/stat.h>
 
-#include <tally/result.h>
-
+#include "support/result.h"
 #include "support/unique_fd.h"
 
 namespace tally {

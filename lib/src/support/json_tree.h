@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <tally/file_io.h>
+#include "support/file_io.h"
 
 namespace tally {
 

@@ -7,8 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <tally/result.h>
-
+#include "support/result.h"
 #include "support/unique_fd.h"
 
 namespace tally {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally {
 

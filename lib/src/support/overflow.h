@@ -1,7 +1,7 @@
 // Errors for sums that exceed 64 bits.
 #pragma once
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally {
 

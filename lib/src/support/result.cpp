@@ -1,4 +1,5 @@
-#include <tally/result.h>
+
+#include "support/result.h"
 
 #include <cerrno>
 #include <cstring>

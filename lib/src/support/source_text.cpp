@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/file_io.h>
+#include "support/file_io.h"
 
 namespace tally {
 

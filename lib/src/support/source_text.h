@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally {
 

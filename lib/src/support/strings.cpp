@@ -1,4 +1,5 @@
-#include <tally/strings.h>
+
+#include "support/strings.h"
 
 #include <algorithm>
 #include <cstring>

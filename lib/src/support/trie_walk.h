@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <tally/strings.h>
+#include "support/strings.h"
 
 namespace tally {
 

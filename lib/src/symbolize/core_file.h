@@ -9,8 +9,7 @@
 
 #include <sys/types.h>
 
-#include <tally/result.h>
-
+#include "support/result.h"
 #include "symbolize/elf_file.h"
 
 namespace tally::symbolize {

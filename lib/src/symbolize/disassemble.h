@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/symbolizer.h>
+#include "model/symbolizer.h"
+#include "support/result.h"
 
 namespace tally::symbolize {
 

@@ -11,10 +11,9 @@
 
 #include <elfutils/libdw.h>
 
-#include <tally/diagnostics.h>
-#include <tally/strings.h>
-
+#include "support/diagnostics.h"
 #include "support/file_budget.h"
+#include "support/strings.h"
 #include "symbolize/die_scan.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/line_table.h"

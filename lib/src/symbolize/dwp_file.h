@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/result.h>
-
 #include "support/hash.h"
+#include "support/result.h"
 #include "symbolize/dwp_index.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/split_unit.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include <tally/result.h>
+#include "support/result.h"
 
 namespace tally::symbolize {
 

@@ -16,10 +16,9 @@
 #include <gelf.h>
 #include <libelf.h>
 
-#include <tally/result.h>
-#include <tally/unwinder.h>
-
+#include "model/unwinder.h"
 #include "support/found_file.h"
+#include "support/result.h"
 #include "support/unique_fd.h"
 
 namespace tally::symbolize {

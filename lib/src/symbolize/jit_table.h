@@ -8,11 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/strings.h>
-#include <tally/symbolizer.h>
-
+#include "model/symbolizer.h"
 #include "support/file_systems.h"
 #include "support/jit_dump.h"
+#include "support/strings.h"
 #include "symbolize/die_scan.h"
 #include "symbolize/tables.h"
 

@@ -10,9 +10,8 @@
 
 #include <elfutils/libdw.h>
 
-#include <tally/strings.h>
-
 #include "support/file_budget.h"
+#include "support/strings.h"
 #include "symbolize/dwarf_cursor.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/tables.h"

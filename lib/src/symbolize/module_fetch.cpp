@@ -7,8 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/strings.h>
-
+#include "support/strings.h"
 #include "symbolize/fetch_limits.h"
 
 namespace tally::symbolize {

@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/symbolizer.h>
-
+#include "model/symbolizer.h"
+#include "support/diagnostics.h"
 #include "symbolize/debuginfod.h"
 #include "symbolize/module_table.h"
 

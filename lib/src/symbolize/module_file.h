@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/symbolizer.h>
-
+#include "model/symbolizer.h"
+#include "support/diagnostics.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/mapped_files.h"
 

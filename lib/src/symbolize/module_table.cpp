@@ -5,8 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <tally/file_io.h>
-
+#include "support/file_io.h"
 #include "symbolize/debugdata.h"
 #include "symbolize/symtab.h"
 

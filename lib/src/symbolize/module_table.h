@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <tally/strings.h>
-#include <tally/symbolizer.h>
-
+#include "model/symbolizer.h"
 #include "support/hash.h"
+#include "support/strings.h"
 #include "symbolize/cache.h"
 #include "symbolize/debuginfod.h"
 #include "symbolize/dwarf_table.h"

@@ -9,8 +9,7 @@
 
 #include <elfutils/libdw.h>
 
-#include <tally/result.h>
-
+#include "support/result.h"
 #include "symbolize/elf_file.h"
 
 namespace tally::symbolize {

@@ -9,8 +9,7 @@
 
 #include <elfutils/libdw.h>
 
-#include <tally/diagnostics.h>
-
+#include "support/diagnostics.h"
 #include "symbolize/dwp_file.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/split_unit.h"

@@ -1,4 +1,3 @@
-#include <tally/symbolizer.h>
 
 #include <map>
 #include <memory>
@@ -7,6 +6,7 @@
 #include <utility>
 
 #include "model/jit_code.h"
+#include "model/symbolizer.h"
 #include "support/demangle.h"
 #include "symbolize/jit_table.h"
 #include "symbolize/module_fetch.h"

@@ -5,8 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/strings.h>
-
+#include "support/strings.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/tables.h"
 

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/cost_profile.h>
-
+#include "model/cost_profile.h"
 #include "support/hash.h"
 #include "support/id_table.h"
 #include "transform/event_units.h"

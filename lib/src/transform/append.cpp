@@ -1,11 +1,11 @@
+#include "transform/append.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include <tally/merge.h>
-#include <tally/stack_profile.h>
-
-#include "transform/append.h"
+#include "model/stack_profile.h"
+#include "transform/merge.h"
 #include "transform/stack_copier.h"
 
 namespace tally {

@@ -1,7 +1,7 @@
 // Adds up stacks of processes that were sampled at the same time.
 #pragma once
 
-#include <tally/merge.h>
+#include "transform/merge.h"
 
 namespace tally {
 

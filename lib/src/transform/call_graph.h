@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include <tally/cost_profile.h>
-#include <tally/result.h>
+#include "model/cost_profile.h"
+#include "support/result.h"
 
 namespace tally {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <tally/cost_profile.h>
+#include "model/cost_profile.h"
 
 namespace tally {
 

@@ -1,8 +1,8 @@
 // Converts coverage to a profile, for everything that reads profiles.
 #pragma once
 
-#include <tally/cost_profile.h>
-#include <tally/coverage.h>
+#include "model/cost_profile.h"
+#include "model/coverage.h"
 
 namespace tally {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tally/coverage.h>
+#include "model/coverage.h"
 
 namespace tally {
 

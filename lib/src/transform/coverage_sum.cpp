@@ -4,13 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <tally/merge.h>
-
 #include "model/coverage_findings.h"
 #include "support/checked.h"
 #include "support/demangle.h"
 #include "support/hash.h"
 #include "transform/coverage_functions.h"
+#include "transform/merge.h"
 
 namespace tally {
 

@@ -6,10 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <tally/coverage.h>
-#include <tally/merge.h>
-
+#include "model/coverage.h"
 #include "support/sort.h"
+#include "transform/merge.h"
 
 namespace tally {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <tuple>
 
-#include <tally/result.h>
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
+#include "support/result.h"
 
 namespace tally {
 

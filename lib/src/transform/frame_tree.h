@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
+#include "support/result.h"
 
 namespace tally {
 

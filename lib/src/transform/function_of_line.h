@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <tally/coverage.h>
+#include "model/coverage.h"
 
 namespace tally {
 

@@ -1,7 +1,7 @@
 // Stacks of functions, without the lines and the addresses of frames.
 #pragma once
 
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
 
 namespace tally {
 

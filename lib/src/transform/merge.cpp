@@ -1,4 +1,5 @@
-#include <tally/merge.h>
+
+#include "transform/merge.h"
 
 #include <fmt/format.h>
 

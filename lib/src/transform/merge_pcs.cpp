@@ -1,4 +1,4 @@
-#include <tally/merge.h>
+#include "transform/merge.h"
 
 namespace tally {
 

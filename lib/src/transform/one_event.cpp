@@ -1,13 +1,13 @@
 // Makes a profile of one event, which may be derived: a sum of counted events such as "Ir + 10 I1mr
 // + 100 * ILmr".
-#include <tally/cost_profile.h>
-#include <tally/stack_profile.h>
 
 #include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
 
+#include "model/cost_profile.h"
+#include "model/stack_profile.h"
 #include "support/checked.h"
 #include "support/text.h"
 #include "transform/cost_copy.h"

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include <tally/result.h>
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
+#include "support/result.h"
 
 namespace tally {
 

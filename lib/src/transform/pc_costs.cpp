@@ -1,5 +1,6 @@
 // Attributes addresses to functions, as gprof does with a gmon.out.
-#include <tally/pc_costs.h>
+
+#include "transform/pc_costs.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,10 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <tally/pc_costs.h>
-
 #include "model/pc_words.h"
 #include "support/path.h"
+#include "transform/pc_costs.h"
 
 namespace tally {
 

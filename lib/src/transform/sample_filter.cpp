@@ -1,4 +1,5 @@
-#include <tally/sample_filter.h>
+
+#include "transform/sample_filter.h"
 
 #include <algorithm>
 

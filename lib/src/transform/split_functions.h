@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
 
 namespace tally {
 

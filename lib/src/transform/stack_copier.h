@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
 
 namespace tally {
 

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include <tally/cost_profile.h>
-#include <tally/sample_filter.h>
-#include <tally/stack_profile.h>
+#include "model/cost_profile.h"
+#include "model/stack_profile.h"
+#include "transform/sample_filter.h"
 
 namespace tally {
 

@@ -6,9 +6,8 @@
 #include <span>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
+#include "support/result.h"
 #include "support/trie_walk.h"
 
 namespace tally {

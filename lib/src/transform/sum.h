@@ -1,5 +1,5 @@
-// Produces the rows of cost profiles in canonical order (<tally/merge.h>), block by block, so that
-// a writer need not hold all of them at once.
+// Produces the rows of cost profiles in canonical order (transform/merge.h), block by block, so
+// that a writer need not hold all of them at once.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include <tally/cost_profile.h>
+#include "model/cost_profile.h"
 
 namespace tally {
 

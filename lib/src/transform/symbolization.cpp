@@ -1,4 +1,5 @@
-#include <tally/symbolization.h>
+
+#include "transform/symbolization.h"
 
 #include <algorithm>
 #include <functional>

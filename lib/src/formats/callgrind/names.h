@@ -9,9 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/strings.h>
-
 #include "formats/callgrind/lex.h"
+#include "support/strings.h"
 
 namespace tally::callgrind {
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include <tally/formats.h>
+#include "formats/formats.h"
 
 namespace tally::callgrind {
 

@@ -8,11 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/cost_profile.h>
-#include <tally/diagnostics.h>
-
 #include "formats/callgrind/lex.h"
 #include "formats/callgrind/names.h"
+#include "model/cost_profile.h"
+#include "support/diagnostics.h"
 
 namespace tally::callgrind {
 

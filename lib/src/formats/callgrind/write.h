@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tally/formats.h>
+#include "formats/formats.h"
 
 namespace tally::callgrind {
 

@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/result.h>
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
+#include "support/diagnostics.h"
 #include "support/json_tree.h"
+#include "support/result.h"
 
 namespace tally::cpuprofile {
 

@@ -5,11 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
 #include "support/hash.h"
 #include "support/json_tree.h"
+#include "support/result.h"
 
 namespace tally::cpuprofile {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include <tally/formats.h>
-#include <tally/result.h>
+#include "formats/formats.h"
+#include "support/result.h"
 
 namespace tally::dot {
 

@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
+#include "support/result.h"
 #include "transform/frame_tree.h"
 
 namespace tally::firefox {

@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "support/json_tree.h"
 
 namespace tally::firefox {

@@ -8,10 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
 #include "support/json_tree.h"
+#include "support/result.h"
 
 namespace tally::firefox {
 

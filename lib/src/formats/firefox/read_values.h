@@ -5,8 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
 #include "support/json_tree.h"
 
 namespace tally::firefox {

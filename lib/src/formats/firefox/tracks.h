@@ -6,11 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include <tally/result.h>
-#include <tally/stack_profile.h>
-
 #include "formats/firefox/code_table.h"
 #include "formats/sample_times.h"
+#include "model/stack_profile.h"
+#include "support/result.h"
 #include "transform/frame_tree.h"
 
 namespace tally::firefox {

@@ -6,8 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <tally/result.h>
-
+#include "support/result.h"
 #include "transform/difference.h"
 
 namespace tally::folded {

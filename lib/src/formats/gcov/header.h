@@ -3,8 +3,7 @@
 
 #include <string_view>
 
-#include <tally/gcov.h>
-
+#include "formats/gcov.h"
 #include "formats/gcov/read.h"
 #include "support/byte_cursor.h"
 

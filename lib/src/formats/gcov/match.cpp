@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/gcov.h>
-
+#include "formats/gcov.h"
 #include "support/hash.h"
 
 namespace tally {

@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/gcov.h>
-
+#include "formats/gcov.h"
 #include "support/byte_cursor.h"
 #include "support/checked.h"
 #include "support/hash.h"

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include <tally/counter_file.h>
-#include <tally/diagnostics.h>
-#include <tally/file_io.h>
+#include "model/counter_file.h"
+#include "support/diagnostics.h"
+#include "support/file_io.h"
 
 namespace tally::gcov {
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/counter_file.h>
-#include <tally/diagnostics.h>
-#include <tally/file_io.h>
-#include <tally/gcov.h>
+#include "formats/gcov.h"
+#include "model/counter_file.h"
+#include "support/diagnostics.h"
+#include "support/file_io.h"
 
 namespace tally {
 

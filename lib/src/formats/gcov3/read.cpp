@@ -1,7 +1,6 @@
 #include "formats/gcov3/gcov3.h"
 
-#include <tally/gcov3.h>
-
+#include "formats/gcov3.h"
 #include "formats/gcov3/words.h"
 #include "support/path.h"
 

@@ -7,10 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/gcov3.h>
-
+#include "formats/gcov3.h"
 #include "support/byte_cursor.h"
+#include "support/diagnostics.h"
 
 namespace tally::gcov3 {
 

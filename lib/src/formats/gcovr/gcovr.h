@@ -1,9 +1,8 @@
 #pragma once
 
-#include <tally/coverage.h>
-#include <tally/formats.h>
-
+#include "formats/formats.h"
 #include "formats/gcovr/version.h"
+#include "model/coverage.h"
 
 namespace tally::gcovr {
 

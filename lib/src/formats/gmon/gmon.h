@@ -3,10 +3,10 @@
 
 #include <string_view>
 
-#include <tally/diagnostics.h>
-#include <tally/file_io.h>
-#include <tally/formats.h>
-#include <tally/pc_profile.h>
+#include "formats/formats.h"
+#include "model/pc_profile.h"
+#include "support/diagnostics.h"
+#include "support/file_io.h"
 
 namespace tally::gmon {
 

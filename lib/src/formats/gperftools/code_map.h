@@ -6,11 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include <tally/diagnostics.h>
-#include <tally/stack_profile.h>
-
+#include "model/stack_profile.h"
 #include "stacks/address_space.h"
 #include "stacks/mapped_stacks.h"
+#include "support/diagnostics.h"
 
 namespace tally::gperftools {
 

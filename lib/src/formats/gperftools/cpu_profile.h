@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include <tally/diagnostics.h>
-#include <tally/formats.h>
+#include "formats/formats.h"
+#include "support/diagnostics.h"
 
 namespace tally::gperftools {
 

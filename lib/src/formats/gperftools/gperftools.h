@@ -4,10 +4,10 @@
 
 #include <string_view>
 
-#include <tally/diagnostics.h>
-#include <tally/file_io.h>
-#include <tally/formats.h>
-#include <tally/unwinder.h>
+#include "formats/formats.h"
+#include "model/unwinder.h"
+#include "support/diagnostics.h"
+#include "support/file_io.h"
 
 namespace tally::gperftools {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <tally/coverage.h>
-#include <tally/formats.h>
+#include "formats/formats.h"
+#include "model/coverage.h"
 
 namespace tally::lcov {
 

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/coverage.h>
-#include <tally/diagnostics.h>
-#include <tally/result.h>
-#include <tally/strings.h>
+#include "model/coverage.h"
+#include "support/diagnostics.h"
+#include "support/result.h"
+#include "support/strings.h"
 
 namespace tally::lcov {
 

@@ -6,9 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/coverage.h>
-
 #include "formats/llvm/coverage_mapping.h"
+#include "model/coverage.h"
 
 namespace tally::llvm {
 

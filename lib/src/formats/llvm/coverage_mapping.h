@@ -10,11 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/result.h>
-
 #include "formats/llvm/source_profile.h"
+#include "support/diagnostics.h"
 #include "support/hash.h"
+#include "support/result.h"
 
 namespace tally::llvm {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include <tally/coverage.h>
-#include <tally/formats.h>
+#include "formats/formats.h"
+#include "model/coverage.h"
 
 namespace tally::llvm {
 

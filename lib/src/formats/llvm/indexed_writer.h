@@ -3,9 +3,8 @@
 
 #include <string>
 
-#include <tally/result.h>
-
 #include "formats/llvm/source_profile.h"
+#include "support/result.h"
 
 namespace tally::llvm {
 

@@ -6,12 +6,11 @@
 #include <span>
 #include <string>
 
-#include <tally/counter_file.h>
-#include <tally/diagnostics.h>
-#include <tally/file_io.h>
-
 #include "formats/llvm/profile_sum.h"
 #include "formats/llvm/source_profile.h"
+#include "model/counter_file.h"
+#include "support/diagnostics.h"
+#include "support/file_io.h"
 
 namespace tally::llvm {
 

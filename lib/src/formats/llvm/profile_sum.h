@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <tally/result.h>
-
 #include "formats/llvm/source_profile.h"
 #include "support/hash.h"
+#include "support/result.h"
 
 namespace tally::llvm {
 

@@ -5,9 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include <tally/coverage.h>
-
 #include "formats/llvm/coverage_mapping.h"
+#include "model/coverage.h"
 
 namespace tally::llvm {
 

@@ -9,10 +9,9 @@
 #include <tuple>
 #include <vector>
 
-#include <tally/coverage.h>
-#include <tally/diagnostics.h>
-
 #include "formats/llvm/counted_function.h"
+#include "model/coverage.h"
+#include "support/diagnostics.h"
 
 namespace tally::llvm {
 

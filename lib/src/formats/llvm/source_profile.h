@@ -9,9 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/result.h>
-
 #include "support/hash.h"
+#include "support/result.h"
 
 namespace tally::llvm {
 

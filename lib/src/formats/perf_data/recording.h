@@ -9,15 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include <tally/diagnostics.h>
-#include <tally/stack_profile.h>
-#include <tally/unwinder.h>
-
 #include "formats/event_values.h"
 #include "formats/perf_data/events.h"
+#include "model/stack_profile.h"
+#include "model/unwinder.h"
 #include "stacks/call_chain.h"
 #include "stacks/jit_dumps.h"
 #include "stacks/mapped_stacks.h"
+#include "support/diagnostics.h"
 #include "support/hash.h"
 
 namespace tally::perf_data {

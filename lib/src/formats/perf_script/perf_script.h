@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include <tally/diagnostics.h>
-#include <tally/file_io.h>
-#include <tally/formats.h>
+#include "formats/formats.h"
+#include "support/diagnostics.h"
+#include "support/file_io.h"
 
 namespace tally::perf_script {
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
 
 namespace tally::pprof {
 

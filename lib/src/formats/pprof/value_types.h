@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/stack_profile.h>
+#include "model/stack_profile.h"
 
 namespace tally::pprof {
 

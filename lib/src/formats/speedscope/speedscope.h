@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <tally/formats.h>
+#include "formats/formats.h"
 
 namespace tally::speedscope {
 

@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_report.h>
-
 #include "model/coverage_findings.h"
+#include "report/coverage_report.h"
 #include "report/html/pages.h"
 #include "report/html/text.h"
 #include "support/demangle.h"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tally/unwinder.h>
+#include "model/unwinder.h"
 
 namespace tally::symbolize {
 

@@ -1,6 +1,5 @@
 // Unwinds from registers and a stack dump to the chain of callers, with rows of call frame
 // information.
-#include <tally/unwinder.h>
 
 #include <array>
 #include <cstring>
@@ -9,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include <tally/strings.h>
-
+#include "model/unwinder.h"
+#include "support/strings.h"
 #include "symbolize/module_file.h"
 #include "symbolize/unwind/expression.h"
 #include "symbolize/unwind/lost_frame.h"
