@@ -4,7 +4,6 @@
 #include <sstream>
 #include <utility>
 
-#include "agent_load.h"
 #include "interpreter.h"
 
 namespace tally_lldb {
@@ -33,69 +32,43 @@ void set_variable(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::
 
 } // namespace
 
-Refused Actions::act(lldb::SBDebugger &debugger, Act act, const Words &words,
-                     const std::vector<int32_t> &signals) {
-  const auto process = [&] { return debugger.GetSelectedTarget().GetProcess(); };
-  switch (act) {
-  case Act::preload:
-    preload_ = words;
-    return std::nullopt;
-  case Act::end_preload:
-    preload_.clear();
-    return std::nullopt;
-  case Act::load:
-    for (const int32_t number : signals)
-      signals_.handle(process(), number, {false, false, false});
-    return load_agent(session_, process(), words);
-  case Act::interrupt:
-    if (interpret(debugger, "target stop-hook list").text.find("State: enabled") !=
-        std::string::npos)
-      return Refusal{
-          "stop-hooks would run at each interrupt: enter `target stop-hook disable` first"};
-    interrupter_.begin(signals, words[0] == "stacks");
-    return std::nullopt;
-  case Act::end_interrupt:
-    interrupter_.end();
-    return std::nullopt;
-  case Act::watch_region:
-    return region_.begin(debugger, words);
-  case Act::end_region:
-    region_.end();
-    return std::nullopt;
-  case Act::restore_signals:
-    signals_.restore();
-    return std::nullopt;
-  default:
-    return Refusal{};
-  }
-}
-
-void Actions::put_off(Act act, const Words &words, const std::vector<int32_t> &signals) {
+void Actions::preload(std::string library, std::string variable) {
   const std::lock_guard lock(mutex_);
-  later_.push_back({act, words, signals});
+  preload_ = {std::move(library), std::move(variable)};
 }
 
-void Actions::catch_up(lldb::SBDebugger &debugger) {
-  std::vector<Later> all;
+void Actions::put_off(std::function<void(tally::Front &)> what) {
+  const std::lock_guard lock(mutex_);
+  later_.push_back(std::move(what));
+}
+
+void Actions::catch_up(tally::Front &performer) {
+  std::vector<std::function<void(tally::Front &)>> all;
   {
     const std::lock_guard lock(mutex_);
     all.swap(later_);
   }
-  for (const Later &each : all)
-    act(debugger, each.act, each.words, each.signals);
+  for (const auto &each : all)
+    each(performer);
 }
 
 void Actions::before_launch(lldb::SBDebugger &debugger) {
-  if (preload_.empty())
+  std::pair<std::string, std::string> wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    wanted = preload_;
+  }
+  const auto &[library, setting] = wanted;
+  if (library.empty())
     return;
   launched_ = debugger.GetSelectedTarget();
   std::optional<std::string> theirs = variable_of(debugger, launched_, "LD_PRELOAD");
   if (const char *const inherited = std::getenv("LD_PRELOAD"); inherited && !theirs)
     theirs = inherited;
-  const size_t equals = preload_[1].find('=');
+  const size_t equals = setting.find('=');
   const std::pair<std::string, std::string> ours[] = {
-      {"LD_PRELOAD", preload_[0] + (theirs && !theirs->empty() ? ":" + *theirs : "")},
-      {preload_[1].substr(0, equals), preload_[1].substr(equals + 1)}};
+      {"LD_PRELOAD", library + (theirs && !theirs->empty() ? ":" + *theirs : "")},
+      {setting.substr(0, equals), setting.substr(equals + 1)}};
   for (const auto &[name, value] : ours) {
     variables_.emplace(name, Variable{value, variable_of(debugger, launched_, name)});
     set_variable(debugger, launched_, name, value);

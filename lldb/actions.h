@@ -19,44 +19,35 @@
 
 namespace tally_lldb {
 
+// The members are public for the performers, each of whose functions needs one of them.
 class Actions {
 public:
   // `find_sampled` is the region's.
   Actions(Session &session, std::function<bool(int pid)> find_sampled)
-      : session_(session), interrupter_(session, signals_),
-        region_(session, std::move(find_sampled)) {}
+      : interrupter(session, signals), region(session, std::move(find_sampled)) {}
 
-  // Performs a request; see Performer::act(). Call this on the debugger's thread.
-  Refused act(lldb::SBDebugger &debugger, Act act, const Words &words,
-              const std::vector<int32_t> &signals);
-  // Queues a request until catch_up(). Any thread may call this.
-  void put_off(Act act, const Words &words, const std::vector<int32_t> &signals);
-  // Performs the queued requests. Call this on the debugger's thread.
-  void catch_up(lldb::SBDebugger &debugger);
-
+  // Sets what the next launch preloads: a library and "NAME=VALUE" for its environment.
+  void preload(std::string library, std::string variable);
+  void end_preload() { preload({}, {}); }
   // before_launch() sets the target's environment for preloading, after_launch() restores it, so
   // that the environment is changed only during a launch.
   void before_launch(lldb::SBDebugger &debugger);
   void after_launch(lldb::SBDebugger &debugger);
 
-  Interrupter &interrupter() { return interrupter_; }
-  Region &region() { return region_; }
-  Temporary &temporary() { return temporary_; }
+  // Keeps what is to be done on the debugger's thread until catch_up(). Any thread may call this.
+  void put_off(std::function<void(tally::Front &)> what);
+  // Does that by a performer of the debugger's thread.
+  void catch_up(tally::Front &performer);
+
+  Signals signals;
+  Interrupter interrupter;
+  Region region;
+  Temporary temporary;
 
 private:
-  struct Later {
-    Act act;
-    Words words;
-    std::vector<int32_t> signals;
-  };
-  Session &session_;
-  Signals signals_;
-  Interrupter interrupter_;
-  Region region_;
-  Temporary temporary_;
-  std::mutex mutex_;
-  std::vector<Later> later_;
-  Words preload_; // the library and "NAME=VALUE"; empty if nothing is to be preloaded
+  std::mutex mutex_; // of the next two
+  std::vector<std::function<void(tally::Front &)>> later_;
+  std::pair<std::string, std::string> preload_; // empty if nothing is to be preloaded
   struct Variable {
     std::string ours;
     std::optional<std::string> theirs; // the user's value, which is restored

@@ -7,7 +7,7 @@
 
 namespace tally_lldb {
 
-// Loads the library words[0] and starts it with words[1].
-Refused load_agent(Session &session, lldb::SBProcess process, const Words &words);
+// Loads the library, and starts it with the argument.
+Answer load_agent(lldb::SBProcess process, const char *library, const std::string &argument);
 
 } // namespace tally_lldb

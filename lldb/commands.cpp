@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 namespace tally_lldb {
@@ -47,22 +48,24 @@ std::string rest_of_help(const std::string &help, const std::string &usage) {
 
 } // namespace
 
-void register_commands(lldb::SBDebugger &debugger, const Library &library,
-                       const std::shared_ptr<Front> &front) {
+void register_commands(lldb::SBDebugger &debugger, const std::shared_ptr<Front> &front) {
   lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
   const auto owner = std::make_shared<Closer>(front);
   for (const char *group : {"profile", "coverage"}) {
-    const std::string all = library.tally_help(group);
+    const std::string all = library().tally_help(group);
     lldb::SBCommand prefix =
         interpreter.AddMultiwordCommand(group, all.substr(0, all.find('\n')).c_str());
     // LLDB appends the list of the commands by itself.
     const size_t rest = all.find('\n') + 1;
     prefix.SetHelpLong(all.substr(rest, all.find("\n\n") - rest).c_str());
-    for (auto &row : command_table(library, group)) {
-      lldb::SBCommand command =
-          prefix.AddCommand(row["name"].c_str(), new Command(group, row["name"], owner),
-                            row["summary"].c_str(), row["usage"].c_str());
-      command.SetHelpLong(rest_of_help(row["help"], row["usage"]).c_str());
+    const auto table = tally::commands(group);
+    if (!table)
+      throw std::runtime_error(table.error().text);
+    for (size_t row = 0; row < table->rows(); ++row) {
+      const auto cell = [&](const char *column) { return table->texts(column)[row]; };
+      lldb::SBCommand command = prefix.AddCommand(
+          cell("name"), new Command(group, cell("name"), owner), cell("summary"), cell("usage"));
+      command.SetHelpLong(rest_of_help(cell("help"), cell("usage")).c_str());
     }
   }
 }

@@ -9,7 +9,6 @@ namespace tally_lldb {
 
 // Registers the commands. The commands own the front end, so that the front end ends with the
 // debugger.
-void register_commands(lldb::SBDebugger &debugger, const Library &library,
-                       const std::shared_ptr<Front> &front);
+void register_commands(lldb::SBDebugger &debugger, const std::shared_ptr<Front> &front);
 
 } // namespace tally_lldb

@@ -68,16 +68,15 @@ bool load(lldb::SBDebugger &debugger) noexcept {
     if (fronts().by_debugger.contains(debugger.GetID()))
       return true;
     std::string why;
-    const Library *const library = load_library(why);
-    if (!library) {
+    if (!load_library(why)) {
       print_error(debugger, "Tally is not loaded: " + why + "\n");
       return false;
     }
     if (fronts().by_debugger.empty())
       std::atexit(close_all);
-    const auto front = std::make_shared<Front>(*library);
+    const auto front = std::make_shared<Front>();
     keep_abbreviation(debugger);
-    register_commands(debugger, *library, front);
+    register_commands(debugger, front);
     fronts().by_debugger.emplace(debugger.GetID(), front);
     front->connect(debugger);
     return true;
@@ -86,7 +85,7 @@ bool load(lldb::SBDebugger &debugger) noexcept {
   }
 }
 
-Front::Front(const Library &library) : session_(library), inferior_(session_) {}
+Front::Front() : inferior_(session_) {}
 
 void Front::connect(lldb::SBDebugger &debugger) { inferior_.connect(debugger); }
 

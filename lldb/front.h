@@ -17,7 +17,7 @@ bool load(lldb::SBDebugger &debugger) noexcept;
 
 class Front {
 public:
-  explicit Front(const Library &library);
+  Front();
   void connect(lldb::SBDebugger &debugger); // hooks into the debugger's commands
   // Ends sampling and all threads. A second call does nothing.
   void close() noexcept;

@@ -29,11 +29,9 @@ constexpr int most_interrupts = 10; // a process that does not stop then does no
 class LimitPerformer : public LaterPerformer {
 public:
   using LaterPerformer::LaterPerformer;
-  Refused act(Act act, const Words &words, const std::vector<int32_t> &signals) override {
-    if (act != Act::halt)
-      return LaterPerformer::act(act, words, signals);
+  Answer halt() override {
     halts = true;
-    return std::nullopt;
+    return Answer::done();
   }
   bool halts = false;
 };
@@ -84,7 +82,7 @@ bool Inferior::runs(const Event &event) {
 
 // Makes the watch report a launch or resume that no command causes, if sampling is armed.
 void Inferior::watch_for_unasked(lldb::SBDebugger &debugger) {
-  if (actions_.interrupter().is_on())
+  if (actions_.interrupter.is_on())
     return;
   if (const int32_t sampled = session_.sampled_pid(); sampled != 0)
     return watch_for_resume(sampled);
@@ -129,7 +127,7 @@ void Inferior::before_resume(lldb::SBDebugger &debugger) {
   const int32_t sampled = session_.sampled_pid();
   if ((sampled != 0 && sampled != pid) || process.GetUniqueID() == detached_)
     return;
-  actions_.region().refresh(debugger);
+  actions_.region.refresh(debugger);
   report(debugger, facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
   if (session_.sampled_pid() != pid) {
     if (sampled == 0 && session_.shows_stop_times()) {
@@ -170,8 +168,11 @@ Inferior::News Inferior::look(lldb::SBDebugger &debugger) {
   used_ = true;
   watch_.forget();
   actions_.after_launch(debugger);
-  actions_.catch_up(debugger);
-  actions_.temporary().look();
+  {
+    LldbPerformer performer(debugger, session_.sampled_pid(), actions_);
+    actions_.catch_up(performer);
+  }
+  actions_.temporary.look();
   look_at_sampled(debugger, session_.sampled_pid());
   const int32_t sampled = session_.sampled_pid();
   lldb::SBProcess process = process_of(debugger, sampled);
@@ -252,7 +253,7 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
       event.kind = was_killed || seen.died_ns != 0 ? TALLY_EVENT_KILLED : TALLY_EVENT_DETACHED;
     event.at_ns = seen.died_ns;
     report(debugger, event);
-    actions_.region().process_gone();
+    actions_.region.process_gone();
     watch_.follow(0);
     reported_.running = false;
     reported_.signal = 0;
@@ -271,7 +272,7 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
         {facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED), event, signal_of(process)},
         seen, performer);
     if (is_exec(event))
-      actions_.region().process_gone();
+      actions_.region.process_gone();
   } else if (reported_.running && !reported_.is_unasked && seen.left_ns == 0) {
     // The command that was to resume the process has failed.
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
@@ -289,19 +290,19 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
   watch_.reset();
 }
 
-void Inferior::report_run(const Event &run, Performer &performer) {
+void Inferior::report_run(const Event &run, tally::Front &front) {
   if (!reported_.running.exchange(true))
-    note(session_.event(run, performer));
+    note(session_.event(run, front));
 }
 
 void Inferior::report_stop(const Stopped &stopped, const ProcessWatch::Seen &seen,
-                           Performer &performer) {
+                           tally::Front &front) {
   Event run = stopped.run, stop = stopped.stop;
   run.at_ns = seen.left_ns;
   run.kind = TALLY_EVENT_RAN;
-  report_run(run, performer);
+  report_run(run, front);
   stop.at_ns = seen.stopped_ns;
-  note(session_.event(stop, performer));
+  note(session_.event(stop, front));
   reported_.signal = stopped.signal;
   reported_.running = false;
   reported_.is_unasked = true;
@@ -312,7 +313,7 @@ void Inferior::report_stop(const Stopped &stopped, const ProcessWatch::Seen &see
 void Inferior::look_at_held(int id, int pid, uint64_t held) {
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(id);
   lldb::SBProcess process = process_of(debugger, pid);
-  if (!reported_.is_unasked || actions_.interrupter().is_on() || !is_stopped(process))
+  if (!reported_.is_unasked || actions_.interrupter.is_on() || !is_stopped(process))
     return;
   uint32_t calls_before = reported_.calls;
   const uint32_t stop = process.GetStopID(), calls = process.GetStopID(true);
@@ -335,7 +336,7 @@ void Inferior::look_at_held(int id, int pid, uint64_t held) {
 
 // Called where the debugger's thread may wait for the process.
 void Inferior::end_at_limit(int id, int pid) {
-  if (!actions_.interrupter().is_on() && !watch_.is_running(pid))
+  if (!actions_.interrupter.is_on() && !watch_.is_running(pid))
     return; // LLDB handles a stop of its own; the watch asks again when the process runs
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(id);
   LimitPerformer performer(actions_);
@@ -350,8 +351,8 @@ void Inferior::end_at_limit(int id, int pid) {
   }
   if (!performer.halts)
     return;
-  if (actions_.interrupter().is_on())
-    return actions_.interrupter().stop_for_user();
+  if (actions_.interrupter.is_on())
+    return actions_.interrupter.stop_for_user();
   // LLDB loses an early interrupt. A second one must not stop a later run.
   const auto has_stopped = [&] { return !watch_.is_running(pid) || session_.sampled_pid() != pid; };
   for (int attempts = 0; attempts < most_interrupts && !has_stopped(); ++attempts) {

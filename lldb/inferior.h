@@ -106,8 +106,8 @@ private:
   // Called on a thread that may wait for LLDB.
   void look_at_held(int debugger, int pid, uint64_t held);
   void end_at_limit(int debugger, int pid);
-  void report_run(const Event &run, Performer &performer); // unless a run has been reported
-  void report_stop(const Stopped &stopped, const ProcessWatch::Seen &seen, Performer &performer);
+  void report_run(const Event &run, tally::Front &front); // unless a run has been reported
+  void report_stop(const Stopped &stopped, const ProcessWatch::Seen &seen, tally::Front &front);
   void watch_for_unasked(lldb::SBDebugger &debugger);
   void watch_for_resume(int sampled);
   void report(lldb::SBDebugger &debugger, const Event &event);

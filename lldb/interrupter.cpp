@@ -50,8 +50,8 @@ bool wait_for_stop(const lldb::SBProcess &process) {
 
 } // namespace
 
-void Interrupter::begin(const std::vector<int32_t> &signals, bool with_callers) {
-  signal_ = signals.empty() ? 0 : signals[0];
+void Interrupter::begin(int32_t signal, bool with_callers) {
+  signal_ = signal;
   with_callers_ = with_callers;
   given_up_ = false;
   on_ = true;
@@ -66,11 +66,11 @@ public:
       : owner_(owner) {
     owner_.over_ = owner_.asked_by_user_ = false;
     thread_ = quiet_thread([&owner, process, &look] { owner.tick(process, look); });
-    owner_.session_.watch_sigint(true);
+    library().tally_sigint_watch(1);
   }
   Ticking(const Ticking &) = delete;
   ~Ticking() {
-    owner_.session_.watch_sigint(false);
+    library().tally_sigint_watch(0);
     {
       const std::lock_guard lock(owner_.mutex_);
       owner_.over_ = true;
@@ -85,7 +85,7 @@ private:
 };
 
 std::string Interrupter::run(lldb::SBDebugger &debugger, lldb::SBProcess process,
-                             Performer &performer, const std::function<void()> &look) {
+                             tally::Front &front, const std::function<void()> &look) {
   const Synchronous synchronous(debugger);
   if (signal_ != 0)
     signals_.handle(process, signal_, {true, true, false});
@@ -102,7 +102,7 @@ std::string Interrupter::run(lldb::SBDebugger &debugger, lldb::SBProcess process
         signals_.restore(); // the program gets the signal again
       // After Ctrl-C, an interrupt that was already sent may arrive first. In a remote process the
       // two cannot be distinguished.
-    } while (is_ours(process, performer) && !(asked_by_user_ && signal_ == 0));
+    } while (is_ours(process, front) && !(asked_by_user_ && signal_ == 0));
   }
   // A signal that is still on its way must reach neither the user nor the program.
   if (signal_ != 0 && !given_up_)
@@ -125,10 +125,10 @@ void Interrupter::tick(lldb::SBProcess process, const std::function<void()> &loo
   using namespace std::chrono;
   std::unique_lock lock(mutex_);
   while (!over_) {
-    const auto until = steady_clock::now() + nanoseconds(session_.tick_wait_ns());
+    const auto until = steady_clock::now() + nanoseconds(session_.clock().tick_wait_ns());
     while (!over_ && !asked_by_user_ && steady_clock::now() < until) {
       changed_.wait_until(lock, std::min(until, steady_clock::now() + longest_look_away));
-      if (session_.sigint_seen())
+      if (library().tally_sigint_seen() != 0)
         asked_by_user_ = true;
       try {
         look();
@@ -144,14 +144,14 @@ void Interrupter::tick(lldb::SBProcess process, const std::function<void()> &loo
       continue;
     }
     lock.unlock(); // the call lasts as long as the round of interrupts
-    const size_t sent = session_.tick_interrupt();
+    const size_t sent = session_.clock().tick_interrupt();
     lock.lock();
     given_up_ = sent == TALLY_TICK_GIVEN_UP;
     if (given_up_)
       return;
     if (over_) { // the process has stopped meanwhile
       if (sent > 0 && signal_ == 0)
-        session_.tick_withdraw();
+        session_.clock().tick_withdraw();
       return;
     }
     if (sent > 0 && signal_ == 0)
@@ -159,7 +159,7 @@ void Interrupter::tick(lldb::SBProcess process, const std::function<void()> &loo
   }
 }
 
-bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
+bool Interrupter::is_ours(lldb::SBProcess &process, tally::Front &front) {
   if (!is_stopped(process))
     return false;
   std::vector<SeenThread> seen;
@@ -175,7 +175,7 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
       ours_alone &= may_be_interrupt(thread);
     } else if (thread.GetStopReason() > lldb::eStopReasonNone) {
       const int whose = signal_of(thread) == signal_
-                            ? session_.tick_take(static_cast<int32_t>(thread.GetThreadID()))
+                            ? session_.clock().tick_take(static_cast<int32_t>(thread.GetThreadID()))
                             : TALLY_TICK_THEIRS;
       // If the signal is not from the interrupter, the process stops for the user only if the
       // user's setting for the signal says so.
@@ -186,13 +186,13 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
     }
   }
   if (signal_ == 0 && ours_alone) {
-    const int whose = session_.tick_take(0);
+    const int whose = session_.clock().tick_take(0);
     ours_alone = whose != TALLY_TICK_THEIRS;
     for (uint32_t i = 0; whose == TALLY_TICK_OURS && i < process.GetNumThreads(); ++i)
       see(process.GetThreadAtIndex(i));
   }
   if (!seen.empty())
-    session_.tick(seen, performer);
+    session_.tick(seen, front);
   return ours_alone;
 }
 

@@ -24,8 +24,8 @@ namespace tally_lldb {
 class Interrupter {
 public:
   Interrupter(Session &session, Signals &signals) : session_(session), signals_(signals) {}
-  // Interrupts local processes by signals[0]; `signals` is empty for a remote process.
-  void begin(const std::vector<int32_t> &signals, bool with_callers);
+  // Interrupts local processes by the signal, which is 0 for a remote process.
+  void begin(int32_t signal, bool with_callers);
   void end();
   bool is_on() const { return on_; }
 
@@ -34,7 +34,7 @@ public:
   void take_pending(lldb::SBDebugger &debugger, lldb::SBProcess process);
   // Resumes the process until it stops for the user. Returns "", or the reason if it could not be
   // resumed. Meanwhile a thread calls `look` at least every 50 ms.
-  std::string run(lldb::SBDebugger &debugger, lldb::SBProcess process, Performer &performer,
+  std::string run(lldb::SBDebugger &debugger, lldb::SBProcess process, tally::Front &front,
                   const std::function<void()> &look);
   void stop_for_user() { asked_by_user_ = true; } // `look` may call this
 
@@ -43,7 +43,7 @@ private:
   // The body of the ticker's thread.
   void tick(lldb::SBProcess process, const std::function<void()> &look);
   // Returns whether only interrupts have stopped the threads, and records where they are stopped.
-  bool is_ours(lldb::SBProcess &process, Performer &performer);
+  bool is_ours(lldb::SBProcess &process, tally::Front &front);
 
   Session &session_;
   Signals &signals_;

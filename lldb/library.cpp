@@ -9,6 +9,8 @@ namespace tally_lldb {
 
 namespace {
 
+Library the_library;
+
 // Returns the paths to try: $TALLY_LIBRARY alone if it is set. Otherwise the paths relative to the
 // plug-in in an installation and in a build directory, and then a name for the dynamic loader's
 // search path.
@@ -45,22 +47,22 @@ bool fill(Library &library, void *handle, const std::string &path, std::string &
 
 } // namespace
 
-const Library *load_library(std::string &why) {
-  static Library library;
+bool load_library(std::string &why) {
   static bool loaded = false;
   if (loaded)
-    return &library;
+    return true;
   why = "cannot load libtally:";
   for (const std::string &path : candidates()) {
     void *const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle) {
-      loaded = fill(library, handle, path, why);
-      return loaded ? &library : nullptr;
+      return loaded = fill(the_library, handle, path, why);
     }
     const char *const error = ::dlerror();
     why += std::string(why.back() == ':' ? " " : "; ") + (error ? error : path.c_str());
   }
-  return nullptr;
+  return false;
 }
+
+const Library &library() { return the_library; }
 
 } // namespace tally_lldb

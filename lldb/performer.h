@@ -1,9 +1,7 @@
-// Performs the session's requests in LLDB.
+// Does in LLDB what the session asks for.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
 #include <lldb/API/LLDB.h>
 
@@ -13,26 +11,38 @@ namespace tally_lldb {
 
 class Actions;
 
-// Performs requests on the debugger's own thread.
-class LldbPerformer : public Performer {
+// Answers on the debugger's own thread.
+class LldbPerformer : public tally::Front {
 public:
   LldbPerformer(lldb::SBDebugger &debugger, int32_t sampled_pid, Actions &actions)
       : debugger_(debugger), sampled_pid_(sampled_pid), actions_(actions) {}
   ~LldbPerformer() override;
 
-  void progress(const std::string &text) override;
-  bool is_interrupted() override { return debugger_.GetCommandInterpreter().WasInterrupted(); }
-  std::vector<Frame> symbol(uint64_t address) override;
-  Refused disassemble(std::span<const Range> ranges, const Sink &to) override;
-  Refused stacks(const Sink &to) override;
-  Refused modules(const Sink &to) override;
-  Contents memory(std::span<const Range> ranges) override;
-  Refused break_once(std::span<const uint64_t> entries, const Sink &to) override;
-  Refused act(Act act, const Words &words, const std::vector<int32_t> &signals) override;
+  Answer progress(const char *text) override;
+  Answer symbols(Addresses addresses, tally_sink *to) override;
+  Answer disassemble(Addresses ranges, tally_sink *to) override;
+  Answer stacks(tally_sink *to) override;
+  Answer modules(tally_sink *to) override;
+  Answer memory(Addresses ranges, tally_sink *to) override;
+  Answer break_once(Addresses entries, tally_sink *to) override;
+  Answer set_breakpoint(const char *file, uint64_t at) override;
+  Answer list_source(const char *file, uint64_t at) override;
+  Answer preload(const char *library, const char *variable, Signals signals) override;
+  Answer end_preload() override;
+  Answer load(const char *library, const char *argument, Signals signals) override;
+  Answer interrupt(int32_t signal, bool with_stacks) override;
+  Answer end_interrupt() override;
+  Answer restore_signals() override;
+  Answer watch_region(const char *first, const char *second) override;
+  Answer end_region() override;
   // The output of LLDB's commands that have set breakpoints and listed source.
   const std::string &said() const { return said_; }
 
 private:
+  Answer unless_interrupted() const;
+  Answer shown(const Outcome &outcome);
+  void add_names(uint64_t address, size_t index, tally_sink *to);
+
   lldb::SBDebugger &debugger_;
   int32_t sampled_pid_;
   Actions &actions_;
@@ -40,23 +50,20 @@ private:
   std::string said_;
 };
 
-// Answers requests on any other thread. It does not call LLDB, but queues the requests that can be
-// performed later.
-class LaterPerformer : public Performer {
+// Answers on any other thread. It does not call LLDB, but puts off what can be done later.
+class LaterPerformer : public tally::Front {
 public:
   explicit LaterPerformer(Actions &actions) : actions_(actions) {}
-  void progress(const std::string &) override {}
-  bool is_interrupted() override { return false; }
-  std::vector<Frame> symbol(uint64_t) override { return {}; }
-  Refused disassemble(std::span<const Range>, const Sink &) override { return busy(); }
-  Refused stacks(const Sink &) override { return Refusal{}; }
-  Refused modules(const Sink &) override { return busy(); }
-  Contents memory(std::span<const Range>) override { return {}; }
-  Refused break_once(std::span<const uint64_t>, const Sink &) override { return Refusal{}; }
-  Refused act(Act act, const Words &words, const std::vector<int32_t> &signals) override;
+  Answer symbols(Addresses, tally_sink *) override { return Answer::refused("LLDB is busy"); }
+  Answer modules(tally_sink *) override { return Answer::refused("LLDB is busy"); }
+  Answer preload(const char *library, const char *variable, Signals signals) override;
+  Answer end_preload() override;
+  Answer interrupt(int32_t signal, bool with_stacks) override;
+  Answer end_interrupt() override;
+  Answer restore_signals() override;
+  Answer end_region() override;
 
 private:
-  static Refusal busy() { return {"LLDB is busy"}; }
   Actions &actions_;
 };
 

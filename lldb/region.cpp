@@ -30,7 +30,7 @@ Region::Breakpoint &Region::watch(Breakpoints &breakpoints, const Breakpoint &li
   return *breakpoints.back();
 }
 
-Refused Region::begin(lldb::SBDebugger &debugger, const Words &words) {
+Answer Region::begin(lldb::SBDebugger &debugger, const std::vector<std::string> &words) {
   lldb::SBTarget target = debugger.GetSelectedTarget();
   const bool is_function = words.size() < 2 || words[1].empty();
   const char *const triple = target.GetTriple();
@@ -44,13 +44,13 @@ Refused Region::begin(lldb::SBDebugger &debugger, const Words &words) {
                         base_name_of(words[0]),
                         true};
   Breakpoints made;
-  Refused refusal;
+  Answer answer = Answer::done();
   {
     const AtEntries at_entries(debugger, target);
-    for (size_t i = 0; i < (is_function ? 1U : 2U) && !refusal; ++i) {
+    for (size_t i = 0; i < (is_function ? 1U : 2U) && answer.is_done(); ++i) {
       lldb::SBBreakpoint breakpoint = breakpoint_at(debugger, target, words[i]);
       if (!breakpoint.IsValid() || breakpoint.GetNumLocations() == 0) {
-        refusal = Refusal{words[i], TALLY_REGION_UNKNOWN};
+        answer = Answer::refused(words[i], TALLY_REGION_UNKNOWN);
         if (breakpoint.IsValid())
           target.BreakpointDelete(breakpoint.GetID());
         break;
@@ -66,15 +66,15 @@ Refused Region::begin(lldb::SBDebugger &debugger, const Words &words) {
       }
       if (is_function && is_address(words[i])) {
         if (!is_start(breakpoint.GetLocationAtIndex(0).GetAddress()))
-          refusal = Refusal{words[i], TALLY_REGION_WITHIN};
+          answer = Answer::refused(words[i], TALLY_REGION_WITHIN);
       } else if (all_inlined) {
-        refusal = Refusal{words[i], TALLY_REGION_INLINED};
+        answer = Answer::refused(words[i], TALLY_REGION_INLINED);
       }
     }
   }
-  if (refusal) {
+  if (!answer.is_done()) {
     bury(made);
-    return refusal;
+    return answer;
   }
   end();
   {
@@ -83,7 +83,7 @@ Refused Region::begin(lldb::SBDebugger &debugger, const Words &words) {
     words_ = words;
   }
   await_first();
-  return std::nullopt;
+  return answer;
 }
 
 void Region::refresh(lldb::SBDebugger &debugger) {
@@ -121,7 +121,7 @@ void Region::refresh(lldb::SBDebugger &debugger) {
   bury(gone);
   if (whole)
     return;
-  if (begin(debugger, Words(words_))) {
+  if (!begin(debugger, std::vector(words_)).is_done()) {
     print_error(debugger, "profile region: its breakpoints were deleted and cannot be set again\n");
     return;
   }
@@ -277,7 +277,7 @@ std::vector<uint64_t> Region::path_from(lldb::SBTarget target, lldb::SBProcess &
     lldb::SBInstruction each = code.GetInstructionAtIndex(i);
     if (!each.IsValid())
       return {};
-    if (!session_.leads_on(text_of(each, target).c_str())) {
+    if (!library().tally_leads_on(text_of(each, target).c_str())) {
       const uint64_t to = i == 2 && like.is_x86_64 ? steps_.from(process, {}, pc) : 0;
       if (to == 0 || to == Steps::anywhere || to == Steps::caller)
         return {};

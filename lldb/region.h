@@ -31,13 +31,13 @@ public:
   // `find_sampled` is called on a thread of LLDB's for a hit of a process that is not sampled. It
   // returns whether the process may be sampled by now.
   Region(Session &session, std::function<bool(int pid)> find_sampled)
-      : session_(session), find_sampled_(std::move(find_sampled)),
-        exit_functions_(region_exits(session.library())) {}
+      : session_(session), find_sampled_(std::move(find_sampled)), exit_functions_(region_exits()) {
+  }
   Region(const Region &) = delete;
 
   // Replaces the region. If that is refused, the previous one stays. Call this and the next three
   // functions on the debugger's thread.
-  Refused begin(lldb::SBDebugger &debugger, const Words &words);
+  Answer begin(lldb::SBDebugger &debugger, const std::vector<std::string> &words);
   // Restores the breakpoints if the user has deleted or disabled them, for example by `breakpoint
   // delete` without arguments. Call this before the process resumes.
   void refresh(lldb::SBDebugger &debugger);
@@ -113,7 +113,7 @@ private:
   // thread, which may itself be waiting for LLDB. Therefore no function of LLDB or of the session
   // is called while this lock is held.
   std::mutex mutex_;
-  Words words_;
+  std::vector<std::string> words_;
   Breakpoints breakpoints_;
   Breakpoints exits_;       // breakpoints in exit_functions_
   bool exits_stop_ = false; // exits_ are enabled

@@ -1,7 +1,6 @@
 #include "source_view.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "interpreter.h"
 
@@ -11,17 +10,16 @@ namespace {
 
 constexpr uint64_t longest_x86_instruction = 15; // bytes
 // `source list -l` begins at the line given, so the listing starts some lines earlier.
-constexpr unsigned long lines_before = 5, lines_shown = 10;
+constexpr uint64_t lines_before = 5, lines_shown = 10;
 
-std::string command_for(Act act, const Words &words) {
-  const std::string &file = words[0], &location = words[1];
-  if (act == Act::set_breakpoint)
-    return file.empty() ? "breakpoint set -a " + location
-                        : "breakpoint set -f " + as_word(file) + " -l " + location;
-  const unsigned long line = std::strtoul(location.c_str(), nullptr, 10);
-  return "source list -f " + as_word(file) + " -l " +
-         std::to_string(line - std::min(line - 1, lines_before)) + " -c " +
-         std::to_string(lines_shown);
+// Executes a command. An error has one line, without LLDB's prefix.
+Outcome outcome_of(lldb::SBDebugger &debugger, const std::string &command) {
+  Outcome out = interpret(debugger, command);
+  constexpr std::string_view prefix = "error: ";
+  if (out.error.starts_with(prefix))
+    out.error.erase(0, prefix.size());
+  out.error.erase(std::min(out.error.find('\n'), out.error.size()));
+  return out;
 }
 
 } // namespace
@@ -39,13 +37,16 @@ std::string text_of(lldb::SBInstruction instruction, lldb::SBTarget &target) {
   return out;
 }
 
-Outcome show_location(lldb::SBDebugger &debugger, Act act, const Words &words) {
-  Outcome out = interpret(debugger, command_for(act, words));
-  constexpr std::string_view prefix = "error: ";
-  if (out.error.starts_with(prefix))
-    out.error.erase(0, prefix.size());
-  out.error.erase(std::min(out.error.find('\n'), out.error.size()));
-  return out;
+Outcome set_breakpoint(lldb::SBDebugger &debugger, const std::string &file, uint64_t at) {
+  return outcome_of(debugger, file.empty() ? "breakpoint set -a " + std::to_string(at)
+                                           : "breakpoint set -f " + as_word(file) + " -l " +
+                                                 std::to_string(at));
+}
+
+Outcome list_source(lldb::SBDebugger &debugger, const std::string &file, uint64_t at) {
+  return outcome_of(debugger, "source list -f " + as_word(file) + " -l " +
+                                  std::to_string(at - std::min(at - 1, lines_before)) + " -c " +
+                                  std::to_string(lines_shown));
 }
 
 std::string disassembly_flavor(lldb::SBDebugger &debugger) {
@@ -55,12 +56,13 @@ std::string disassembly_flavor(lldb::SBDebugger &debugger) {
   return value ? value : "default";
 }
 
-Refused disassemble(lldb::SBDebugger &debugger, lldb::SBProcess process,
-                    std::span<const Range> ranges, const Sink &to) {
+Answer disassemble(lldb::SBDebugger &debugger, lldb::SBProcess process,
+                   tally::Front::Addresses ranges, tally_sink *to) {
   const std::string flavor = disassembly_flavor(debugger);
   lldb::SBTarget target = process.GetTarget();
   bool is_empty = true;
-  for (const auto &[low, high] : ranges) {
+  for (size_t i = 0; i + 1 < ranges.size(); i += 2) {
+    const uint64_t low = ranges[i], high = ranges[i + 1];
     const uint64_t wanted = high - low;
     // The last instruction may extend beyond the range.
     std::vector<uint8_t> bytes(wanted + longest_x86_instruction);
@@ -69,7 +71,8 @@ Refused disassemble(lldb::SBDebugger &debugger, lldb::SBProcess process,
     if (error.Fail() || size < wanted)
       size = process.ReadMemory(low, bytes.data(), wanted, error);
     if (error.Fail())
-      return Refusal{error.GetCString() ? error.GetCString() : "LLDB cannot read the memory"};
+      return Answer::refused(error.GetCString() ? error.GetCString()
+                                                : "LLDB cannot read the memory");
     lldb::SBAddress at = target.ResolveLoadAddress(low);
     lldb::SBInstructionList list =
         target.GetInstructionsWithFlavor(at, flavor.c_str(), bytes.data(), size);
@@ -78,12 +81,12 @@ Refused disassemble(lldb::SBDebugger &debugger, lldb::SBProcess process,
       const lldb::addr_t address = each.GetAddress().GetLoadAddress(target);
       if (address >= high)
         break;
-      to.library.tally_sink_instruction(to.to, address, text_of(each, target).c_str());
+      library().tally_sink_instruction(to, address, text_of(each, target).c_str());
       is_empty = false;
     }
   }
-  return is_empty ? Refused(Refusal{"LLDB finds no instructions at these addresses"})
-                  : std::nullopt;
+  return is_empty ? Answer::refused("LLDB finds no instructions at these addresses")
+                  : Answer::done();
 }
 
 } // namespace tally_lldb

@@ -85,7 +85,7 @@ void Inferior::connect(lldb::SBDebugger &debugger) {
     look_at_held(id, pid, held);
   });
   watch_.when_due(
-      [this] { return !actions_.interrupter().is_on() && session_.is_past_limit(); },
+      [this] { return !actions_.interrupter.is_on() && session_.is_past_limit(); },
       [this, id = static_cast<int>(debugger.GetID())](int pid) { end_at_limit(id, pid); });
   lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
   hooks_.reserve(std::size(watched));
@@ -122,8 +122,8 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
   bool done = false;
   switch (hook.change) {
   case Change::launch:
-    actions_.region().process_gone(); // `run` kills a live process first
-    actions_.region().refresh(debugger);
+    actions_.region.process_gone(); // `run` kills a live process first
+    actions_.region.refresh(debugger);
     done = before_launch(debugger, words);
     break;
   case Change::run_on:
@@ -131,8 +131,8 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
     before_resume(debugger);
     if (process.IsValid() && process.GetUniqueID() == unsampled_.process)
       unsampled_.resumed = process.GetStopID() == unsampled_.stop;
-    if (hook.change == Change::run_on && !words[words_of_command] &&
-        actions_.interrupter().is_on() && reported_.running && session_.sampled_pid() == pid) {
+    if (hook.change == Change::run_on && !words[words_of_command] && actions_.interrupter.is_on() &&
+        reported_.running && session_.sampled_pid() == pid) {
       show(debugger, take_news());
       run_interrupted(debugger, process);
       done = true;
@@ -144,13 +144,13 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
     break;
   case Change::detach:
     if (sampled) {
-      actions_.interrupter().take_pending(debugger, process);
+      actions_.interrupter.take_pending(debugger, process);
       // After the command, LLDB still reports a stopped process for a while.
       detached_ = process.GetUniqueID();
       Event event;
       event.kind = TALLY_EVENT_DETACHED;
       report(debugger, event);
-      actions_.region().process_gone();
+      actions_.region.process_gone();
       watch_.follow(0);
       reported_.running = false;
     }
@@ -172,7 +172,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
     return false; // the process of the other target is still being sampled
   if (session_.is_armed())
     session_.set_passed_stops(passed_stops(target));
-  if (!actions_.interrupter().is_on()) {
+  if (!actions_.interrupter.is_on()) {
     actions_.before_launch(debugger);
     launch_ = facts_of(target, {}, TALLY_EVENT_RESUMED);
     watch_.expect(launch_.program, [this, target](int pid) { return found(target, pid); });
@@ -216,7 +216,7 @@ void Inferior::run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess proce
     if (session_.is_past_limit())
       end_at_limit(static_cast<int>(debugger.GetID()), session_.sampled_pid());
   };
-  const std::string refused = actions_.interrupter().run(debugger, process, performer, look);
+  const std::string refused = actions_.interrupter.run(debugger, process, performer, look);
   print(debugger, end_of_run(debugger, process));
   if (!refused.empty())
     print_error(debugger, "error: " + refused + "\n");

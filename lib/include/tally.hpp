@@ -184,6 +184,7 @@ public:
     out.number_ = number;
     return out;
   }
+  bool is_done() const { return kind_ == Kind::done; }
   void give(tally_sink *to) const {
     if (kind_ == Kind::done)
       TALLY_CALL(tally_sink_done)(to);
@@ -231,11 +232,12 @@ public:
   virtual Answer watch_region(const char *, const char *) { return Answer::refused(); }
   virtual Answer end_region() { return Answer::refused(); }
 
-  // Returns the structure for tally_session_new(). This object must outlive the session.
-  tally_front functions() {
+  // Returns the structure for tally_session_new(). Its functions call the Front that `current`
+  // points to at that time.
+  static tally_front functions(Front **current) {
     using To = tally_sink *;
     auto out = sized<tally_front>();
-    out.self = this;
+    out.self = current;
     out.progress = [](void *self, const char *text, To to) {
       answer(self, to, [&](Front &by) { return by.progress(text); });
     };
@@ -297,7 +299,7 @@ private:
   // No exception may reach the library.
   template <class Ask> static void answer(void *self, tally_sink *to, Ask ask) noexcept {
     try {
-      ask(*static_cast<Front *>(self)).give(to);
+      ask(**static_cast<Front **>(self)).give(to);
     } catch (const std::exception &error) {
       TALLY_CALL(tally_sink_refuse)(to, 0, 0, error.what());
     } catch (...) { // cancels the command
@@ -305,36 +307,46 @@ private:
   }
 };
 
-// A session. Functions that this class lacks are called with get().
+// A session. Each call during which the session may ask the debugger names the Front that answers.
+// Functions that this class lacks are called with get().
 class Session {
 public:
-  // `front` must outlive the session.
-  static Result<Session> make(Front &front) {
-    const tally_front functions = front.functions();
+  static Result<Session> make() {
+    auto current = std::make_unique<Front *>(nullptr);
+    const tally_front functions = Front::functions(current.get());
     tally_session *session = nullptr;
     if (tally_error *const error = TALLY_CALL(tally_session_new)(&functions, &session))
       return tl::unexpected(error_of(error));
-    return Session(session);
+    return Session(session, std::move(current));
   }
 
   tally_session *get() const { return session_.get(); }
 
-  Result<std::string> run(const std::string &group, const std::string &line) {
-    return text_of([&](const char **text) {
+  Result<std::string> run(const std::string &group, const std::string &line, Front &front) {
+    return text_of(front, [&](const char **text) {
       return TALLY_CALL(tally_session_run)(get(), group.c_str(), line.c_str(), text);
     });
   }
-  Result<std::string> event(const tally_event &event) {
-    return text_of(
-        [&](const char **text) { return TALLY_CALL(tally_session_event)(get(), &event, text); });
+  Result<std::string> event(const tally_event &event, Front &front) {
+    return text_of(front, [&](const char **text) {
+      return TALLY_CALL(tally_session_event)(get(), &event, text);
+    });
   }
-  Result<std::string> limit_reached() {
-    return text_of(
-        [&](const char **text) { return TALLY_CALL(tally_session_limit_reached)(get(), text); });
+  Result<std::string> limit_reached(Front &front) {
+    return text_of(front, [&](const char **text) {
+      return TALLY_CALL(tally_session_limit_reached)(get(), text);
+    });
   }
-  Result<void> tick(std::span<const tally_stack> stacks) {
+  Result<void> tick(std::span<const tally_stack> stacks, Front &front) {
+    const Asking asking(*current_, front);
     return result_of(
         TALLY_CALL(tally_session_tick)(get(), stacks.data(), stacks.size(), sizeof(tally_stack)));
+  }
+  Result<Table> report(const std::string &by, const std::string &sort, Front &front) {
+    const Asking asking(*current_, front);
+    return table_of([&](auto **to) {
+      return TALLY_CALL(tally_session_report)(get(), by.c_str(), sort.c_str(), to);
+    });
   }
   Result<void> set_passed_stops(std::span<const tally_location> locations, bool steps_by_copy) {
     return result_of(TALLY_CALL(tally_session_set_passed_stops)(
@@ -362,8 +374,23 @@ public:
   void tick_withdraw() { TALLY_CALL(tally_session_tick_withdraw)(get()); }
 
 private:
-  explicit Session(tally_session *session) : session_(session) {}
-  template <class Call> Result<std::string> text_of(Call call) {
+  Session(tally_session *session, std::unique_ptr<Front *> current)
+      : current_(std::move(current)), session_(session) {}
+
+  // Makes `front` answer for as long as this exists.
+  class Asking {
+  public:
+    Asking(Front *&current, Front &front)
+        : current_(current), before_(std::exchange(current, &front)) {}
+    Asking(const Asking &) = delete;
+    ~Asking() { current_ = before_; }
+
+  private:
+    Front *&current_;
+    Front *before_;
+  };
+  template <class Call> Result<std::string> text_of(Front &front, Call call) {
+    const Asking asking(*current_, front);
     const char *text = "";
     if (tally_error *const error = call(&text))
       return tl::unexpected(error_of(error));
@@ -372,6 +399,7 @@ private:
   struct Free {
     void operator()(tally_session *session) const { TALLY_CALL(tally_session_free)(session); }
   };
+  std::unique_ptr<Front *> current_; // the one that answers now
   std::unique_ptr<tally_session, Free> session_;
 };
 
