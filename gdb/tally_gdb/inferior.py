@@ -14,7 +14,7 @@ from .console import FAULTS, printable
 from .limit import Limit
 from .passed_stops import PassedStops
 from .performer import Actions, GdbPerformer
-from .session import Performer, Session, TallyError
+from .session import Event, Session, TallyError
 
 _WATCHPOINTS = {
     getattr(gdb, name)
@@ -278,7 +278,7 @@ class Watcher:
         elif kind != _abi.EVENT_TARGET or not pid:
             self._actions.interrupter.stopped()
             self._limit.stopped()
-            self._actions.sigint.stopped(
+            self._actions.signals.sigint.stopped(
                 by_sigint=kind == _abi.EVENT_SIGNAL and facts.get("text") == "SIGINT",
                 by_catchpoint=facts.get("number", 0) if kind == _abi.EVENT_CATCHPOINT else 0,
                 is_alive=_abi.EVENT_TARGET < kind < _abi.EVENT_EXITED,
@@ -300,7 +300,7 @@ class Watcher:
         if sampled is not None and (self._is_remote or not _is_stopping(sampled)):
             self._show(self._session.limit_reached)
 
-    def _show(self, perform: Callable[[Performer], str]) -> None:
+    def _show(self, perform: Callable[[GdbPerformer], str]) -> None:
         """Prints the text that `perform` returns, or its error."""
         performer = self.performer()
         try:
@@ -316,7 +316,8 @@ class Watcher:
                 gdb.write(printable(text))
 
     def _report(self, kind: int, target: int, pid: int, **facts) -> None:
-        self._show(lambda performer: self._session.event(performer, kind, target, pid, **facts))
+        event = Event(kind, target, pid, **facts)
+        self._show(lambda performer: self._session.event(performer, event))
         first = self._session.sampled_pid
         if not first:
             self._beside.clear()

@@ -19,7 +19,7 @@ import gdb
 from . import _abi
 from .console import FAULTS
 from .posted import post
-from .session import Performer, Refused, Session, TallyError
+from .session import Refused, Session, TallyError
 from .signals import Signals, catch_signal, is_passed, signal_name
 
 _FUNCTION = "_tally_tick"
@@ -104,7 +104,7 @@ class _Tick(gdb.Function):
 
 
 class Interrupter:
-    def __init__(self, session: Session, signals: Signals, performer: Callable[[], Performer]):
+    def __init__(self, session: Session, signals: Signals, performer: Callable[[], object]):
         self._session = session
         self._signals = signals
         self._performer = performer

@@ -30,7 +30,7 @@ def _sections(text: str, program: str) -> Iterator[Tuple[int, str, str]]:
 
 
 def listing() -> Union[str, List[Tuple[int, str, str]]]:
-    """Returns what Performer.modules() returns."""
+    """Returns what GdbPerformer.modules() does."""
     text = gdb.execute("info files", to_string=True) or ""
     core = _CORE.search(text)
     if core and os.path.isabs(core.group(1)):
@@ -43,7 +43,7 @@ def listing() -> Union[str, List[Tuple[int, str, str]]]:
 
 
 def memory(ranges: Sequence[Tuple[int, int]]) -> List[Optional[bytes]]:
-    """Returns what Performer.memory() returns."""
+    """Returns what GdbPerformer.memory() does."""
     inferior = gdb.selected_inferior()
     contents: List[Optional[bytes]] = []
     for low, high in ranges:

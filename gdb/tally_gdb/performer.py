@@ -1,4 +1,4 @@
-"""Performs the session's requests in GDB."""
+"""Does in GDB what the session asks for."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from .console import FAULTS
 from .interrupter import Interrupter, all_stacks
 from .preload import Preload, load
 from .region import Region
-from .session import Performer, Refused, Session
+from .session import Refused, Session
 from .signals import Signals
 from .temporary import Temporary
 
@@ -19,19 +19,18 @@ _OF_ANOTHER = "the address belongs to another inferior than the selected one"
 
 
 class Actions:
-    """Makes the changes in GDB that sampling needs, and undoes them."""
+    """What changes GDB for sampling, and undoes that. The members are for GdbPerformer."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._signals = Signals()
-        self.sigint = self._signals.sigint
-        self._preload = Preload()
-        self.interrupter = Interrupter(session, self._signals, lambda: GdbPerformer(session, self))
+        self.signals = Signals()
+        self.preload = Preload()
+        self.interrupter = Interrupter(session, self.signals, lambda: GdbPerformer(session, self))
         self.region = Region(session)
         self.temporary = Temporary()
         self.number = 0  # the inferior whose target was reported last
         self.calling = False  # whether a call into the program, for loading the agent, is running
-        self._loaded_late: Sequence[int] = ()  # signals of an agent that was not preloaded
+        self.loaded_late: Sequence[int] = ()  # signals of an agent that was not preloaded
 
     def sampled(self) -> Optional[gdb.Inferior]:
         """Returns the inferior of the sampled process. The processes of two remote targets, or of a
@@ -40,37 +39,19 @@ class Actions:
         those = [each for each in gdb.inferiors() if pid and each.pid == pid]
         return next((each for each in those if each.num == self.number), next(iter(those), None))
 
-    def preload(self, library: str, variable: str, signals: Sequence[int]) -> None:
-        self._signals.hide(signals, deliver=True)
-        self._preload.begin(library, variable)
-
-    def end_preload(self) -> None:
-        self._preload.end()
-
-    def load(self, library: str, argument: str, signals: Sequence[int]) -> None:
-        self._signals.hide(signals, deliver=True)
-        self._loaded_late = list(signals)
-        self.calling = True
-        try:
-            load(self._session, library, argument)
-        finally:
-            self.calling = False
-
-    def restore_signals(self) -> None:
-        self._loaded_late = ()
-        self._signals.restore()
-
     def program_replaced(self) -> None:
         """Handles an exec. A pending signal of the old program's agent would end the new program,
         which has no handler for it. A preloaded agent removes such a signal itself."""
         try:
-            self._signals.hide(self._loaded_late, deliver=False)
+            self.signals.hide(self.loaded_late, deliver=False)
         except FAULTS:
             pass
 
 
-class GdbPerformer(Performer):
-    """Answers the session's requests while it handles a command or an event."""
+class GdbPerformer:
+    """Does what the session asks for while it handles a command or an event: the methods are the
+    functions of tally_front, which tally.h describes. It has many, because each is one thing that
+    GDB does."""
 
     def __init__(self, session: Session, actions: Actions, shows_progress: bool = True) -> None:
         self._session = session
@@ -111,32 +92,45 @@ class GdbPerformer(Performer):
         source_view.list_source(file, at)
 
     def disassemble(self, ranges: Sequence[Tuple[int, int]]) -> List[Tuple[int, str]]:
+        """Returns the address and text of each instruction of the ranges."""
         self._refuse_elsewhere()
         return source_view.instructions(ranges)
 
     def break_once(self, entries: Sequence[int]) -> int:
+        """Sets temporary breakpoints. Returns how many are set."""
         self._refuse_elsewhere()
         return self._actions.temporary.begin(entries)
 
     def stacks(self) -> List[Tuple[int, Sequence[int]]]:
+        """Returns the tid and the pcs of each thread, of the selected one first."""
         self._refuse_elsewhere()
         return [(tid, pcs) for tid, _, pcs in all_stacks(True)]
 
     def modules(self) -> Union[str, List[Tuple[int, str, str]]]:
+        """Returns a core file's path, or the address of a section, its name and the path of each
+        loaded file."""
         self._refuse_elsewhere()
         return modules.listing()
 
     def memory(self, ranges: Sequence[Tuple[int, int]]) -> List[Optional[bytes]]:
+        """Returns the bytes of each range; None if some are unreadable."""
         return modules.memory(ranges)
 
     def preload(self, library: str, variable: str, signals: Sequence[int]) -> None:
-        self._actions.preload(library, variable, signals)
+        self._actions.signals.hide(signals, deliver=True)
+        self._actions.preload.begin(library, variable)
 
     def end_preload(self) -> None:
-        self._actions.end_preload()
+        self._actions.preload.end()
 
     def load(self, library: str, argument: str, signals: Sequence[int]) -> None:
-        self._actions.load(library, argument, signals)
+        self._actions.signals.hide(signals, deliver=True)
+        self._actions.loaded_late = list(signals)
+        self._actions.calling = True
+        try:
+            load(self._session, library, argument)
+        finally:
+            self._actions.calling = False
 
     def interrupt(self, signal: int, with_stacks: int) -> None:
         self._actions.interrupter.begin(signal, bool(with_stacks))
@@ -145,7 +139,8 @@ class GdbPerformer(Performer):
         self._actions.interrupter.end()
 
     def restore_signals(self) -> None:
-        self._actions.restore_signals()
+        self._actions.loaded_late = ()
+        self._actions.signals.restore()
 
     def halt(self) -> None:
         self._actions.interrupter.halt()
@@ -157,6 +152,7 @@ class GdbPerformer(Performer):
         self._actions.region.end()
 
     def symbols(self, addresses: Sequence[int]) -> List[List[Tuple[str, str, int]]]:
+        """Returns the functions, files and lines at each run-time address."""
         return [self._symbol(address) for address in addresses]
 
     def _symbol(self, address: int) -> List[Tuple[str, str, int]]:

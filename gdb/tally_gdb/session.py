@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -10,6 +11,9 @@ from . import _abi
 
 
 GROUPS = ("profile", "coverage")  # of commands
+
+
+_TEXTS = ("text", "file", "command", "program")
 
 
 class TallyError(Exception):
@@ -26,71 +30,12 @@ class Refused(Exception):
         self.number = number
 
 
-class Performer:
-    """What the debugger does for the session while a command or an event is handled: the functions
-    of tally_front, which tally.h describes. A method raises Refused or an exception of the debugger
-    if that cannot do it, and KeyboardInterrupt to cancel the command."""
-
-    def progress(self, text: str) -> None:
-        """Shows how far long work is."""
-
-    def symbols(self, addresses: Sequence[int]) -> Iterable[Iterable[tuple[str, str, int]]]:
-        """Returns the functions, files and lines at each run-time address."""
-        raise Refused(0)
-
-    def disassemble(self, ranges: Sequence[tuple[int, int]]) -> Iterable[tuple[int, str]]:
-        """Returns the address and text of each instruction of the ranges."""
-        raise Refused(0)
-
-    def stacks(self) -> Iterable[tuple[int, Sequence[int]]]:
-        """Returns the tid and the pcs of each thread, of the selected one first."""
-        raise Refused(0)
-
-    def modules(self) -> str | Iterable[tuple[int, str, str]]:
-        """Returns a core file's path, or the address of a section, its name and the path of each
-        loaded file."""
-        raise Refused(0)
-
-    def memory(self, ranges: Sequence[tuple[int, int]]) -> Iterable[bytes | None]:
-        """Returns the bytes of each range; None if some are unreadable."""
-        raise Refused(0)
-
-    def break_once(self, entries: Sequence[int]) -> int:
-        """Sets temporary breakpoints. Returns how many are set."""
-        raise Refused(0)
-
-    def set_breakpoint(self, file: str, at: int) -> None:
-        raise Refused(0)
-
-    def list_source(self, file: str, at: int) -> None:
-        raise Refused(0)
-
-    def preload(self, library: str, variable: str, signals: Sequence[int]) -> None:
-        raise Refused(0)
-
-    def end_preload(self) -> None:
-        raise Refused(0)
-
-    def load(self, library: str, argument: str, signals: Sequence[int]) -> None:
-        raise Refused(0)
-
-    def interrupt(self, signal: int, with_stacks: int) -> None:
-        raise Refused(0)
-
-    def end_interrupt(self) -> None:
-        raise Refused(0)
-
-    def restore_signals(self) -> None:
-        raise Refused(0)
-
-    def halt(self) -> None:
-        raise Refused(0)
-
-    def watch_region(self, first: str, second: str) -> None:
-        raise Refused(0)
-
-    def end_region(self) -> None:
-        raise Refused(0)
+# What happens to a process; the fields are those of tally_event.
+Event = namedtuple(
+    "Event",
+    "kind target pid number line text file command program beside",
+    defaults=(0, 0, "", "", "", "", False),
+)
 
 
 def _decode(text: bytes | None) -> str:
@@ -118,11 +63,13 @@ def _encode(text: str) -> bytes:
 
 class _Asked:
     """The functions of a tally_front. Each calls the method of its name of the performer of the call
-    that is being handled, and passes on what the method returns."""
+    that is being handled, and passes on what the method returns. What the performer has no method
+    for is refused. A method raises Refused or an exception of the debugger if that cannot do it, and
+    KeyboardInterrupt to cancel the command."""
 
     def __init__(self, library) -> None:
         self._lib = library
-        self.performer = Performer()
+        self.performer: object = None
         self.interrupted = False
         self.front = _abi.front({name: self._function(name) for name in _abi.FRONT}, _decode)
 
@@ -133,7 +80,10 @@ class _Asked:
         # a KeyboardInterrupt before the first statement, cancels the command.
         def call(to: int, *arguments) -> None:
             try:
-                found = getattr(self.performer, name)(*arguments)
+                method = getattr(self.performer, name, None)
+                if method is None:
+                    raise Refused(0)
+                found = method(*arguments)
                 if store is not None:
                     store(to, found)
                 self._lib.tally_sink_done(to)
@@ -204,39 +154,14 @@ class Session:
     def is_open(self) -> bool:
         return self._handle is not None
 
-    def command(self, line: str, performer: Performer, group: str = "profile") -> str:
+    def command(self, line: str, performer: object, group: str = "profile") -> str:
         """Runs `line`, the words after the name of the group. Returns the text to print."""
         function = self._lib.tally_session_run
         return self._performed(performer, function, _encode(group), _encode(line))
 
-    def event(
-        self,
-        performer: Performer,
-        kind: int,
-        target: int,
-        pid: int,
-        *,
-        number: int = 0,
-        line: int = 0,
-        text: str = "",
-        file: str = "",
-        command: str = "",
-        program: str = "",
-        beside: bool = False,
-    ) -> str:
-        event = _abi.Event(
-            size=0,
-            kind=kind,
-            target=target,
-            pid=pid,
-            number=number,
-            line=line,
-            text=_encode(text),
-            file=_encode(file),
-            command=_encode(command),
-            program=_encode(program),
-            beside=int(beside),
-        )
+    def event(self, performer: object, reported: Event) -> str:
+        texts = {name: _encode(getattr(reported, name)) for name in _TEXTS}
+        event = _abi.Event(**{**reported._asdict(), **texts})
         event.size = _abi.size_of(event)
         function = self._lib.tally_session_event
         return self._performed(performer, function, _abi.by_reference(event))
@@ -282,7 +207,7 @@ class Session:
         """Reports that the interrupt which tick_interrupt() requested was not sent."""
         self._lib.tally_session_tick_withdraw(self._handle)
 
-    def tick(self, performer: Performer, seen: Sequence[tuple[int, str, Sequence[int]]]) -> None:
+    def tick(self, performer: object, seen: Sequence[tuple[int, str, Sequence[int]]]) -> None:
         """Records (tid, name, pcs) of each thread that is visible at this stop."""
         if self._handle is None:
             return
@@ -383,7 +308,7 @@ class Session:
         left = self._lib.tally_session_limit_ns(self._handle) if self.is_open else _abi.UNKNOWN
         return None if left == _abi.UNKNOWN else left * 1e-9
 
-    def limit_reached(self, performer: Performer) -> str:
+    def limit_reached(self, performer: object) -> str:
         """Ends sampling if that time is over. Returns the text to print."""
         return self._performed(performer, self._lib.tally_session_limit_reached)
 
@@ -415,7 +340,7 @@ class Session:
         return out.value or 0
 
     @contextmanager
-    def _asking(self, performer: Performer) -> Iterator[int | None]:
+    def _asking(self, performer: object) -> Iterator[int | None]:
         """Lets the session ask `performer` while the library handles a call."""
         before, hook = self._asked.performer, getattr(sys, "unraisablehook", None)  # Python 3.8
 
@@ -442,7 +367,7 @@ class Session:
                 handle, self._closing = self._closing, None
                 self._lib.tally_session_free(handle)
 
-    def _performed(self, performer: Performer, function: Callable, *arguments) -> str:
+    def _performed(self, performer: object, function: Callable, *arguments) -> str:
         """Calls a function that returns a text, and returns the text."""
         if self._handle is None:  # closed, perhaps by what the session itself has asked for
             return ""
