@@ -258,6 +258,41 @@ WORST = {
     "simpleperf": Worst(simpleperf, 264_000, obeys_limit=False),
     "speedscope": Worst(speedscope, 1_500),
 }
+
+
+def descending_maps(rows: int) -> bytes:
+    """Mappings of a perf.data, each of which lies below those before it."""
+
+    def record(kind: int, body: bytes) -> bytes:
+        return struct.pack("<IHH", kind, 2, 8 + len(body)) + body
+
+    event = words(1, 64) + longs(0, 1000, 2, 0, 0, 0, 0)
+    maps = (words(1, 1) + longs((rows - i) << 13, 4096, 0) + b"/a\0\0\0\0\0\0" for i in range(rows))
+    head = b"PERFILE2" + longs(16) + record(64, event + longs(1))
+    return head + b"".join(record(1, each) for each in maps)
+
+
+def nested_maps(rows: int) -> bytes:
+    begin = "heap profile: 1: 1 [ 1: 1] @ heapprofile\n1:1[1:1]@5\nMAPPED_LIBRARIES:\n"
+    line = "{:x}-{:x} r-xp {:x} 0:0 0\n"
+    return joined(begin, rows, lambda i: line.format(i << 12, (2 * rows - i) << 12, i))
+
+
+def libraries_of_threads(rows: int) -> bytes:
+    """A Firefox profile with a list of libraries that many threads share."""
+    begin = '{"meta":{"preprocessedProfileVersion":50},"libs":['
+    begin += joined("", 10 * rows, lambda i: '{"name":"a"}', "],", ",").decode()
+    thread = '"stringArray":[],"funcTable":{"name":[]},"frameTable":{"func":[]},'
+    thread += '"stackTable":{"frame":[],"prefix":[]},"samples":{"stack":[],"time":[]}}'
+    return joined(begin + '"threads":[', rows, lambda i: f'{{"tid":{i},{thread}', "]}", ",")
+
+
+# Files whose reading took quadratic time.
+SLOW = {
+    "perf-data": (descending_maps, 20_000),
+    "gperftools": (nested_maps, 30_000),
+    "firefox": (libraries_of_threads, 1_000),
+}
 REFUSAL = re.compile(r"needs more than \d+ MiB of memory to be read")
 PROGRAM_BYTES = 1 << 20  # more than what `tally` takes without a file
 
@@ -347,6 +382,34 @@ class CostsTest(ProfileCase):
                 large = self.write("large", worst.make(4 * worst.rows))
                 command = ["validate", "--from", name]
                 self.assertLess(growth([*command, small], [*command, large]), MOST_GROWTH)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer takes time of its own")
+    def test_time_of_what_was_slow(self) -> None:
+        for name, (make, rows) in SLOW.items():
+            with self.subTest(name):
+                small = self.write("small", make(rows))
+                large = self.write("large", make(4 * rows))
+                command = ["validate", "--from", name]
+                said = run_tally(*command, small).stdout  # it is read to its end
+                self.assertNotRegex(said, r"error: (?!holds no samples)")
+                self.assertLess(growth([*command, small], [*command, large]), MOST_GROWTH)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer takes time of its own")
+    def test_time_of_empty_records_of_counters(self) -> None:
+        for rows, folder in ((10_000, "small"), (40_000, "large")):
+            os.mkdir(self.path(folder))
+            arcs = (gcov_record(0x01430000, words(i, i + 1, 1)) for i in range(2, rows - 1))
+            blocks = gcov_record(0x01410000, words(rows))
+            self.write(
+                f"{folder}/a.gcno",
+                gcov_notes(gcov_function(b"f\0", b"a\0") + blocks + b"".join(arcs)),
+            )
+            function = gcov_record(0x01000000, words(1, 1, 2))
+            self.write(
+                f"{folder}/a.gcda", gcov_data(function + gcov_record(0x01A10000, b"") * rows)
+            )
+        small, large = (["gcov", self.path(f"{each}/a.gcda")] for each in ("small", "large"))
+        self.assertLess(growth(small, large), MOST_GROWTH)
 
     def test_a_small_file_that_unpacks_to_much(self) -> None:
         with gzip.open(self.path("in"), "wb") as file:

@@ -49,8 +49,8 @@ void AddressSpace::map(const CodeRange &range) {
   const uint32_t number = number_of(range);
   if (program_ == nowhere && !range.path.starts_with('[') && !range.path.starts_with("//"))
     program_ = number;
-  if (put({range.start, range.limit, number})) {
-    last_ = 0;
+  if (put(pieces_, {range.start, range.limit, number})) {
+    last_ = {0, 0, nowhere};
     ++generation_;
   }
 }
@@ -59,83 +59,64 @@ void AddressSpace::map_code(const CodeRange &range) {
   if (range.start >= range.limit)
     return;
   const uint32_t number = number_of(range);
-  if (put_code({range.start, range.limit, number}))
+  if (put(code_, {range.start, range.limit, number}))
     ++generation_;
 }
 
-bool AddressSpace::put_code(const Piece &piece) {
-  auto first = code_.upper_bound(piece.start);
-  if (first != code_.begin() && std::prev(first)->second.limit > piece.start)
+bool AddressSpace::put(Pieces &pieces, const Piece &piece) {
+  // [first, last) are the pieces that overlap the new one.
+  auto first = pieces.upper_bound(piece.start);
+  if (first != pieces.begin() && std::prev(first)->second.limit > piece.start)
     --first;
-  const auto last = code_.lower_bound(piece.limit);
+  const auto last = pieces.lower_bound(piece.limit);
   if (first == last) {
-    code_.emplace_hint(last, piece.start, piece);
+    pieces.emplace_hint(last, piece.start, piece);
     return true;
   }
   const Piece before = first->second, after = std::prev(last)->second;
   if (std::next(first) == last && before.start == piece.start && before.limit == piece.limit &&
       before.range == piece.range)
     return false;
-  code_.erase(first, last);
+  pieces.erase(first, last);
   if (before.start < piece.start)
-    code_[before.start] = {before.start, piece.start, before.range};
-  code_[piece.start] = piece;
+    pieces[before.start] = {before.start, piece.start, before.range};
+  pieces[piece.start] = piece;
   if (after.limit > piece.limit)
-    code_[piece.limit] = {piece.limit, after.limit, after.range};
+    pieces[piece.limit] = {piece.limit, after.limit, after.range};
   return true;
 }
 
-bool AddressSpace::put(const Piece &piece) {
-  // [first, last) are the pieces that overlap the new one.
-  const auto first =
-      std::upper_bound(pieces_.begin(), pieces_.end(), piece.start,
-                       [](uint64_t start, const Piece &p) { return start < p.limit; });
-  const auto last =
-      std::lower_bound(first, pieces_.end(), piece.limit,
-                       [](const Piece &p, uint64_t limit) { return p.start < limit; });
-  if (last - first == 1 && first->start == piece.start && first->limit == piece.limit &&
-      first->range == piece.range)
-    return false;
-  Piece fresh[3];
-  size_t count = 0;
-  if (first != last && first->start < piece.start)
-    fresh[count++] = {first->start, piece.start, first->range};
-  fresh[count++] = piece;
-  if (first != last && (last - 1)->limit > piece.limit)
-    fresh[count++] = {piece.limit, (last - 1)->limit, (last - 1)->range};
-  const auto at = pieces_.erase(first, last);
-  pieces_.insert(at, fresh, fresh + count);
-  return true;
+const AddressSpace::Piece *AddressSpace::find_in(const Pieces &pieces, uint64_t address) {
+  const auto after = pieces.upper_bound(address);
+  if (after == pieces.begin())
+    return nullptr;
+  const Piece &piece = std::prev(after)->second;
+  return address < piece.limit ? &piece : nullptr;
 }
 
 uint32_t AddressSpace::with_code(uint32_t range, uint64_t pc) const {
   if (code_.empty() || ranges_[range].is_jit || !is_anonymous_memory(ranges_[range].path))
     return range;
-  const auto after = code_.upper_bound(pc);
-  if (after == code_.begin())
-    return range;
-  const Piece &piece = std::prev(after)->second;
-  return pc < piece.limit ? piece.range : range;
+  const Piece *const piece = find_in(code_, pc);
+  return piece ? piece->range : range;
 }
 
 void AddressSpace::reset() {
   pieces_.clear();
   code_.clear();
   program_ = nowhere;
-  last_ = 0;
+  last_ = {0, 0, nowhere};
   ++generation_;
 }
 
 uint32_t AddressSpace::find_mapping(uint64_t pc) const {
-  if (last_ < pieces_.size() &&
-      pc - pieces_[last_].start < pieces_[last_].limit - pieces_[last_].start)
-    return pieces_[last_].range;
-  const auto it = std::upper_bound(pieces_.begin(), pieces_.end(), pc,
-                                   [](uint64_t at, const Piece &p) { return at < p.limit; });
-  if (it == pieces_.end() || pc < it->start)
-    return nowhere;
-  last_ = static_cast<size_t>(it - pieces_.begin());
-  return it->range;
+  if (pc - last_.start >= last_.limit - last_.start) {
+    const Piece *const piece = find_in(pieces_, pc);
+    if (!piece)
+      return nowhere;
+    last_ = *piece;
+  }
+  return last_.range;
 }
 
 } // namespace tally

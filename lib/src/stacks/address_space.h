@@ -66,21 +66,22 @@ private:
     uint64_t limit;
     uint32_t range;
   };
+  using Pieces = std::map<uint64_t, Piece>; // by their starts, disjoint; there may be a million
   uint32_t number_of(const CodeRange &range);
-  // Replace what pieces_ or code_ holds in a range. Return whether this changed anything.
-  bool put(const Piece &piece);
-  bool put_code(const Piece &piece);
+  // Replaces what the pieces hold in a range. Returns whether this changed anything.
+  static bool put(Pieces &pieces, const Piece &piece);
+  // Returns the piece that holds the address; null if none does.
+  static const Piece *find_in(const Pieces &pieces, uint64_t address);
 
-  std::vector<Piece> pieces_; // ascending, disjoint
-  // Those of map_code(), by their starts, disjoint. There may be a million of them.
-  std::map<uint64_t, Piece> code_;
+  Pieces pieces_;
+  Pieces code_; // those of map_code()
   std::vector<CodeRange> ranges_;
   SeededMultimap<uint64_t, uint32_t> by_hash_;
   uint32_t program_ = nowhere;
   uint64_t generation_ = 0;
-  // Index of the piece that find() returned last; find() tries it first, because most samples fall
-  // into few pieces.
-  mutable size_t last_ = 0;
+  // The piece that find() returned last; find() tries it first, because most samples fall into few
+  // pieces.
+  mutable Piece last_{0, 0, nowhere};
 };
 
 } // namespace tally

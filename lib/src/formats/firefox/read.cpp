@@ -47,8 +47,7 @@ public:
   Reader(const JsonTree &tree, const std::string &source, Diagnostics &diagnostics)
       : document_(tree.root()), meta_(document_["meta"]), own_(meta_[own_key]),
         shared_(document_["shared"]), strings_(shared_["stringArray"]),
-        sources_(shared_["sources"]), libs_(document_["libs"]), source_(source),
-        diagnostics_(diagnostics) {}
+        sources_(shared_["sources"]), source_(source), diagnostics_(diagnostics) {}
 
   Result<Profile> run() {
     TALLY_CHECK(check_version());
@@ -58,6 +57,7 @@ public:
     const auto arguments = meta_["arguments"].text();
     const auto product = own_.is_object() ? std::nullopt : meta_["product"].text();
     version_ = *meta_[version_key].integer();
+    libs_ = read_libraries(document_["libs"], builder_);
     builder_.set_command(arguments ? *arguments : product.value_or(""));
     if (own_.is_object())
       TALLY_CHECK(read_own());
@@ -222,8 +222,11 @@ private:
       return read_samples(samples, track, shared_stacks_);
     const JsonValue strings = thread["stringArray"];
     const JsonValue libs = thread["libs"]; // until version 40
+    std::vector<StringId> own_libs;
+    if (!libs.is_absent())
+      own_libs = read_libraries(libs, builder_);
     TALLY_TRY(stacks, read_stacks({thread, strings.is_absent() ? strings_ : strings, sources_,
-                                   libs.is_absent() ? libs_ : libs, version_},
+                                   libs.is_absent() ? libs_ : own_libs, version_},
                                   builder_));
     return read_samples(samples, track, stacks);
   }
@@ -333,7 +336,8 @@ private:
   };
 
   // A search for a key takes the time of all keys of the object, and there may be many threads.
-  JsonValue document_, meta_, own_, shared_, strings_, sources_, libs_;
+  JsonValue document_, meta_, own_, shared_, strings_, sources_;
+  std::vector<StringId> libs_; // of all threads: their paths
   const std::string &source_;
   Diagnostics &diagnostics_;
   StackProfileBuilder builder_;

@@ -44,7 +44,6 @@ public:
       return source_.tables.error("stringArray is missing");
     strings_ = *strings;
     ids_.resize(strings_.size());
-    read_libs();
     TALLY_CHECK(read_objects());
     TALLY_CHECK(read_functions());
     TALLY_CHECK(read_frames());
@@ -92,21 +91,12 @@ private:
     return {};
   }
 
-  void read_libs() {
-    for (JsonValue lib = source_.libs.is_list() ? source_.libs.first() : JsonValue();
-         !lib.is_absent(); lib = lib.next()) {
-      const auto path = lib["path"].text();
-      const auto name = lib["name"].text();
-      libs_.push_back(builder_.intern(path && !path->empty() ? *path : name.value_or("")));
-    }
-  }
-
   // Returns the path of a library; nothing if the row has none.
   Result<std::optional<StringId>> lib_of(const Column &column, size_t row) const {
     if (row >= column.rows.size())
       return std::optional<StringId>();
-    TALLY_TRY(index, index_below(column.rows[row], libs_.size(), "library"));
-    return index ? std::optional(libs_[*index]) : std::nullopt;
+    TALLY_TRY(index, index_below(column.rows[row], source_.libs.size(), "library"));
+    return index ? std::optional(source_.libs[*index]) : std::nullopt;
   }
 
   // Since version 58, the file of a function is in a table of sources.
@@ -269,7 +259,6 @@ private:
   StackProfileBuilder &builder_;
   JsonValue::Column strings_;
   std::vector<std::optional<StringId>> ids_; // of strings_
-  std::vector<StringId> libs_;               // their paths
   std::vector<StringId> objects_;            // by the row of a resource
   std::vector<SourceFunctionId> functions_;
   std::vector<SourceLine> frames_;
@@ -319,6 +308,17 @@ Result<std::optional<uint32_t>> index_below(const JsonValue &value, size_t limit
   if (*number < 0 || static_cast<uint64_t>(*number) >= limit || *number >= UINT32_MAX)
     return value.error(fmt::format("{} {} does not exist", what, *number));
   return std::optional(static_cast<uint32_t>(*number));
+}
+
+std::vector<StringId> read_libraries(const JsonValue &list, StackProfileBuilder &builder) {
+  std::vector<StringId> paths;
+  for (JsonValue lib = list.is_list() ? list.first() : JsonValue(); !lib.is_absent();
+       lib = lib.next()) {
+    const auto path = lib["path"].text();
+    const auto name = lib["name"].text();
+    paths.push_back(builder.intern(path && !path->empty() ? *path : name.value_or("")));
+  }
+  return paths;
 }
 
 Result<std::vector<ReadStack>> read_stacks(const CodeSource &source, StackProfileBuilder &builder) {

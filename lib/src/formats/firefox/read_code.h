@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -38,9 +39,12 @@ struct ReadStack {
 // Where the tables are.
 struct CodeSource {
   JsonValue tables; // the thread, or what all threads share
-  JsonValue strings, sources, libs;
+  JsonValue strings, sources;
+  std::span<const StringId> libs; // their paths
   int64_t version = 0;
 };
+// Returns the paths of a list of libraries, which many threads may share.
+std::vector<StringId> read_libraries(const JsonValue &list, StackProfileBuilder &builder);
 
 Result<std::vector<ReadStack>> read_stacks(const CodeSource &source, StackProfileBuilder &builder);
 

@@ -98,14 +98,15 @@ private:
   }
 
   bool add(GraphFunctionId id, const GcovRecord &record) {
-    uint32_t expected = 0;
-    for (const GraphArc &arc : graph_.arcs_of(graph_.functions[id]))
-      expected += !(arc.flags & arc_on_tree);
+    CoverageCounters::Range &range = out_.of[index_of(id)];
+    uint32_t expected = range.last - range.first;
+    if (!range.present)
+      for (const GraphArc &arc : graph_.arcs_of(graph_.functions[id]))
+        expected += !(arc.flags & arc_on_tree);
     if (record.last - record.first != expected) {
       mismatch(id, "number of counters");
       return false;
     }
-    CoverageCounters::Range &range = out_.of[index_of(id)];
     if (!range.present) {
       range = {static_cast<uint32_t>(out_.values.size()), 0, true};
       if (record.zeros)
