@@ -36,7 +36,7 @@ public:
 
   // Keeps what is to be done on the debugger's thread until catch_up(). Any thread may call this.
   void put_off(std::function<void(tally::Front &)> what);
-  // Does that by a performer of the debugger's thread.
+  // Does what was put off, by a performer of the debugger's thread.
   void catch_up(tally::Front &performer);
 
   Signals signals;

@@ -149,7 +149,7 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &group, const std:
   set_display(session_, debugger);
   Outcome outcome;
   {
-    LldbPerformer performer(debugger, session_.sampled_pid(), inferior_.actions());
+    LldbPerformer performer(debugger, session_.sampled_pid(), inferior_.actions(), true);
     outcome = session_.command(group, line, performer);
     news.text += performer.said();
   }

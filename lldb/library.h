@@ -9,7 +9,7 @@
 
 namespace tally_lldb {
 
-// Those that tally.hpp and the plug-in call.
+// The functions that tally.hpp and the plug-in call.
 #define TALLY_LLDB_FUNCTIONS(_)                                                                    \
   _(tally_abi)                                                                                     \
   _(tally_error_free)                                                                              \

@@ -16,9 +16,14 @@ LldbPerformer::~LldbPerformer() {
     print(debugger_, "\r\x1b[K");
 }
 
-// Cancels the command if the user interrupts it.
+bool LldbPerformer::is_interrupted() const {
+  return debugger_.GetCommandInterpreter().WasInterrupted();
+}
+
+// An answer without which a command would end is given in an event, because the interrupt may have
+// been meant for the program.
 Answer LldbPerformer::unless_interrupted() const {
-  return debugger_.GetCommandInterpreter().WasInterrupted() ? Answer::cancelled() : Answer::done();
+  return of_command_ && is_interrupted() ? Answer::cancelled() : Answer::done();
 }
 
 Answer LldbPerformer::progress(const char *text) {
@@ -26,7 +31,7 @@ Answer LldbPerformer::progress(const char *text) {
     print(debugger_, std::string("\r") + text);
     shown_ = true;
   }
-  return unless_interrupted();
+  return is_interrupted() ? Answer::cancelled() : Answer::done();
 }
 
 void LldbPerformer::add_names(uint64_t address, size_t index, tally_sink *to) {

@@ -14,8 +14,11 @@ class Actions;
 // Answers on the debugger's own thread.
 class LldbPerformer : public tally::Front {
 public:
-  LldbPerformer(lldb::SBDebugger &debugger, int32_t sampled_pid, Actions &actions)
-      : debugger_(debugger), sampled_pid_(sampled_pid), actions_(actions) {}
+  // `of_command` says whether the user can interrupt what is asked for, and repeat it.
+  LldbPerformer(lldb::SBDebugger &debugger, int32_t sampled_pid, Actions &actions,
+                bool of_command = false)
+      : debugger_(debugger), sampled_pid_(sampled_pid), actions_(actions), of_command_(of_command) {
+  }
   ~LldbPerformer() override;
 
   Answer progress(const char *text) override;
@@ -39,6 +42,7 @@ public:
   const std::string &said() const { return said_; }
 
 private:
+  bool is_interrupted() const;
   Answer unless_interrupted() const;
   Answer shown(const Outcome &outcome);
   void add_names(uint64_t address, size_t index, tally_sink *to);
@@ -46,6 +50,7 @@ private:
   lldb::SBDebugger &debugger_;
   int32_t sampled_pid_;
   Actions &actions_;
+  bool of_command_;
   bool shown_ = false;
   std::string said_;
 };

@@ -47,6 +47,10 @@ class Runner:
             parameter.refresh()
         return text
 
+    def report(self, by: str, sort: str) -> Dict:
+        """Returns Session.report() of what the last command has shown."""
+        return self.session.report(self._watcher.performer(shows_progress=False), by, sort)
+
     def run_json(self, line: str, group: str = "profile") -> Dict:
         """Runs a command that has the option --json, and returns the parsed JSON."""
         text = self.run(f"{line} --json", to_console=False, group=group)

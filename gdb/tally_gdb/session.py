@@ -312,9 +312,10 @@ class Session:
         """Ends sampling if that time is over. Returns the text to print."""
         return self._performed(performer, self._lib.tally_session_limit_reached)
 
-    def report(self, by: str, sort: str) -> dict[str, Sequence[str | int]]:
+    def report(self, performer: object, by: str, sort: str) -> dict[str, Sequence[str | int]]:
         """Returns the columns name, file, object, line, id, self and inclusive."""
-        return self._table(self._lib.tally_session_report, self._handle, _encode(by), _encode(sort))
+        with self._asking(performer) as handle:
+            return self._table(self._lib.tally_session_report, handle, _encode(by), _encode(sort))
 
     def commands(self, group: str = "profile") -> dict[str, Sequence[str | int]]:
         """Returns the columns name, summary, usage and help."""

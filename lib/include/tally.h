@@ -248,7 +248,7 @@ enum tally_event_kind {
   TALLY_EVENT_KILLED = 10,    /* the debugger killed the process */
   TALLY_EVENT_DETACHED = 11,  /* the debugger detached from the process */
   TALLY_EVENT_RAN = 12        /* as RESUMED, but the front end knows only from a later stop that the
-                                 process        ran, so that it may have stopped in between */
+                                 process ran, so that it may have stopped in between */
 };
 
 /* Texts may be NULL, which means "". Set size to sizeof(tally_event). */
@@ -277,16 +277,16 @@ typedef struct tally_event {
 typedef struct tally_sink tally_sink;
 
 /* What a debugger does for a session. The session calls these functions on the thread that calls
- * the session, while it handles that call: a command, an event, a tick or the end of the time of
- * `start --for`. A function may take long. It may report events and the end of that time to the
- * session meanwhile: the session handles them when that call ends, whose text ends with theirs. It
- * may report hits of the region, and call the functions that any thread may call. A command or a
- * report fails with TALLY_ERROR_BAD_STATE meanwhile, and the session may not be freed. In an event,
- * a function that cancels is called once more, because nobody can repeat an event; and so is one
- * that undoes what another has done, in a command, too. A function that is NULL is something that
- * this debugger cannot do. None may throw. Texts and arrays are valid during the call. The
- * structure has many data members, because each function is one thing that a debugger does. Set
- * size to sizeof(tally_front). */
+ * the session, while it handles that call: a command, an event, a tick, a report, or the end of the
+ * time of `start --for`. A function may take long. It may report events and the end of that time to
+ * the session meanwhile: the session handles them when that call ends, whose text ends with theirs;
+ * if the call fails or has no text, the next text does. It may also report ticks and hits of the
+ * region, and call the functions that any thread may call. A command or a report fails with
+ * TALLY_ERROR_BAD_STATE meanwhile, and the session may not be freed. A function that changes the
+ * debugger and cancels is called once more in an event, because nobody can repeat an event, and so
+ * is one that undoes a change. A function that is NULL is something that this debugger cannot do.
+ * None may throw. Texts and arrays are valid during the call. The structure has many data members,
+ * because each function is one thing that a debugger does. Set size to sizeof(tally_front). */
 typedef struct tally_front {
   uint32_t size;
   uint32_t reserved; /* 0 */

@@ -25,7 +25,8 @@
 #endif
 
 namespace tally {
-inline namespace interface_3 { // of TALLY_ABI, so that no other namespace tally has these names
+// The number is that of TALLY_ABI. No other namespace tally has these names.
+inline namespace interface_3 {
 
 struct Error {
   int code = 0;                  // tally_error_code
@@ -299,7 +300,8 @@ private:
   // No exception may reach the library.
   template <class Ask> static void answer(void *self, tally_sink *to, Ask ask) noexcept {
     try {
-      ask(**static_cast<Front **>(self)).give(to);
+      Front *const front = *static_cast<Front **>(self);
+      (front ? ask(*front) : Answer::refused()).give(to);
     } catch (const std::exception &error) {
       TALLY_CALL(tally_sink_refuse)(to, 0, 0, error.what());
     } catch (...) { // cancels the command
@@ -308,7 +310,7 @@ private:
 };
 
 // A session. Each call during which the session may ask the debugger names the Front that answers.
-// Functions that this class lacks are called with get().
+// Functions that this class lacks are called with get(); nothing is asked meanwhile.
 class Session {
 public:
   static Result<Session> make() {
@@ -319,6 +321,9 @@ public:
       return tl::unexpected(error_of(error));
     return Session(session, std::move(current));
   }
+
+  Session(Session &&) = default;
+  Session &operator=(Session &&) = delete;
 
   tally_session *get() const { return session_.get(); }
 

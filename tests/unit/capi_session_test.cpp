@@ -8,6 +8,7 @@
 
 #include <tally.h>
 
+#include "capi/refusals.h"
 #include "capi_results.h"
 
 namespace tally::capi_session_test {
@@ -267,6 +268,35 @@ TEST_F(CFront, MayReportAnEventMeanwhile) {
   EXPECT_EQ(refusal(), unknown + "the debugger cannot do this");
   EXPECT_EQ(refusal(), "coverage report: no process: run the program, or open a core file");
   EXPECT_EQ(calls, 1);
+}
+
+TEST(CRefusals, SayWhyARegionIsNotWatched) {
+  EXPECT_EQ(capi::region_refusal(TALLY_REGION_UNKNOWN, "parse"),
+            "there is no function or location 'parse'");
+  EXPECT_EQ(capi::region_refusal(TALLY_REGION_INLINED, "parse"),
+            "all copies of parse are inlined and do not return: name two locations");
+  EXPECT_EQ(capi::region_refusal(TALLY_REGION_WITHIN, "*0x10"),
+            "*0x10 is not the entry of a function: name a function or two locations");
+  EXPECT_EQ(capi::region_refusal(TALLY_REGION_FAILED, "1 parse"), "1 parse");
+  EXPECT_EQ(capi::region_refusal(0, "its own words"), "its own words");
+}
+
+TEST(CRefusals, SayWhyTheAgentIsNotLoaded) {
+  const auto words = [](int32_t reason, int64_t number, std::string_view text) {
+    return capi::load_refusal(reason, number, text, "agent.so");
+  };
+  EXPECT_EQ(words(TALLY_LOAD_RUNNING, 0, ""), "the process is running: stop it first");
+  EXPECT_EQ(words(TALLY_LOAD_NO_DLOPEN, 0, ""),
+            "the program has no dlopen: it is static, or its libraries are not loaded yet");
+  EXPECT_EQ(words(TALLY_LOAD_UNSAFE, 7, "the dynamic loader"),
+            "thread 7 is stopped inside the dynamic loader: a call from there could hang; let it "
+            "run to another location first");
+  EXPECT_EQ(words(TALLY_LOAD_FAILED, 0, "no memory"), "cannot be loaded: no memory");
+  EXPECT_EQ(words(TALLY_LOAD_NO_START, 0, ""),
+            "cannot be loaded: agent.so has no tally_agent_start");
+  EXPECT_EQ(words(TALLY_LOAD_REFUSED, -3, ""), "the agent refused to start (-3)");
+  EXPECT_EQ(words(0, 0, "its own words"), "cannot be loaded: its own words");
+  EXPECT_EQ(words(7, 0, "is unknown"), "is unknown");
 }
 
 TEST(CFronts, AreCheckedWhenTheSessionIsMade) {

@@ -9,7 +9,6 @@
 #include "session/name_lookup.h"
 #include "session/profile_store.h"
 #include "session/profile_table.h"
-#include "session/refusals.h"
 #include "session/run_clock.h"
 #include "session/sampling_remarks.h"
 #include "session/settings.h"
@@ -168,36 +167,6 @@ TEST(NameLookup, EndsIfTheUserInterruptsTheDebugger) {
   const auto refused = names.look_up(unknown_address(0x10), 7, Asks::names);
   ASSERT_TRUE(refused);
   EXPECT_EQ(name_of_first(*refused), "0x10");
-}
-
-// --- refusals
-
-TEST(Refusals, SayWhyARegionIsNotWatched) {
-  EXPECT_EQ(region_refusal(RegionRefusal::unknown, "parse"),
-            "there is no function or location 'parse'");
-  EXPECT_EQ(region_refusal(RegionRefusal::inlined, "parse"),
-            "all copies of parse are inlined and do not return: name two locations");
-  EXPECT_EQ(region_refusal(RegionRefusal::within, "*0x10"),
-            "*0x10 is not the entry of a function: name a function or two locations");
-  EXPECT_EQ(region_refusal(RegionRefusal::failed, "1 parse"), "1 parse");
-  EXPECT_EQ(region_refusal(RegionRefusal{}, "its own words"), "its own words");
-}
-
-TEST(Refusals, SayWhyTheAgentIsNotLoaded) {
-  const auto words = [](LoadRefusal reason, int64_t number, std::string_view text) {
-    return load_refusal(reason, number, text, "agent.so");
-  };
-  EXPECT_EQ(words(LoadRefusal::running, 0, ""), "the process is running: stop it first");
-  EXPECT_EQ(words(LoadRefusal::no_dlopen, 0, ""),
-            "the program has no dlopen: it is static, or its libraries are not loaded yet");
-  EXPECT_EQ(words(LoadRefusal::unsafe, 7, "the dynamic loader"),
-            "thread 7 is stopped inside the dynamic loader: a call from there could hang; let it "
-            "run to another location first");
-  EXPECT_EQ(words(LoadRefusal::failed, 0, "no memory"), "cannot be loaded: no memory");
-  EXPECT_EQ(words(LoadRefusal::no_start, 0, ""),
-            "cannot be loaded: agent.so has no tally_agent_start");
-  EXPECT_EQ(words(LoadRefusal::refused, -3, ""), "the agent refused to start (-3)");
-  EXPECT_EQ(words(LoadRefusal{}, 0, "its own words"), "cannot be loaded: its own words");
 }
 
 // --- Settings

@@ -50,10 +50,9 @@ private:
       "histogram",      "config stop-times on"};
   static constexpr std::array<const char *, 5> coverage_commands{"report --since stop", "mark",
                                                                  "list", "break", "annotate named"};
-  static constexpr std::array<EventKind, 9> events{
-      EventKind::target,     EventKind::resumed, EventKind::resumed,
-      EventKind::breakpoint, EventKind::signal,  EventKind::exited,
-      EventKind::detached,   EventKind::killed,  EventKind::ran};
+  static constexpr std::array<EventKind, 8> events{
+      EventKind::target, EventKind::resumed, EventKind::resumed,  EventKind::breakpoint,
+      EventKind::signal, EventKind::exited,  EventKind::detached, EventKind::killed};
 
   size_t below(size_t limit) { return random_() % limit; }
 
@@ -100,6 +99,7 @@ private:
     event.target = target_;
     event.pid = kind == EventKind::exited || below(10) == 0 ? 0 : pid_ + static_cast<int>(below(2));
     event.beside = below(10) == 0;
+    event.unseen = kind == EventKind::resumed && below(4) == 0;
     static_cast<void>(session_.event(event));
   }
 

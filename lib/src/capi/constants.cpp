@@ -37,18 +37,7 @@ static_assert(TALLY_EVENT_TARGET == int(EventKind::target) &&
               TALLY_EVENT_EXITED == int(EventKind::exited) &&
               TALLY_EVENT_SIGNALLED == int(EventKind::signalled) &&
               TALLY_EVENT_KILLED == int(EventKind::killed) &&
-              TALLY_EVENT_DETACHED == int(EventKind::detached) &&
-              TALLY_EVENT_RAN == int(EventKind::ran));
-static_assert(TALLY_REGION_UNKNOWN == int(RegionRefusal::unknown) &&
-              TALLY_REGION_INLINED == int(RegionRefusal::inlined) &&
-              TALLY_REGION_WITHIN == int(RegionRefusal::within) &&
-              TALLY_REGION_FAILED == int(RegionRefusal::failed));
-static_assert(TALLY_LOAD_RUNNING == int(LoadRefusal::running) &&
-              TALLY_LOAD_NO_DLOPEN == int(LoadRefusal::no_dlopen) &&
-              TALLY_LOAD_UNSAFE == int(LoadRefusal::unsafe) &&
-              TALLY_LOAD_FAILED == int(LoadRefusal::failed) &&
-              TALLY_LOAD_NO_START == int(LoadRefusal::no_start) &&
-              TALLY_LOAD_REFUSED == int(LoadRefusal::refused));
+              TALLY_EVENT_DETACHED == int(EventKind::detached));
 static_assert(TALLY_HIT_FIRST == int(RegionHit::Kind::first) &&
               TALLY_HIT_SECOND == int(RegionHit::Kind::second) &&
               TALLY_HIT_RETURNED == int(RegionHit::Kind::returned) &&

@@ -3,7 +3,7 @@
 #include <new>
 
 #include "capi/handles.h"
-#include "session/refusals.h"
+#include "capi/refusals.h"
 
 namespace tally::capi {
 
@@ -17,15 +17,14 @@ Result<void> call(const tally_front &front, void (*function)(void *, Parameters.
     function(front.self, arguments..., &to);
   else
     to.answer = tally_sink::Answer::refused;
-  if (to.refusal.reason == 0 && to.refusal.text.empty())
-    to.refusal.text = "the debugger cannot do this";
   if (to.failed)
     throw std::bad_alloc();
   switch (to.answer) {
   case tally_sink::Answer::done:
     return {};
   case tally_sink::Answer::refused:
-    return fail(ErrorCode::unsupported, to.refusal.text);
+    return fail(ErrorCode::unsupported,
+                to.refusal.text.empty() ? "the debugger cannot do this" : to.refusal.text);
   case tally_sink::Answer::cancelled:
     break;
   }
@@ -115,9 +114,9 @@ Result<void> Front::load(const std::string &library, const std::string &argument
   tally_sink to;
   auto done = call(functions_, functions_.load, to, library.c_str(), argument.c_str(),
                    signals.data(), signals.size());
-  if (to.answer == tally_sink::Answer::refused)
-    done.error().message = load_refusal(static_cast<LoadRefusal>(to.refusal.reason),
-                                        to.refusal.number, to.refusal.text, library);
+  if (to.has_reason())
+    done.error().message =
+        load_refusal(to.refusal.reason, to.refusal.number, to.refusal.text, library);
   return done;
 }
 
@@ -144,9 +143,8 @@ Result<void> Front::halt() {
 Result<void> Front::watch_region(const std::string &first, const std::string &second) {
   tally_sink to;
   auto done = call(functions_, functions_.watch_region, to, first.c_str(), second.c_str());
-  if (to.answer == tally_sink::Answer::refused)
-    done.error().message =
-        region_refusal(static_cast<RegionRefusal>(to.refusal.reason), to.refusal.text);
+  if (to.has_reason())
+    done.error().message = region_refusal(to.refusal.reason, to.refusal.text);
   return done;
 }
 
@@ -184,7 +182,7 @@ void tally_sink_refuse(tally_sink *to, int32_t reason, int64_t number, const cha
 
 void tally_sink_frame(tally_sink *to, size_t index, const char *function, const char *file,
                       uint32_t line) {
-  if (index < to->frames.size())
+  if (index < to->frames.size() && function && *function)
     keep(to, [&] { to->frames[index].push_back({text_of(function), text_of(file), line}); });
 }
 

@@ -26,6 +26,10 @@ struct tally_sink {
   } refusal;
   enum class Answer { cancelled, done, refused } answer = Answer::cancelled;
   bool failed = false; // what was found could not be kept, because memory is exhausted
+
+  bool has_reason() const {
+    return answer == Answer::refused && (refusal.reason != 0 || !refusal.text.empty());
+  }
 };
 
 namespace tally::capi {

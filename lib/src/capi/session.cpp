@@ -82,10 +82,12 @@ tally_error *tally_session_event(tally_session *session, const tally_event *even
         if (!copy || copy->kind < TALLY_EVENT_TARGET || copy->kind > TALLY_EVENT_RAN ||
             copy->target < TALLY_TARGET_NONE || copy->target > TALLY_TARGET_CORE)
           return fail(ErrorCode::invalid_argument, "not an event of this interface");
+        const bool unseen = copy->kind == TALLY_EVENT_RAN;
         return session->session.event(
-            {static_cast<EventKind>(copy->kind), static_cast<TargetKind>(copy->target), copy->pid,
-             copy->number, text_of(copy->text), text_of(copy->file), copy->line,
-             text_of(copy->command), text_of(copy->program), copy->at_ns, copy->beside != 0});
+            {unseen ? EventKind::resumed : static_cast<EventKind>(copy->kind),
+             static_cast<TargetKind>(copy->target), copy->pid, copy->number, text_of(copy->text),
+             text_of(copy->file), copy->line, text_of(copy->command), text_of(copy->program),
+             copy->at_ns, copy->beside != 0, unseen});
       },
       text);
 }

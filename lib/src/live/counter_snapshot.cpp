@@ -161,12 +161,12 @@ std::optional<CounterSnapshot> CounterSnapshot::take(const CounterLayout &layout
   if (!ranges)
     return std::nullopt;
   CounterSnapshot out;
-  bool complete = true; // a debugger's memory learns from a failed read what to request
   for (const AddressRange &range : *ranges) {
     out.pieces_.push_back({range.low, {}});
-    complete &= read_as_it_grows(memory, range.low, range.size(), out.pieces_.back().bytes);
+    if (!read_as_it_grows(memory, range.low, range.size(), out.pieces_.back().bytes))
+      return std::nullopt;
   }
-  return complete ? std::optional(std::move(out)) : std::nullopt;
+  return out;
 }
 
 CounterSnapshot

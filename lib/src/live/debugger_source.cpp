@@ -64,6 +64,8 @@ private:
                          // what is missed
   };
   static constexpr uint64_t first_piece = 1 << 14, most_piece = 1 << 20;
+  // More ranges that cannot be read mean that a program's pointers are wrong.
+  static constexpr size_t most_unreadable = 4096;
 
   Area *area_of(const AddressRange &range) {
     const auto area = std::ranges::find_if(areas_, [&](const Area &each) {
@@ -96,7 +98,7 @@ private:
   // Adds the piece that begins at `low`, or contains it.
   bool request(uint64_t low, uint64_t high) {
     for (;;) {
-      if (!failure_)
+      if (!failure_ || unreadable_.size() >= most_unreadable)
         return false;
       const AddressRange range = piece_of(low, high);
       auto bytes = read_(range);

@@ -53,6 +53,7 @@ Result<void> LiveProgram::refresh(NotesCache &cache) {
   state += "notes " + cache.place();
   if (state == state_)
     return {};
+  state_.reset(); // until all is read
   Diagnostics findings;
   std::vector<LoadedModule> before = std::exchange(modules_, source_->modules(findings));
   const CounterLayout old_layout = std::exchange(layout_, {});
@@ -82,7 +83,6 @@ Result<void> LiveProgram::refresh(NotesCache &cache) {
       add_clang_objects(layout_, modules_[i], i, source_->memory(), notes_of, findings);
   for (uint32_t i = 0; i < modules_.size(); ++i)
     add_source_based(layout_, modules_[i], i, source_->memory(), findings);
-  state_.reset();
   TALLY_CHECK(source_->failure()); // what was read is not complete
   // The variables of a module perhaps have no values yet. The next call then looks again.
   std::vector<bool> described(modules_.size());

@@ -105,9 +105,8 @@ void add_source_based(CounterLayout &layout, const LoadedModule &module, uint32_
     return refused("its counters cannot be read");
   out.data = std::string(bytes->take(data_size)) + std::string(padding, '\0');
   std::string counters, bitmaps;
-  bool is_there = read_as_it_grows(memory, out.counters.low, out.counters.size(), counters);
-  is_there &= read_as_it_grows(memory, out.bitmaps.low, out.bitmaps.size(), bitmaps);
-  if (!is_there)
+  if (!read_as_it_grows(memory, out.counters.low, out.counters.size(), counters) ||
+      !read_as_it_grows(memory, out.bitmaps.low, out.bitmaps.size(), bitmaps))
     return refused("its counters cannot be read");
   // The counters may be anything here; whether the records fit to them is known once.
   if (const auto read = llvm::read_records(out.data, out.records,
@@ -216,7 +215,7 @@ SourceBasedProgram::open_functions(std::span<const StoppedThread> threads, Memor
             }))
           continue;
         auto at = codes_.find(pc);
-        Code unknown; // memory that a debugger has to report is asked for again
+        Code unknown; // memory that an interrupt has hidden is read again later
         if (at == codes_.end()) {
           Code code = code_at(i, pc, memory);
           if (code.is_known)

@@ -138,7 +138,7 @@ Result<std::string> Backends::try_each(std::vector<Backend> backends) {
     auto tried = try_backend(backend);
     if (tried)
       return begun();
-    if (is_final(tried.error()))
+    if (!may_go_on(tried.error()))
       return fail(std::move(tried.error()));
     pass_over(tried.error().message);
   }
@@ -160,17 +160,17 @@ Result<void> Backends::try_backend(Backend backend) {
   return prepare_interrupt();
 }
 
-bool Backends::is_final(Error &why) const {
+bool Backends::may_go_on(Error &why) const {
   if (is_interrupted(why))
-    return true;
+    return false;
   // A wrong argument is wrong for the other backends, too, so do not try them.
   if (!options_.chosen && options_.events.empty() && why.code != ErrorCode::invalid_argument)
-    return false;
+    return true;
   if (why.source.empty())
     why.source = options_.chosen || options_.events.empty()
                      ? fmt::format("--backend {}", name_of(options_.backend))
                      : fmt::format("--event {}", options_.events.back().name);
-  return true;
+  return false;
 }
 
 void Backends::set_region(std::shared_ptr<Region> region) {
@@ -337,8 +337,9 @@ Result<std::string> Backends::begin_armed() {
     front_.undo(&Debugger::end_preload);
     return "";
   }
-  const bool as_before = options_.backend == Backend::interrupt;
-  if (!as_before) {
+  const bool is_remote = front_.target.target == TargetKind::remote;
+  const bool as_before = options_.backend == Backend::interrupt && interrupting_ == is_remote;
+  if (options_.backend != Backend::interrupt) {
     Error why = unsupported(unfit);
     if (options_.backend == Backend::perf && unfit.empty()) {
       auto started = start_perf_sampler(front_.target.pid, sampler_options());
@@ -348,7 +349,7 @@ Result<std::string> Backends::begin_armed() {
       }
       why = std::move(started.error());
     }
-    if (is_final(why))
+    if (!may_go_on(why))
       return fail(std::move(why));
     pass_over(why.message);
   }
@@ -392,17 +393,14 @@ std::string Backends::undo_changes(bool process_gone) {
     }
   if (armed_)
     return text;
-  if (interrupting_)
-    front_.undo(&Debugger::end_interrupt);
-  interrupting_.reset();
-  if (std::exchange(preloaded_, nullptr))
-    front_.undo(&Debugger::end_preload);
+  if (interrupting_ && front_.undo(&Debugger::end_interrupt))
+    interrupting_.reset();
+  if (preloaded_ && front_.undo(&Debugger::end_preload))
+    preloaded_.reset();
   // A signal may still be on its way as long as the process lives, and must not stop the program
   // for the user.
-  if (signals_changed_ && (process_gone || front_.target.pid == 0)) {
-    front_.undo(&Debugger::restore_signals);
-    signals_changed_ = false;
-  }
+  if (signals_changed_ && (process_gone || front_.target.pid == 0))
+    signals_changed_ = !front_.undo(&Debugger::restore_signals);
   return text;
 }
 

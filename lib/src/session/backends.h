@@ -56,8 +56,8 @@ public:
 private:
   Result<std::string> try_each(std::vector<Backend> backends);
   Result<void> try_backend(Backend backend);
-  // Returns whether no other backend can be tried after `why`, and names the fault in it.
-  bool is_final(Error &why) const;
+  // Returns whether other backends may be tried after `why`. If not, `why` names the fault.
+  bool may_go_on(Error &why) const;
   void pass_over(std::string_view why);
   void begin_with(std::unique_ptr<Sampler> started); // `started` works
   std::string begun();

@@ -1,4 +1,4 @@
-// The table of the `profile` commands, and those that control sampling or write files.
+// The `profile` commands that control sampling or write files.
 #include <filesystem>
 #include <system_error>
 

@@ -156,7 +156,6 @@ void CoverageGroup::event(const DebugEvent &event) {
     if (program_ && opened_ != opened_for(event))
       forget_program();
     break;
-  case EventKind::ran:
   case EventKind::resumed:
     resumed_unseen = event.unseen && (last_stop || resumed_unseen);
     if (event.unseen) // the program may have stopped meanwhile
@@ -253,8 +252,11 @@ Result<void> CoverageGroup::open_reported(Debugger::LoadedFiles files) {
     TALLY_TRY(source, live::core_source(files.core, front.target.program));
     program_.emplace(std::move(source));
   } else if (!program_) {
-    auto source = live::debugger_source(
-        [this](const live::AddressRange &range) { return front.debugger.memory(range); });
+    auto source = live::debugger_source([this](const live::AddressRange &range) {
+      auto content = front.debugger.memory(range);
+      // A debugger that refuses cannot read it.
+      return content || is_interrupted(content.error()) ? content : std::optional<std::string>();
+    });
     by_debugger_ = source.get();
     program_.emplace(std::move(source));
   }
@@ -307,7 +309,9 @@ Result<std::vector<ObjectFiles>> CoverageGroup::objects(const std::string &comma
   TALLY_CHECK(check_memory());
   if (!snapshot)
     return fail(ErrorCode::io, "the program's counters cannot be read", command);
-  return live->objects({*snapshot, {}}, notes());
+  auto read = live->objects({*snapshot, {}}, notes());
+  TALLY_CHECK(check_memory());
+  return read;
 }
 
 Result<std::vector<std::string>> CoverageGroup::raw_profiles(const std::string &command) {
@@ -405,6 +409,7 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
     out.objects = program.objects(reading, notes());
   CollectOptions options;
   out.source_based = program.source_based(reading, earlier ? &*earlier : nullptr);
+  TALLY_CHECK(check_memory());
   options.given_source_based = out.source_based;
   out.root = common_directory(out.objects, out.source_based);
   Diagnostics findings = program.findings();

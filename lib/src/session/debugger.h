@@ -21,7 +21,8 @@ namespace tally {
 // The functions of tally_front, which tally.h describes. capi/front.h calls those of a front.
 //
 // A function fails with ErrorCode::cancelled if the user interrupts it, and otherwise with the
-// message that says why the debugger does not do it. What it was to do may be half done then.
+// message that says why the debugger does not do it. What it was to do may be half done then. Most
+// are called by Front::ask() and Front::undo(), which call an interrupted function once more.
 class Debugger {
 public:
   struct LoadedFiles {

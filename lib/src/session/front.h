@@ -36,10 +36,14 @@ struct Front {
     return answer;
   }
   // Calls a function that undoes something, such as the handling of signals. It is called once more
-  // if the user interrupts it. Why the debugger does not undo it concerns no command.
-  void undo(Result<void> (Debugger::*function)()) {
-    if (const auto done = (debugger.*function)(); !done && is_interrupted(done.error()))
-      static_cast<void>((debugger.*function)());
+  // if the user interrupts it. Returns false if the user interrupts that, too. Why the debugger
+  // does not undo it concerns no command.
+  bool undo(Result<void> (Debugger::*function)()) {
+    const auto is_over = [&] {
+      const auto done = (debugger.*function)();
+      return done || !is_interrupted(done.error());
+    };
+    return is_over() || is_over();
   }
 };
 

@@ -1,5 +1,4 @@
 // `profile histogram`: shows the samples of one object by address.
-
 #include <fmt/format.h>
 
 #include "report/function_alias.h"
@@ -21,8 +20,7 @@ Result<PcView> view_of_loaded(const NamedProfile &read, const PcNames *names,
 
 Result<std::string> histogram_command(ProfileGroup &group, const ParsedCommand &command) {
   HistogramOptions how;
-  if (!command.arguments.empty())
-    how.what = command.arguments[0];
+  how.what = command.argument(0);
   if (command.has("scale")) {
     TALLY_TRY(scale, scale_of(command.value("scale"), "--scale"));
     how.scale = scale;

@@ -85,9 +85,10 @@ Result<void> NameLookup::find_in_files(Symbolization &job, Asks asks) {
 
 Result<void> NameLookup::ask(int32_t pid, std::span<const uint64_t> addresses) {
   auto named = debugger_.symbols(addresses);
-  if (!named)
-    return is_interrupted(named.error()) ? Result<void>(fail(std::move(named.error())))
-                                         : Result<void>();
+  if (!named && is_interrupted(named.error()))
+    return fail(std::move(named.error()));
+  if (!named) // a debugger that refuses knows no names
+    named.emplace();
   named->resize(addresses.size());
   for (size_t i = 0; i < addresses.size(); ++i)
     answers_.insert_or_assign({pid, addresses[i]}, std::move((*named)[i]));

@@ -11,8 +11,7 @@
 namespace tally {
 
 using ProfileCommand = Result<std::string>(ProfileGroup &group, const ParsedCommand &command);
-ProfileCommand
-    run_profile_command; // runs the one of these that the table names (profile_table.cpp)
+ProfileCommand run_profile_command; // by the table, in profile_table.cpp
 ProfileCommand start_command, stop_command, status_command, report_command, break_command,
     list_command, tree_command, timeline_command, annotate_command, dump_command, load_command,
     histogram_command, diff_command, clear_command, config_command, region_command;

@@ -45,7 +45,6 @@ std::string trigger_of(const DebugEvent &event) {
     return "detached";
   case EventKind::other:
   case EventKind::target:
-  case EventKind::ran:
   case EventKind::resumed:
     break;
   }
@@ -125,7 +124,6 @@ Result<std::string> ProfileGroup::follow_beside(const DebugEvent &event) {
   switch (event.kind) {
   case EventKind::target:
     return "";
-  case EventKind::ran:
   case EventKind::resumed: {
     TALLY_TRY(news, backends.other_resumed(event));
     sampling.note_resume_of(event.pid);
@@ -164,7 +162,6 @@ Result<std::string> ProfileGroup::follow(const DebugEvent &event) {
   switch (event.kind) {
   case EventKind::target:
     return event.pid == 0 && !sampling.is_active() ? backends.undo_changes(true) : "";
-  case EventKind::ran:
   case EventKind::resumed: {
     TALLY_TRY(news, backends.process_resumed());
     sampling.note_resume();
@@ -247,11 +244,10 @@ void ProfileGroup::apply_debuginfod() {
 void ProfileGroup::settle() {
   if (!region_requested || backends.is_armed() || sampling.is_active())
     return;
-  region_requested = false;
+  region_requested = !front.undo(&Debugger::end_region);
   if (const auto &region = backends.options().region)
     region->close();
   backends.set_region(nullptr);
-  front.undo(&Debugger::end_region);
 }
 
 bool ProfileGroup::region_measures() const {

@@ -8,7 +8,6 @@
 #include "report/value_text.h"
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
-#include "session/refusals.h"
 #include "support/json_out.h"
 #include "support/text.h"
 
@@ -161,7 +160,7 @@ Result<std::string> region_command(ProfileGroup &group, const ParsedCommand &com
   const bool before = std::exchange(group.region_requested, true);
   if (auto watched = group.front.ask(&Debugger::watch_region, first, command.argument(1));
       !watched) {
-    if (!is_interrupted(watched.error())) // otherwise it may be half done, and is undone
+    if (!is_interrupted(watched.error())) // otherwise the debugger may watch it
       group.region_requested = before;
     return fail(error_about("profile region", ErrorCode::not_found, std::move(watched.error())));
   }

@@ -1,6 +1,7 @@
 #include "session/session.h"
 
 #include <deque>
+#include <exception>
 #include <utility>
 #include <variant>
 
@@ -11,6 +12,7 @@
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
 #include "session/stop_code.h"
+#include "support/clock.h"
 #include "support/text.h"
 
 namespace tally {
@@ -80,25 +82,35 @@ struct Session::State {
     front.in_event = is_event;
     const std::unique_ptr<bool, void (*)(bool *)> not_busy(
         &is_busy, [](bool *busy) { *busy = false; }); // even if something throws
-    Result<std::string> text = ended(step());
+    std::exception_ptr thrown;
+    Result<std::string> text = ended(step, thrown);
     front.in_event = true;
     while (!events.empty() || limit_waits) {
       if (std::exchange(limit_waits, false)) {
-        say(ended(profile.limit_reached()));
+        say(ended([&] { return profile.limit_reached(); }, thrown));
         continue;
       }
       const DebugEvent event = std::move(events.front());
       events.pop_front();
-      say(ended(handle(event)));
+      say(ended([&] { return handle(event); }, thrown));
     }
+    if (thrown)
+      std::rethrow_exception(thrown);
     if (!text)
       return text;
     // No text from a file can control the terminal.
     return front.style.without_foreign(*text + std::exchange(said, {}));
   }
 
-  // Ends a command or an event.
-  Result<std::string> ended(Result<std::string> text) {
+  // Runs a command or an event, and ends it. What it throws is kept, because others may wait.
+  template <class Step> Result<std::string> ended(Step step, std::exception_ptr &thrown) {
+    Result<std::string> text;
+    try {
+      text = step();
+    } catch (...) {
+      thrown = std::current_exception();
+      text = fail(ErrorCode::internal, "an exception");
+    }
     if (!text)
       profile.give_up();
     profile.settle();
@@ -116,8 +128,9 @@ struct Session::State {
     if (event.beside)
       return profile.event_beside(event);
     target = event;
-    coverage.event(event);
-    return profile.event(event);
+    auto text = profile.event(event);
+    coverage.event(event); // it may take long to read the stacks
+    return text;
   }
 };
 
@@ -142,14 +155,11 @@ Result<std::string> Session::command(std::string_view line, GroupId group) {
 }
 
 Result<std::string> Session::event(const DebugEvent &reported) {
-  DebugEvent event = reported;
-  if (event.kind == EventKind::ran) {
-    event.kind = EventKind::resumed;
-    event.unseen = true;
-  }
-  event = state_->times.with_time(std::move(event));
+  DebugEvent event = state_->times.with_time(reported);
   if (!state_->is_busy)
     return state_->run(true, [&] { return state_->handle(event); });
+  if (event.at_ns == 0 && !event.unseen) // it is handled later
+    event.at_ns = now_ns();
   state_->events.push_back(event);
   return "";
 }

@@ -1,4 +1,4 @@
-// Implements the `profile` commands for any debugger.
+// Implements the commands `profile` and `coverage` for any debugger.
 //
 // A front end reports events (the process runs, stops, ends), passes on the user's commands, and
 // prints the texts. The session calls the functions of a Debugger meanwhile, on the same thread,
@@ -42,7 +42,6 @@ enum class EventKind : uint8_t {
   signalled,
   killed,
   detached,
-  ran, // Session::event() makes `resumed` and DebugEvent::unseen of it
 };
 
 // tally_hit
@@ -76,18 +75,11 @@ struct Display {
   std::span<const std::pair<std::string_view, std::string_view>> styles = {};
 };
 
-enum class RegionRefusal : uint8_t { unknown = 1, inlined, within, failed }; // tally_region_refusal
-
-// tally_load_refusal
-enum class LoadRefusal : uint8_t { running = 1, no_dlopen, unsafe, failed, no_start, refused };
-
 // Whether an event of this kind stops the process for the user, or ends it or its debugging.
 constexpr bool is_stop(EventKind kind) {
   return kind >= EventKind::breakpoint && kind <= EventKind::other;
 }
-constexpr bool is_end(EventKind kind) {
-  return kind >= EventKind::exited && kind <= EventKind::detached;
-}
+constexpr bool is_end(EventKind kind) { return kind >= EventKind::exited; }
 
 // tally_event
 struct DebugEvent {
@@ -102,7 +94,7 @@ struct DebugEvent {
   std::string program;
   uint64_t at_ns = 0;
   bool beside = false;
-  bool unseen = false; // the front end knows only from a later stop that the process ran
+  bool unseen = false; // TALLY_EVENT_RAN, whose kind is `resumed` here
 };
 
 // The groups of commands.
@@ -136,15 +128,17 @@ public:
   Session(const Session &) = delete;
   ~Session(); // ends sampling
 
-  // Both functions return the text to print: empty, or complete lines. They fail with
-  // ErrorCode::cancelled if the user interrupts the debugger meanwhile.
+  // Both functions return the text to print: empty, or complete lines. A command fails with
+  // ErrorCode::cancelled if the user interrupts the debugger meanwhile, and so does an event that
+  // needs its answer.
 
   // Performs a command. `line` is the text after the name of the group: "start --frequency 4000"
   // for `profile`. Fails if a function of the debugger calls this.
   Result<std::string> command(std::string_view line, GroupId group = GroupId::profile);
   // Reports an event. The front end shows an error to the user (sampling could not begin), and the
   // debugger continues. If a function of the debugger reports an event, that is handled when the
-  // call ends during which it is reported, and the text comes behind the text of that call.
+  // call ends during which it is reported, and the text comes behind the text of that call or, if
+  // that fails, of the next one.
   Result<std::string> event(const DebugEvent &event);
 
   // Returns the words that complete the last word of `line`, sorted.
