@@ -132,7 +132,7 @@ Result<std::string> Backends::begin(const StartOptions &wanted) {
   return try_each({Backend::perf, Backend::agent, Backend::interrupt});
 }
 
-Result<std::string> Backends::try_each(std::vector<Backend> backends) {
+Result<std::string> Backends::try_each(const std::vector<Backend> &backends) {
   for (const Backend backend : backends) {
     options_.backend = backend;
     auto tried = try_backend(backend);

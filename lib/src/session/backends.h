@@ -54,7 +54,7 @@ public:
   std::string passed_over_words() const;
 
 private:
-  Result<std::string> try_each(std::vector<Backend> backends);
+  Result<std::string> try_each(const std::vector<Backend> &backends);
   Result<void> try_backend(Backend backend);
   // Returns whether other backends may be tried after `why`. If not, `why` names the fault.
   bool may_go_on(Error &why) const;

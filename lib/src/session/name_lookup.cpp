@@ -70,7 +70,7 @@ Result<void> NameLookup::find_in_files(Symbolization &job, Asks asks) {
       job.skip_fetching();
       continue;
     }
-    const auto shown = debugger_.progress(printable(
+    auto shown = debugger_.progress(printable(
         job.fetching()
             ? fetching_text(*job.fetching())
             : fmt::format("looking up names: {} of {} addresses", job.done(), job.total())));

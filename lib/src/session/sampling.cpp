@@ -152,7 +152,7 @@ void Sampling::begin_with_other() {
 }
 
 Result<void> Sampling::finish_first(std::string_view trigger) {
-  const Result<void> finished = finish(first_, trigger);
+  Result<void> finished = finish(first_, trigger);
   begin_with_other();
   return finished;
 }
