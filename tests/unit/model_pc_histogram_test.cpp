@@ -110,41 +110,6 @@ TEST(PcHistogramBuilder, RefusesInvalidHistograms) {
                   "the sum of the ticks exceeds 64 bits"));
 }
 
-TEST(AppendHistograms, AddsEqualRangesAndKeepsOthersApart) {
-  PcHistogramBuilder sum(one_range(0x100, 0x200, 16, 0x110, 5));
-  ASSERT_TRUE(sum.append(one_range(0x100, 0x200, 16, 0x118, 7)));
-  ASSERT_TRUE(sum.append(one_range(0x80, 0x100, 4, 0x80, 1)));
-  ASSERT_TRUE(sum.append(one_range(0x200, 0x300, 8, 0x999, 2)));
-  const PcHistogram histogram = finished(sum);
-  ASSERT_EQ(histogram.ranges().size(), 3u);
-  EXPECT_EQ(histogram.ranges()[0].low_pc, 0x80u);
-  EXPECT_EQ(histogram.ranges()[1].counters[1], 12u);
-  EXPECT_EQ(histogram.ticks(), 13u);
-  EXPECT_EQ(histogram.outside(), 2u);
-}
-
-TEST(AppendHistograms, KeepsTheSumWhenItRefuses) {
-  PcHistogramBuilder sum(one_range(0x100, 0x200, 16, 0x110, 5));
-  const auto refusal = [&](const PcHistogram &other) {
-    const auto appended = sum.append(other);
-    EXPECT_FALSE(appended);
-    return appended ? std::string() : appended.error().message;
-  };
-  EXPECT_NE(refusal(one_range(0x300, 0x400, 16, 0, 1, 99)).find("100 ticks a second, the other 99"),
-            std::string::npos);
-  EXPECT_NE(refusal(one_range(0x180, 0x280, 16, 0, 1)).find("overlap in part"), std::string::npos);
-  EXPECT_NE(refusal(one_range(0x100, 0x1F0, 16, 0, 1)).find("overlap in part"), std::string::npos);
-  EXPECT_NE(refusal(one_range(0x100, 0x200, 8, 0, 1)).find("two ways"), std::string::npos);
-  PcHistogramBuilder other;
-  other.set_rate_hz(100);
-  other.set_dimension("bytes", 'b');
-  EXPECT_NE(refusal(finished(other)).find("counts seconds, the other bytes"), std::string::npos);
-  const PcHistogram left = finished(sum);
-  EXPECT_EQ(left.ranges().size(), 1u);
-  EXPECT_EQ(left.ticks(), 5u);
-  EXPECT_EQ(left.outside(), 0u);
-}
-
 TEST(Attribute, SharesABinByBytesAsGprofDoes) {
   const PcHistogram histogram = one_range(0x1000, 0x1040, 64, 0x1000, 1000);
   const std::vector<PcExtent> functions{{0x1000, 0x1006, 1}, {0x1006, 0x1040, 2}};

@@ -35,15 +35,6 @@ uint64_t bins_needed(uint64_t low_pc, uint64_t high_pc, uint64_t bin_bytes) {
   return span / bin_bytes + (span % bin_bytes != 0);
 }
 
-bool same_cut(const PcRange &a, const PcRange &b) {
-  return a.low_pc == b.low_pc && a.high_pc == b.high_pc && a.bins == b.bins &&
-         a.counters.size() == b.counters.size();
-}
-
-bool apart(const PcRange &a, const PcRange &b) {
-  return a.high_pc <= b.low_pc || b.high_pc <= a.low_pc;
-}
-
 // A sum of shares: whole ticks, and a fraction in units of 2^-64 ticks.
 struct ShareSum {
   uint64_t whole = 0;
@@ -196,36 +187,6 @@ Result<PcHistogram> PcHistogramBuilder::finish() {
   PcHistogram out = std::move(histogram_);
   *this = PcHistogramBuilder();
   return out;
-}
-
-Result<void> PcHistogramBuilder::append(const PcHistogram &from) {
-  const PcHistogram &ours = histogram_;
-  if (ours.rate_hz() != from.rate_hz())
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("one histogram has {} ticks a second, the other {}", ours.rate_hz(),
-                            from.rate_hz()));
-  if (ours.dimension() != from.dimension() || ours.abbreviation() != from.abbreviation())
-    return fail(ErrorCode::invalid_argument, fmt::format("one histogram counts {}, the other {}",
-                                                         ours.dimension(), from.dimension()));
-  for (const PcRange &theirs : from.ranges())
-    for (const PcRange &range : ours.ranges())
-      if (!same_cut(range, theirs) && !apart(range, theirs))
-        return fail(ErrorCode::invalid_argument,
-                    range.low_pc == theirs.low_pc && range.high_pc == theirs.high_pc
-                        ? fmt::format("{} is divided into bins in two ways", shown(range))
-                        : fmt::format("{} and {} overlap in part", shown(range), shown(theirs)));
-  auto &ranges = histogram_.ranges_;
-  for (const PcRange &theirs : from.ranges()) {
-    const auto at = std::ranges::lower_bound(ranges, theirs.low_pc, {}, &PcRange::low_pc);
-    if (at == ranges.end() || !same_cut(*at, theirs)) {
-      ranges.insert(at, theirs);
-      continue;
-    }
-    for (size_t i = 0; i < theirs.counters.size(); ++i)
-      add(at->counters[i], theirs.counters[i]);
-  }
-  add_outside(from.outside());
-  return {};
 }
 
 Result<void> validate(const PcHistogram &histogram) {

@@ -85,11 +85,6 @@ public:
   void count(uint64_t pc, uint64_t ticks = 1);
   void add_outside(uint64_t ticks);
 
-  // Adds all ticks of `from`. The bins of equal ranges are added up; ranges that do not overlap are
-  // inserted. Fails with invalid_argument, and leaves the builder unchanged, if the rates or
-  // dimensions differ, or if ranges overlap partly or have different bins.
-  Result<void> append(const PcHistogram &from);
-
   const PcHistogram &so_far() const { return histogram_; }
   Result<PcHistogram> finish(); // validates; the builder is empty afterwards
 

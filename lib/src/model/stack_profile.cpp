@@ -116,14 +116,6 @@ bool measures_intervals(const StackProfile &profile, size_t value) {
   return profile.strings[type.unit] == "nanoseconds" && (name == "wait" || name == "queued");
 }
 
-size_t StackProfile::memory_bytes() const {
-  return location_mapping_.size() * (sizeof(MappingId) + sizeof(uint64_t) + sizeof(uint32_t)) +
-         lines_.size() * sizeof(SourceLine) +
-         stack_location_.size() * (sizeof(LocationId) + sizeof(StackId)) +
-         sample_stack_.size() * (sizeof(StackId) + sizeof(ThreadId) + sizeof(PartId)) +
-         sample_values_.size() * sizeof(int64_t) + times_.size() * sizeof(SampleTime);
-}
-
 StackProfileBuilder::StackProfileBuilder() : tables_(std::make_unique<Tables>()) {}
 StackProfileBuilder::StackProfileBuilder(StackProfile profile) : StackProfileBuilder() {
   profile_ = std::move(profile);
@@ -332,12 +324,6 @@ void StackProfileBuilder::keep_value(size_t index) {
     time.value = 0;
   if (index != 0)
     p.period_ns = 0;
-}
-
-size_t StackProfileBuilder::memory_bytes() const {
-  return profile_.memory_bytes() + tables_->functions.memory_bytes() +
-         tables_->locations.memory_bytes() + tables_->stacks.memory_bytes() +
-         tables_->samples.memory_bytes();
 }
 
 Result<StackProfile> StackProfileBuilder::snapshot() const {

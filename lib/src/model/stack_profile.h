@@ -158,7 +158,6 @@ public:
   // Keeps files open that the sampled program may have removed, until the functions have names.
   std::shared_ptr<const void> kept_files;
 
-  size_t memory_bytes() const; // the memory of locations, stacks and samples
 
 private:
   friend class StackProfileBuilder;
@@ -248,7 +247,6 @@ public:
   // Drops all values but one. The period belongs to the first value, and is dropped with it.
   void keep_value(size_t index);
 
-  size_t memory_bytes() const;
   const StackProfile &so_far() const { return profile_; }
 
   // Returns a validated copy of the profile so far. The builder can continue.
