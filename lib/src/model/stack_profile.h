@@ -158,7 +158,6 @@ public:
   // Keeps files open that the sampled program may have removed, until the functions have names.
   std::shared_ptr<const void> kept_files;
 
-
 private:
   friend class StackProfileBuilder;
   std::vector<ValueType> value_types_;
