@@ -115,6 +115,8 @@ Answer LldbPerformer::memory(Addresses ranges, tally_sink *to) {
     const size_t got = process.ReadMemory(ranges[i], bytes.data(), bytes.size(), error);
     if (error.Success() && got == bytes.size())
       library().tally_sink_memory(to, i / 2, bytes.data(), bytes.size());
+    else if (process.GetState() == lldb::eStateExited || process.GetState() == lldb::eStateDetached)
+      return Answer::refused("the program is gone");
   }
   return unless_interrupted();
 }

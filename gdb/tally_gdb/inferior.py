@@ -495,6 +495,12 @@ class Watcher:
                 self._push(_abi.EVENT_TARGET, target=_abi.TARGET_NONE, pid=0, text=text)
 
     def _on_prompt(self, *_event) -> None:
+        try:
+            self._look_at_prompt()
+        except (*FAULTS, KeyboardInterrupt):  # a Ctrl-C that came just then
+            pass
+
+    def _look_at_prompt(self) -> None:
         pid = self._session.sampled_pid
         for number, beside in self._beside.vanished().items():
             if _tracer(beside) != os.getpid():  # otherwise it is left at a checkpoint

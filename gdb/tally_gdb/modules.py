@@ -50,5 +50,7 @@ def memory(ranges: Sequence[Tuple[int, int]]) -> List[Optional[bytes]]:
         try:
             contents.append(bytes(inferior.read_memory(low, high - low)))
         except FAULTS:
+            if not inferior.pid:
+                raise Refused(0, "the connection to the target is lost") from None
             contents.append(None)
     return contents

@@ -1,10 +1,13 @@
 """Sets breakpoints, lists source and disassembles code at addresses that the session names."""
 
+import signal
 from typing import List, Sequence, Tuple
 
 import gdb
 
 from .console import FAULTS
+
+_AT_ONCE = 16  # instructions, which a slow target needs some tenths of a second for
 
 
 def set_breakpoint(file: str, at: int) -> None:
@@ -35,6 +38,19 @@ def instructions(ranges: Sequence[Tuple[int, int]]) -> List[Tuple[int, str]]:
     architecture = gdb.newest_frame().architecture()
     lines = []
     for low, high in ranges:
-        for each in architecture.disassemble(low, high - 1):
-            lines.append((each["addr"], " ".join(each["asm"].split())))
+        while low < high:
+            some = _disassembled(architecture, low, high)
+            lines += [(each["addr"], " ".join(each["asm"].split())) for each in some]
+            low = some[-1]["addr"] + some[-1]["length"]
     return lines
+
+
+def _disassembled(architecture: gdb.Architecture, low: int, high: int) -> List[dict]:
+    """Returns the next instructions. GDB 13 aborts if a Ctrl-C comes while it disassembles. So Ctrl-C
+    waits until some are disassembled, and is looked for by a read of memory."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        gdb.selected_inferior().read_memory(low, 1)
+        return architecture.disassemble(low, high - 1, _AT_ONCE)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -135,28 +135,43 @@ TEST_F(CoverageCommands, ReadMemoryThroughTheDebugger) {
   EXPECT_GT(reads, 0u);
 }
 
-// An interrupt at any read ends the command, and the next one is right.
-TEST_F(CoverageCommands, EndIfTheUserInterruptsARead) {
+// A read that fails ends the command, and the next one is right.
+TEST_F(CoverageCommands, EndIfAnyReadFails) {
   const std::string expected = said("report --by function");
   be_remote();
-  size_t left = 0;
-  debugger.during = [&](FakeDebugger::Call call) {
-    if (call == FakeDebugger::Call::memory && left-- == 0)
-      debugger.interrupt_call(call);
-  };
-  const std::string whole = "interrupted; what was collected is kept";
-  for (size_t reads_before = 0;; ++reads_before) {
-    ASSERT_LT(reads_before, 1000u);
-    left = reads_before;
-    const std::string text = said("report --by function");
-    const bool was_interrupted = debugger.errors.contains(FakeDebugger::Call::memory);
-    EXPECT_EQ(text, was_interrupted ? whole : expected) << reads_before;
-    debugger.errors.clear();
-    if (!was_interrupted)
-      break;
-    left = SIZE_MAX;
-    EXPECT_EQ(said("report --by function"), expected) << reads_before;
+  const std::string refused = "the program's memory cannot be read: the connection is lost";
+  for (const bool by_user : {true, false}) {
+    size_t left = 0;
+    debugger.during = [&](FakeDebugger::Call call) {
+      if (call != FakeDebugger::Call::memory || left-- != 0)
+        return;
+      if (by_user)
+        debugger.interrupt_call(call);
+      else
+        debugger.refuse(call, "the connection is lost");
+    };
+    for (size_t reads_before = 0;; ++reads_before) {
+      ASSERT_LT(reads_before, 1000u);
+      left = reads_before;
+      const std::string text = said("report --by function");
+      const bool failed = debugger.errors.contains(FakeDebugger::Call::memory);
+      EXPECT_EQ(text, !failed ? expected : by_user ? "interrupted" : refused) << reads_before;
+      debugger.errors.clear();
+      if (!failed)
+        break;
+      left = SIZE_MAX;
+      EXPECT_EQ(said("report --by function"), expected) << reads_before;
+    }
   }
+}
+
+// Ctrl-C after the last read leaves no file.
+TEST_F(CoverageCommands, WriteNothingIfTheUserInterrupts) {
+  debugger.interrupt_call(FakeDebugger::Call::progress);
+  EXPECT_EQ(said("dump " + (folder / "x.info")), "interrupted");
+  EXPECT_FALSE(std::filesystem::exists(folder / "x.info"));
+  debugger.errors.clear();
+  EXPECT_NE(said("dump " + (folder / "x.info")).find("Wrote"), std::string::npos);
 }
 
 // The files of counters need no notes.

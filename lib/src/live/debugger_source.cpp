@@ -1,5 +1,6 @@
 // A program of which only a debugger can read the memory.
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include <fmt/format.h>
@@ -64,6 +65,7 @@ private:
                          // what is missed
   };
   static constexpr uint64_t first_piece = 1 << 14, most_piece = 1 << 20;
+  static constexpr std::chrono::milliseconds longest_request{50};
   // More ranges that cannot be read mean that a program's pointers are wrong.
   static constexpr size_t most_unreadable = 4096;
 
@@ -76,13 +78,13 @@ private:
 
   // Returns what to request if [low, high) is missed, of which the first byte is in no piece.
   AddressRange piece_of(uint64_t low, uint64_t high) {
-    AddressRange range{low, high};
+    AddressRange range{low, std::min(high, low + largest_piece_)};
     if (Area *const area = area_of(range); area && area->next_piece != 0) {
       // GCC describes the functions of an object in either order, so that both sides are likely to
       // be needed next.
-      const uint64_t piece = area->next_piece;
+      const uint64_t piece = std::min(area->next_piece, largest_piece_);
       range.low = std::max(area->range.low, low - low % piece);
-      range.high = std::min(area->range.high, std::max(high, range.low + piece));
+      range.high = std::min(area->range.high, range.low + piece);
       area->next_piece = std::min(piece * 2, most_piece);
     }
     const auto next = pieces_.upper_bound(low);
@@ -101,7 +103,9 @@ private:
       if (!failure_ || unreadable_.size() >= most_unreadable)
         return false;
       const AddressRange range = piece_of(low, high);
+      const auto began = std::chrono::steady_clock::now();
       auto bytes = read_(range);
+      adapt(std::chrono::steady_clock::now() - began);
       if (!bytes) {
         failure_ = fail(std::move(bytes.error()));
         return false;
@@ -120,7 +124,16 @@ private:
     }
   }
 
+  // Bounds the time of a request, during which a debugger may not notice Ctrl-C.
+  void adapt(std::chrono::nanoseconds took) {
+    if (took > longest_request)
+      largest_piece_ = std::max(first_piece / 4, largest_piece_ / 2);
+    else if (took < longest_request / 4)
+      largest_piece_ = std::min(most_piece, largest_piece_ * 2);
+  }
+
   DebuggerSource::ReadRange read_;
+  uint64_t largest_piece_ = most_piece;
   Result<void> failure_;                   // after it, nothing is requested
   std::map<uint64_t, std::string> pieces_; // disjoint
   std::vector<AddressRange> unreadable_;

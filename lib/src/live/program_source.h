@@ -26,7 +26,8 @@ public:
   virtual Result<std::string> state_of_modules() = 0;
   // Returns the modules in the order of their addresses or of the debugger's list.
   virtual std::vector<LoadedModule> modules(Diagnostics &diagnostics) = 0;
-  // Fails if reads of the memory were interrupted: what they show is not complete then.
+  // Fails if reads of the memory were interrupted, or if the debugger lost the program: what they
+  // show is not complete then.
   virtual Result<void> failure() const { return {}; }
 };
 

@@ -28,6 +28,9 @@ namespace fs = std::filesystem;
 
 // A user does not notice it at each step.
 constexpr std::chrono::milliseconds longest_mark(10);
+constexpr std::chrono::milliseconds between_progress(100);
+
+struct Interrupt {}; // ends a computation whose progress is shown
 
 // Returns the path of a source. Clang 14 and GCC before version 9 do not note where the compiler
 // ran; the source is then sought beside the notes. Returns an empty path if it is not there.
@@ -254,8 +257,9 @@ Result<void> CoverageGroup::open_reported(Debugger::LoadedFiles files) {
   } else if (!program_) {
     auto source = live::debugger_source([this](const live::AddressRange &range) {
       auto content = front.debugger.memory(range);
-      // A debugger that refuses cannot read it.
-      return content || is_interrupted(content.error()) ? content : std::optional<std::string>();
+      if (!content && !is_interrupted(content.error()))
+        content.error().message.insert(0, "the program's memory cannot be read: ");
+      return content;
     });
     by_debugger_ = source.get();
     program_.emplace(std::move(source));
@@ -339,10 +343,12 @@ Result<std::shared_ptr<const CounterMark>> CoverageGroup::counters(const std::st
   if (!taken)
     return fail(ErrorCode::io, "the program's counters cannot be read", command);
   auto threads = front.ask(&Debugger::stacks);
-  if (!threads) {
-    threads.error().message.insert(0, "the stacks of the threads are not known: ");
-    return fail(error_about(command, ErrorCode::unsupported, std::move(threads.error())));
-  }
+  if (!threads && is_interrupted(threads.error()))
+    return fail(std::move(threads.error()));
+  if (!threads)
+    return fail(ErrorCode::unsupported,
+                fmt::format("the stacks of the threads are not known: {}", threads.error().message),
+                command);
   return std::make_shared<const CounterMark>(
       CounterMark{live->generation(), live->loaded(), std::move(*taken), std::move(*threads)});
 }
@@ -375,14 +381,28 @@ Result<std::shared_ptr<const CounterMark>> CoverageGroup::before(const std::stri
                   program_->carried(out->snapshot, out->loaded), out->threads});
 }
 
+void CoverageGroup::show_progress(const std::string &text) {
+  if (const auto shown = front.debugger.progress(text); !shown && is_interrupted(shown.error()))
+    throw Interrupt();
+}
+
 Result<LiveCoverage> CoverageGroup::coverage(const std::string &command, std::string_view since,
                                              bool only_changed) {
   TALLY_TRY(now, counters(command));
   TALLY_TRY(old, before(command, since));
   if (since == "stop")
     now = last_stop;
-  TALLY_TRY(shown, count(*program_, *now, old.get(), only_changed));
-  TALLY_CHECK(check_memory());
+  const auto counted = [&]() -> Result<LiveCoverage> {
+    try {
+      auto out = count(*program_, *now, old.get(), only_changed);
+      TALLY_CHECK(check_memory());
+      show_progress("counted"); // so that an interrupt comes before what is written
+      return out;
+    } catch (const Interrupt &) {
+      return fail(interrupted());
+    }
+  };
+  TALLY_TRY(shown, counted());
   if (shown.coverage.files.empty() && !old)
     return fail(ErrorCode::no_data,
                 shown.remarks.empty() ? "no source of the program has counts"
@@ -416,6 +436,14 @@ Result<LiveCoverage> CoverageGroup::count(live::LiveProgram &program, const Coun
   options.root = out.root;
   options.threads = std::max(1u, std::thread::hardware_concurrency());
   std::ranges::copy_if(out.objects, std::back_inserter(options.given), has_notes);
+  options.progress = [this, shown = std::chrono::steady_clock::now()](size_t done,
+                                                                      size_t all) mutable {
+    const auto time = std::chrono::steady_clock::now();
+    if (time - shown < between_progress)
+      return;
+    shown = time;
+    show_progress(fmt::format("counting: {} of {} objects", done, all));
+  };
   out.remarks += missing_notes(out.objects);
   out.remarks += unloaded_text(program);
   if (options.given.empty() && options.given_source_based.empty()) {

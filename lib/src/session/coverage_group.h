@@ -69,7 +69,7 @@ public:
   // not run since then are left out and, with `only_changed`, also functions.
   Result<LiveCoverage> coverage(const std::string &command, std::string_view since,
                                 bool only_changed = false);
-  // Fails if the user interrupted the debugger while it read the memory of the program.
+  // Fails if the debugger was interrupted while it read the memory of the program, or has lost it.
   Result<void> check_memory() { return program_ ? program_->source().failure() : Result<void>(); }
   // Says what the tables leave out, in complete lines.
   std::string remarks() const;
@@ -93,6 +93,7 @@ private:
                                                     std::string_view since);
   Result<LiveCoverage> count(live::LiveProgram &program, const CounterMark &now,
                              const CounterMark *before, bool only_changed);
+  void show_progress(const std::string &text); // throws if the user interrupts
   void make_stop_mark();
   void forget_program();
   bool marks_are_slow() const;

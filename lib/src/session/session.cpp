@@ -148,10 +148,13 @@ Result<std::string> Session::command(std::string_view line, GroupId group) {
   TALLY_TRY(parsed, parse_line(table_of(group), line));
   if (state_->is_busy)
     return fail(ErrorCode::bad_state, std::string(is_busy_message));
-  return state_->run(false, [&] {
+  auto text = state_->run(false, [&] {
     return group == GroupId::coverage ? run_coverage_command(state_->coverage, parsed)
                                       : run_profile_command(state_->profile, parsed);
   });
+  if (!text && is_interrupted(text.error()) && group == GroupId::coverage)
+    text.error().message = "interrupted"; // nothing is collected
+  return text;
 }
 
 Result<std::string> Session::event(const DebugEvent &reported) {
