@@ -127,7 +127,7 @@ private:
   // Bounds the time of a request, during which a debugger may not notice Ctrl-C.
   void adapt(std::chrono::nanoseconds took) {
     if (took > longest_request)
-      largest_piece_ = std::max(first_piece / 4, largest_piece_ / 2);
+      largest_piece_ = std::max(first_piece, largest_piece_ / 2); // no less than most packets
     else if (took < longest_request / 4)
       largest_piece_ = std::min(most_piece, largest_piece_ * 2);
   }
