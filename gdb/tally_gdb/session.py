@@ -30,7 +30,7 @@ class Refused(Exception):
         self.number = number
 
 
-# What happens to a process; the fields are those of tally_event.
+# Describes what happens to a process. Its fields are those of tally_event.
 Event = namedtuple(
     "Event",
     "kind target pid number line text file command program beside",

@@ -29,7 +29,7 @@ private:
 
   // When the range at an address was read last.
   std::map<std::pair<pid_t, uint64_t>, uint64_t> read_ns_;
-  // At this time, the work so far is no more than the allowed share of a processor.
+  // From this time on, the work so far takes no more than the allowed share of a processor.
   uint64_t paid_ns_ = 0;
 };
 

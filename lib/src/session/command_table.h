@@ -13,7 +13,7 @@
 
 namespace tally {
 
-// What an option or an argument takes. How the help names it, how it is checked and how it is
+// Says what an option or an argument takes. How the help names it, how it is checked and how it is
 // completed follows from this.
 enum class ValueKind : uint8_t {
   flag,           // none: the option is given or not

@@ -257,8 +257,9 @@ Result<void> CoverageGroup::open_reported(Debugger::LoadedFiles files) {
   } else if (!program_) {
     auto source = live::debugger_source([this](const live::AddressRange &range) {
       auto content = front.debugger.memory(range);
-      if (!content && !is_interrupted(content.error()))
-        content.error().message.insert(0, "the program's memory cannot be read: ");
+      if (!content)
+        content.error() = error_about("", ErrorCode::unsupported, std::move(content.error()),
+                                      "the program's memory cannot be read: ");
       return content;
     });
     by_debugger_ = source.get();
@@ -281,13 +282,11 @@ Result<void> CoverageGroup::open(const std::string &command) {
       return fail(opened.error().code, opened.error().message, command);
   } else {
     auto files = front.ask(&Debugger::modules);
-    if (!files && is_interrupted(files.error()))
-      return fail(std::move(files.error()));
-    if (!files || (files->core.empty() && files->sections.empty()))
-      return fail(ErrorCode::unsupported,
-                  fmt::format("the modules of the program are not known: {}",
-                              files ? "the debugger names none" : files.error().message),
-                  command);
+    if (files && files->core.empty() && files->sections.empty())
+      files = fail(ErrorCode::unsupported, "the debugger names none");
+    if (!files)
+      return fail(error_about(command, ErrorCode::unsupported, std::move(files.error()),
+                              "the modules of the program are not known: "));
     TALLY_CHECK(open_reported(std::move(*files)));
   }
   return program_->refresh(notes());
@@ -343,12 +342,9 @@ Result<std::shared_ptr<const CounterMark>> CoverageGroup::counters(const std::st
   if (!taken)
     return fail(ErrorCode::io, "the program's counters cannot be read", command);
   auto threads = front.ask(&Debugger::stacks);
-  if (!threads && is_interrupted(threads.error()))
-    return fail(std::move(threads.error()));
   if (!threads)
-    return fail(ErrorCode::unsupported,
-                fmt::format("the stacks of the threads are not known: {}", threads.error().message),
-                command);
+    return fail(error_about(command, ErrorCode::unsupported, std::move(threads.error()),
+                            "the stacks of the threads are not known: "));
   return std::make_shared<const CounterMark>(
       CounterMark{live->generation(), live->loaded(), std::move(*taken), std::move(*threads)});
 }

@@ -1,4 +1,4 @@
-// What a session asks the debugger to do.
+// Declares what a session asks the debugger to do.
 #pragma once
 
 #include <cstddef>
@@ -65,9 +65,13 @@ inline Error interrupted() {
   return {ErrorCode::cancelled, "interrupted; what was collected is kept"};
 }
 inline bool is_interrupted(const Error &error) { return error.code == ErrorCode::cancelled; }
-// Returns the error of a command, or about a location, because a function failed with `why`.
-inline Error error_about(std::string source, ErrorCode code, Error why) {
-  return is_interrupted(why) ? why : Error{code, std::move(why.message), std::move(source)};
+// Returns the error of a command, or about a location, because a function failed with `why`. Its
+// message begins with `what`, unless the user interrupted.
+inline Error error_about(std::string source, ErrorCode code, Error why,
+                         std::string_view what = {}) {
+  if (is_interrupted(why))
+    return why;
+  return Error{code, why.message.insert(0, what), std::move(source)};
 }
 
 } // namespace tally

@@ -17,8 +17,8 @@ namespace tally {
 // The debugger's answers are remembered, because it no longer knows them when the process is gone.
 class NameLookup {
 public:
-  // What a look-up asks of the debugger: nothing, to show progress, or names as well. Debug files
-  // are fetched only if the progress is shown.
+  // Says what a look-up asks of the debugger: nothing, to show progress, or names as well. Debug
+  // files are fetched only if the progress is shown.
   enum class Asks : uint8_t { nothing, progress, names };
 
   explicit NameLookup(Debugger &debugger) : debugger_(debugger) {}
