@@ -20,6 +20,7 @@
 
 #include "../support/sanitized.h"
 #include "collect/interrupt.h"
+#include "collect/perf_events.h"
 #include "collect_child.h"
 #include "model/kernel_code.h"
 #include "model/unwinder.h"
@@ -354,6 +355,65 @@ TEST(CollectUnwind, StackDumpsGrowAtAStopIfStacksAreTruncated) {
     sampler->stop();
     ::kill(child.pid(), SIGKILL);
   }
+}
+
+// The switches of threads come in bursts, of which a ring holds more if their dumps are small. The
+// clock does not.
+TEST(CollectUnwind, WaitsDoNotShortenTheDumpsOfTheClock) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "x86-64 only";
+#endif
+  Child child([] { spin_deep(60); });
+  SamplerOptions options;
+  options.waits = true;
+  options.stacks = StackMode::dwarf;
+  options.unwinder = std::make_shared<DeepUnwinder>();
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+  child.go();
+  SamplerStatus now = sampler->status();
+  for (; now.samples < 100; now = sampler->status())
+    ::usleep(10'000);
+  if (now.ring_bytes < 8U << 20)
+    GTEST_SKIP() << "too little memory may be locked here";
+  EXPECT_EQ(now.truncated_stacks, 0u);
+  sampler->stop();
+  ::kill(child.pid(), SIGKILL);
+}
+
+TEST(CollectUnwind, TheUsersSizeIsThatOfAllDumps) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "x86-64 only";
+#endif
+  Child child([] {});
+  SamplerOptions options;
+  options.stacks = StackMode::dwarf;
+  options.unwinder = std::make_shared<DeepUnwinder>();
+  options.stack_bytes = 32U << 10;
+  for (const bool waits : {false, true})
+    for (const uint32_t frequency_hz : {1000U, 20'000U}) {
+      options.waits = waits;
+      options.frequency_hz = frequency_hz;
+      TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+      const SamplerStatus begun = sampler->status();
+      if (begun.ring_bytes < 1U << 20)
+        GTEST_SKIP() << "too little memory may be locked here";
+      EXPECT_EQ(begun.stack_bytes, options.stack_bytes) << waits << " " << frequency_hz;
+      sampler->stop();
+    }
+  ::kill(child.pid(), SIGKILL);
+}
+
+// A program may begin to run, and to start threads, while the reader sleeps long because nothing
+// ran. The first samples must not wait until the ring fills.
+TEST(CollectUnwind, FiveMillisecondsOfDumpsWakeTheReader) {
+  PerfEvents::Config config;
+  config.stacks = StackMode::dwarf;
+  config.frequency_hz = 1000;
+  config.stack_bytes = most_stack_bytes;
+  const auto woken_after = [&] { return PerfEvents::attributes(config).owner.wakeup_watermark; };
+  EXPECT_EQ(woken_after(), 5 * most_stack_bytes);
+  config.stacks = StackMode::fp;
+  EXPECT_EQ(woken_after(), PerfEvents::attributes(config).ring_bytes / 4);
 }
 
 TEST(CollectUnwind, ErrorNamesTheStackSizeThatTheKernelRefuses) {

@@ -10,6 +10,7 @@
 #endif
 
 #include "collect/perf_events.h"
+#include "collect/reader_thread.h"
 
 namespace tally {
 
@@ -64,7 +65,26 @@ uint64_t sampling_period_ns(uint32_t frequency_hz) {
   return (period + period * 3 / 1000) | 1;
 }
 
-perf_event_attr PerfEvents::owner() const {
+// Returns after how many bytes in a clock's ring the kernel wakes the reader. A reader that has
+// found the rings empty sleeps long. Meanwhile a program may start threads, whose first stack dumps
+// all lack the pages that the reader would bring into memory. Therefore these dumps wake it as soon
+// as it comes while the program is busy.
+size_t PerfEvents::clock_wake_bytes() const {
+  const size_t quarter = ring_bytes_ / 4;
+  // Bursts of other events would wake the reader for each few of them.
+  const bool has_bursts = !config_.waits && !config_.events.empty();
+  if (config_.stacks != StackMode::dwarf || has_bursts)
+    return quarter;
+  return std::min(quarter,
+                  size_t{config_.stack_bytes} * config_.frequency_hz * shortest_wait_ms / 1000);
+}
+
+uint32_t PerfEvents::dump_bytes(uint32_t event) const {
+  const bool is_clock = config_.events.empty() || config_.events[event].is_clock();
+  return is_clock ? config_.stack_bytes : config_.event_stack_bytes;
+}
+
+perf_event_attr PerfEvents::owner(size_t wake_bytes) const {
   perf_event_attr attr = common_attr();
   attr.config = has_exit_counts() ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_DUMMY;
   attr.exclude_kernel = 1;
@@ -74,16 +94,15 @@ perf_event_attr PerfEvents::owner() const {
   attr.inherit_thread = inherit_thread_;
   attr.read_format = reads_lost_ ? read_lost : 0;
   attr.watermark = 1;
-  attr.wakeup_watermark = static_cast<uint32_t>(ring_bytes_ / 4);
+  attr.wakeup_watermark = static_cast<uint32_t>(wake_bytes);
   return attr;
 }
 
 perf_event_attr PerfEvents::exit_counter() const {
-  perf_event_attr attr = owner();
+  perf_event_attr attr = owner(exit_ring_bytes / 4);
   attr.inherit_stat = 1;
   attr.disabled = config_.enable_on_exec;
   attr.enable_on_exec = config_.enable_on_exec;
-  attr.wakeup_watermark = static_cast<uint32_t>(exit_ring_bytes / 4);
   return attr;
 }
 
@@ -137,7 +156,7 @@ perf_event_attr PerfEvents::attr_of(uint32_t event, size_t cpu_index) const {
     attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CALLCHAIN;
     attr.exclude_callchain_kernel = 1;
     attr.sample_regs_user = unwind_register_mask();
-    attr.sample_stack_user = config_.stack_bytes;
+    attr.sample_stack_user = dump_bytes(event);
     break;
   }
   if (std::ranges::any_of(config_.events, &SampledEvent::is_switch)) {

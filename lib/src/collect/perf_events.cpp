@@ -44,6 +44,12 @@ bool has_bursts(const PerfEvents::Config &config) {
                              [](const SampledEvent &event) { return !event.is_clock(); });
 }
 
+// Returns whether bursts may fill the clock's ring. With waits, their stacks have rings of their
+// own.
+bool clock_meets_bursts(const PerfEvents::Config &config) {
+  return has_bursts(config) && !config.waits;
+}
+
 size_t first_ring_bytes(const PerfEvents::Config &config, size_t cpus) {
   if (config.stacks != StackMode::dwarf)
     return ring_of_pcs;
@@ -64,20 +70,32 @@ size_t first_ring_bytes(const PerfEvents::Config &config, size_t cpus) {
 constexpr size_t burst_of_events = 1024;
 constexpr uint32_t least_stack_bytes_of_event = 2 << 10;
 
-uint32_t fitting_stack_bytes(const PerfEvents::Config &config, size_t ring_bytes) {
-  uint32_t bytes = config.stack_bytes;
-  if (has_bursts(config)) {
-    while (bytes > least_stack_bytes_of_event && size_t{bytes} * burst_of_events > ring_bytes)
-      bytes = bytes / 2 & ~7U; // the kernel requires a multiple of 8
-    return bytes;
-  }
-  // A ring must also hold two stack dumps, each with the rest of its record.
-  constexpr size_t rest_of_record = 4096;
-  while (bytes > least_stack_bytes && (stall_bytes(config.frequency_hz, bytes) > ring_bytes ||
-                                       bytes + rest_of_record > ring_bytes / 2))
+// Halves the size of a stack dump until it fits, but not below `least`.
+template <class Fits> uint32_t halved_until(uint32_t bytes, uint32_t least, Fits &&fits) {
+  while (bytes > least && !fits(bytes))
     bytes = bytes / 2 & ~7U; // the kernel requires a multiple of 8
   return bytes;
 }
+
+void fit_dumps(PerfEvents::Config &config, size_t ring_bytes) {
+  const auto two_fit = [&](uint64_t bytes) {
+    constexpr size_t rest_of_record = 4096;
+    return bytes + rest_of_record <= ring_bytes / 2;
+  };
+  const auto burst_fits = [&](uint64_t bytes) {
+    return config.exact_stack_bytes ? two_fit(bytes) : bytes * burst_of_events <= ring_bytes;
+  };
+  const auto stall_fits = [&](uint64_t bytes) {
+    return two_fit(bytes) &&
+           (config.exact_stack_bytes || stall_bytes(config.frequency_hz, bytes) <= ring_bytes);
+  };
+  config.event_stack_bytes =
+      halved_until(config.event_stack_bytes, least_stack_bytes_of_event, burst_fits);
+  config.stack_bytes = clock_meets_bursts(config)
+                           ? config.event_stack_bytes
+                           : halved_until(config.stack_bytes, least_stack_bytes, stall_fits);
+}
+
 // The number of descriptors below the soft limit that stay free for other users in this process.
 constexpr int spare_descriptors = 32;
 
@@ -142,7 +160,7 @@ PerfEvents::Attributes PerfEvents::attributes(const Config &config) {
   events.config_ = config;
   events.ring_bytes_ = first_ring_bytes(config, online_cpus().size());
   events.reads_lost_ = false;
-  const perf_event_attr owner = events.owner();
+  const perf_event_attr owner = events.owner(events.clock_wake_bytes());
   Attributes attributes{owner.size, owner, {}, events.ring_bytes_, smallest_ring};
   // The owner has no variants. Therefore it must work with every kernel.
   attributes.owner.inherit = attributes.owner.inherit_thread = 0;
@@ -206,7 +224,7 @@ Result<PerfEvents> PerfEvents::open(const Config &config, std::span<const pid_t>
     const size_t first =
         first_ring_bytes(config, online_cpus().size() * events.large_rings_per_processor());
     const size_t ring_bytes = std::min(first, limit);
-    events.config_.stack_bytes = fitting_stack_bytes(config, ring_bytes);
+    fit_dumps(events.config_, ring_bytes);
     bool too_large = false;
     const Result<void> opened = events.open_with_rings(tids, ring_bytes, too_large);
     if (events.only_records_ && !only_records) {
@@ -282,16 +300,18 @@ Result<PerfEvents::Opening> PerfEvents::open_ring(pid_t tid, size_t ring, bool &
   if (feeds_[ring].map)
     return Opening::done;
   const int cpu = cpus_[ring % cpus_.size()];
-  perf_event_attr attr = owner();
+  const bool is_clocks = ring < cpus_.size();
+  const size_t wake_bytes = is_clocks ? clock_wake_bytes() : ring_bytes_ / 4;
+  perf_event_attr attr = owner(wake_bytes);
   UniqueFd owner(perf_event_open(attr, tid, cpu, -1));
   if (owner.get() < 0 && errno == EINVAL && reads_lost_) {
     reads_lost_ = false; // Linux before 6.0 does not count what is lost
-    attr = this->owner();
+    attr = this->owner(wake_bytes);
     owner.reset(perf_event_open(attr, tid, cpu, -1));
   }
   if (owner.get() < 0 && errno == EINVAL && inherit_thread_) {
     inherit_thread_ = false; // Linux before 5.13 does not support inherit_thread
-    attr = this->owner();
+    attr = this->owner(wake_bytes);
     owner.reset(perf_event_open(attr, tid, cpu, -1));
   }
   if (owner.get() < 0 && errno == ESRCH)
@@ -441,7 +461,13 @@ int PerfEvents::wake_fd(size_t i) const {
 }
 
 uint32_t PerfEvents::stack_bytes() const {
-  return config_.stacks == StackMode::dwarf ? config_.stack_bytes : 0;
+  if (config_.stacks != StackMode::dwarf)
+    return 0;
+  uint32_t smallest = most_stack_bytes;
+  for (uint32_t event = 0; event < event_count(); ++event)
+    if (!only_records_ || config_.events.empty() || !config_.events[event].is_switch())
+      smallest = std::min(smallest, dump_bytes(event));
+  return smallest;
 }
 
 PerfEvents::Count PerfEvents::read(int fd) const {

@@ -54,9 +54,12 @@ public:
     std::vector<SampledEvent> events; // empty means the clock
     bool children = false;            // sample the processes that the threads fork, too
     bool waits = false;               // sample context switches beside the clock, with records
-    // The size of a stack dump. It is halved, but not below least_stack_bytes, until the rings can
-    // hold what is written while the reader cannot run.
+    // The size of a stack dump of the clock, and of another event, which comes in bursts. They are
+    // halved until the rings can hold what is written while the reader cannot run, unless they are
+    // to be exact; then it is enough that a ring holds two dumps.
     uint32_t stack_bytes = least_stack_bytes;
+    uint32_t event_stack_bytes = least_stack_bytes;
+    bool exact_stack_bytes = false;
     bool enable_on_exec = false;
   };
 
@@ -100,7 +103,7 @@ public:
   // Whether switches have samples with stacks; otherwise there are only their records.
   bool samples_switches() const { return !only_records_; }
   size_t ring_bytes() const { return ring_bytes_; }
-  uint32_t stack_bytes() const; // of a stack dump; 0 if there are none
+  uint32_t stack_bytes() const; // of the smallest stack dump; 0 if there are none
   size_t count() const { return events_.size(); }
 
   // Returns the descriptor that wakes poll() when ring i fills, or -1 if all events that write to
@@ -147,7 +150,9 @@ private:
   // only if all are of one PMU, that of the clock.
   bool has_exit_counts() const { return config_.children && config_.events.empty(); }
   size_t event_count() const { return config_.events.empty() ? 1 : config_.events.size(); }
-  perf_event_attr owner() const;
+  uint32_t dump_bytes(uint32_t event) const;
+  size_t clock_wake_bytes() const;
+  perf_event_attr owner(size_t wake_bytes) const;
   perf_event_attr clock(size_t cpu_index) const;
   perf_event_attr attr_of(uint32_t event, size_t cpu_index) const;
   int open_one(pid_t tid, uint32_t event, size_t cpu_index) const;

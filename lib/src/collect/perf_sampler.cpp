@@ -37,16 +37,18 @@ namespace {
 // The kernel writes a record within microseconds of the record's time, unless the hypervisor takes
 // the virtual processor away in between.
 constexpr uint64_t slack_ns = 1'000'000;
-// Returns the initial size of a stack dump. The kernel copies no more than the stack has. Of the
+// Return the initial sizes of a stack dump. The kernel copies no more than the stack has. Of the
 // stacks of a compiler, dumps of 16 KiB truncate 92 %, and those of 64 KiB 24 %; up to 1 kHz the
 // difference in cost to the program is not measurable. Above 1 kHz, dumps are enlarged only if many
 // stacks are truncated.
 constexpr uint32_t first_stack_bytes(const SamplerOptions &options) {
-  if (options.waits)
-    return 16 << 10;
-  if (!options.events.empty()) // which come in bursts, so that more of them fit into a ring
-    return 4 << 10;
-  return options.frequency_hz <= 1000 ? most_stack_bytes : least_stack_bytes;
+  return options.deep_stacks || options.frequency_hz <= 1000 ? most_stack_bytes : least_stack_bytes;
+}
+// Events come in bursts, of which more fit into a ring if they are small.
+constexpr uint32_t first_event_stack_bytes(const SamplerOptions &options) {
+  if (options.deep_stacks)
+    return most_stack_bytes;
+  return options.waits ? 16 << 10 : 4 << 10;
 }
 // With fewer samples since the last stop, the share of truncated stacks is not significant.
 constexpr uint64_t enough_samples = 100;
@@ -73,7 +75,10 @@ PerfEvents::Config config_of(pid_t pid, const SamplerOptions &options) {
   config.waits = options.waits;
   config.children = options.children;
   config.enable_on_exec = options.enable_on_exec;
+  config.exact_stack_bytes = options.stack_bytes != 0;
   config.stack_bytes = options.stack_bytes != 0 ? options.stack_bytes : first_stack_bytes(options);
+  config.event_stack_bytes =
+      options.stack_bytes != 0 ? options.stack_bytes : first_event_stack_bytes(options);
   return config;
 }
 
@@ -417,9 +422,10 @@ void PerfSampler::widen_dumps() {
   {
     const std::lock_guard lock(mutex_);
     problem_.guarded([&] {
-      PerfEvents::Config config = config_of(pid_, options_);
-      config.enable_on_exec = false; // the exec has already happened
-      config.stack_bytes = most_stack_bytes;
+      SamplerOptions options = options_;
+      options.enable_on_exec = false; // the exec has already happened
+      options.deep_stacks = true;
+      const PerfEvents::Config config = config_of(pid_, options);
       if (auto opened = PerfEvents::open(config, thread_ids(pid_)))
         wider = std::move(*opened);
     });

@@ -82,6 +82,7 @@ struct SamplerOptions {
   // frequency determines the size, and the dumps are enlarged at the end of a part in which many
   // stacks were truncated.
   uint32_t stack_bytes = 0;
+  bool deep_stacks = false; // begin with enlarged dumps
 
   // Returns the events that are opened: `events`, or the clock; with waits, context switches, too.
   std::vector<SampledEvent> sampled_events() const;

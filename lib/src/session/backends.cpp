@@ -79,8 +79,7 @@ SamplerOptions Backends::sampler_options() const {
   out.waits = options_.wall && options_.backend != Backend::interrupt;
   out.stacks = options_.stacks;
   out.stack_bytes = options_.stack_bytes;
-  if (out.stack_bytes == 0 && out.stacks == StackMode::dwarf && sampling_.needs_deep_dumps())
-    out.stack_bytes = most_stack_bytes;
+  out.deep_stacks = sampling_.needs_deep_dumps();
   if (options_.stacks == StackMode::dwarf)
     out.unwinder = make_unwinder(); // a new one, because files are rebuilt between runs
   return out;
