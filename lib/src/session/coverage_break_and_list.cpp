@@ -31,16 +31,17 @@ std::string nothing_to_break(size_t without_code, const std::string &place) {
 
 } // namespace
 
-Result<std::string> coverage_break_command(CoverageGroup &group, const ParsedCommand &command) {
+Result<std::string> coverage_break_command(CountedProgram &program, Front &front,
+                                           const ParsedCommand &command) {
   const std::string source = "coverage break";
   const std::string place(command.argument(0));
-  TALLY_TRY(now, group.counters(source));
-  live::LiveProgram &program = group.opened();
-  if (program.layout().objects.empty())
+  TALLY_TRY(live, program.open(source));
+  TALLY_TRY(now, program.counters_of(*live, source));
+  if (live->layout().objects.empty())
     return fail(ErrorCode::unsupported,
                 "needs gcov's counters (--coverage): the program counts source-based", source);
-  auto found = live::functions_not_run(program.layout(), program.modules(),
-                                       program.notes_of_objects(group.notes()), now->snapshot,
+  auto found = live::functions_not_run(live->layout(), live->modules(),
+                                       live->notes_of_objects(program.notes()), now->snapshot,
                                        now->threads, place);
   if (!found)
     return fail(ErrorCode::not_found,
@@ -56,7 +57,7 @@ Result<std::string> coverage_break_command(CoverageGroup &group, const ParsedCom
                             "a module",
                             functions_text(wanted), most_breakpoints),
                 source);
-  auto answer = group.front.ask(&Debugger::break_once, found->addresses);
+  auto answer = front.ask(&Debugger::break_once, found->addresses);
   if (!answer)
     return fail(error_about(source, ErrorCode::unsupported, std::move(answer.error())));
   const size_t set = std::min(*answer, wanted), others = without_code + (wanted - set);
@@ -69,10 +70,10 @@ Result<std::string> coverage_break_command(CoverageGroup &group, const ParsedCom
                                                others == 1 ? "has" : "have"));
 }
 
-Result<std::string> coverage_list_command(CoverageGroup &group, const ParsedCommand &) {
+Result<std::string> coverage_list_command(CountedProgram &program, Front &front) {
   const std::string source = "coverage list";
-  TALLY_TRY(now, group.counters(source));
-  live::LiveProgram &program = group.opened();
+  TALLY_TRY(live, program.open(source));
+  TALLY_TRY(now, program.counters_of(*live, source));
   std::optional<std::pair<std::string, uint32_t>> shown;
   const auto take = [&](const std::string &file, uint32_t line) {
     if (!shown && line > 0 && !file.empty())
@@ -80,22 +81,22 @@ Result<std::string> coverage_list_command(CoverageGroup &group, const ParsedComm
   };
   for (auto thread = now->threads.begin(); thread != now->threads.end() && !shown; ++thread)
     for (const std::vector<OpenFrame> &frames :
-         program.frames(std::span(&*thread, 1), group.notes()))
+         live->frames(std::span(&*thread, 1), program.notes()))
       for (const OpenFrame &frame : frames)
         take(frame.file, frame.line);
   if (!shown) {
-    static_cast<void>(program.source_based({now->snapshot, now->threads}, nullptr));
-    for (const live::SourceBasedFrame &frame : program.source_based_frames())
+    static_cast<void>(live->source_based({now->snapshot, now->threads}, nullptr));
+    for (const live::SourceBasedFrame &frame : live->source_based_frames())
       take(frame.file, frame.line);
   }
-  TALLY_CHECK(group.check_memory());
+  TALLY_CHECK(program.check_memory());
   if (!shown)
     return fail(ErrorCode::no_data, "no thread is in a function that has counters", source);
   const auto &[file, line] = *shown;
   if (!can_be_passed(file))
     return fail(ErrorCode::unsupported,
                 "the name of the source file cannot be passed to the debugger", source);
-  if (auto listed = group.front.ask(&Debugger::list_source, file, uint64_t{line}); !listed)
+  if (auto listed = front.ask(&Debugger::list_source, file, uint64_t{line}); !listed)
     return fail(error_about(fmt::format("{}:{}", file, line), ErrorCode::not_found,
                             std::move(listed.error())));
   return "";

@@ -9,7 +9,6 @@
 #include "formats/formats.h"
 #include "report/coverage_output.h"
 #include "session/command_help.h"
-#include "session/coverage_table.h"
 #include "session/status.h"
 #include "support/file_io.h"
 #include "support/text.h"
@@ -22,20 +21,21 @@ static std::string name_of(const ParsedCommand &command) {
   return fmt::format("coverage {}", command.spec->name);
 }
 
-Result<std::string> coverage_report_command(CoverageGroup &group, const ParsedCommand &command) {
+Result<std::string> coverage_report_command(CoverageReader &reader, const Front &front,
+                                            const ParsedCommand &command) {
   const std::string_view by = command.value("by");
   const uint32_t limit = command.limit();
   if (by == "object")
-    return report_objects(group, command);
-  TALLY_TRY(shown, group.coverage(name_of(command), command.value("since"),
-                                  by == "function" || by == "line"));
+    return report_objects(reader, front, command);
+  TALLY_TRY(shown, reader.read(name_of(command), command.value("since"),
+                               by == "function" || by == "line"));
   if (command.has("json"))
     return by == "function" ? functions_to_json(shown.coverage, limit)
            : by == "line"   ? lines_to_json(shown.coverage, limit)
                             : files_to_json(shown.coverage, limit);
   if (command.has("since") && shown.coverage.files.empty())
     return "Nothing that has counters ran since then.\n" + shown.remarks;
-  const TextOptions options = group.front.text_options(limit);
+  const TextOptions options = front.text_options(limit);
   const std::string_view root = shown.shown_root();
   return (by == "function" ? functions_to_text(shown.coverage, root, options)
           : by == "line"   ? lines_to_text(shown.coverage, root, options)
@@ -49,52 +49,56 @@ static bool has_uncertain(const CoveredSource &source) {
   });
 }
 
-Result<std::string> coverage_annotate_command(CoverageGroup &group, const ParsedCommand &command) {
-  TALLY_TRY(shown, group.coverage(name_of(command), command.value("since")));
+Result<std::string> coverage_annotate_command(CoverageReader &reader, const Front &front,
+                                              const ParsedCommand &command) {
+  TALLY_TRY(shown, reader.read(name_of(command), command.value("since")));
   TALLY_TRY(source, covered_source(shown.coverage, command.arguments[0]));
   if (command.has("json"))
     return source_to_json(source, shown.stopped);
-  return source_to_text(source, shown.stopped, shown.shown_root(), group.front.text_options()) +
+  return source_to_text(source, shown.stopped, shown.shown_root(), front.text_options()) +
          shown.remarks + (has_uncertain(source) ? shown.uncertain : "");
 }
 
-Result<std::string> coverage_mark_command(CoverageGroup &group, const ParsedCommand &command) {
-  TALLY_TRY(now, group.counters(name_of(command)));
-  group.mark = now;
-  return fmt::format("Marked {} bytes of counters.\n", now->snapshot.size());
+// Returns the size of all counters, without what lies between them.
+static size_t counter_bytes(const live::CounterLayout &layout) {
+  size_t bytes = 0;
+  for (const live::CounterArray &array : layout.arrays)
+    bytes += size_t{array.count} * sizeof(uint64_t);
+  for (const live::SourceBasedModule &module : layout.source_based)
+    bytes += module.counters.size();
+  return bytes;
 }
 
-Result<std::string> coverage_clear_command(CoverageGroup &group, const ParsedCommand &) {
-  group.mark = group.last_stop = group.stop_before = nullptr;
-  group.resumed_unseen = false;
-  return "";
+Result<std::string> coverage_mark_command(CountedProgram &program, CounterMarks &marks) {
+  TALLY_TRY(live, program.open("coverage mark"));
+  TALLY_TRY(now, program.counters_of(*live, "coverage mark"));
+  marks.set(std::move(now));
+  return fmt::format("Marked {} bytes of counters.\n", counter_bytes(live->layout()));
 }
 
-Result<std::string> coverage_status_command(CoverageGroup &group, const ParsedCommand &command) {
-  TALLY_TRY(program, group.program(name_of(command)));
-  const live::CounterLayout &layout = program->layout();
-  size_t counters = 0;
+Result<std::string> coverage_status_command(CountedProgram &program, const CounterMarks &marks,
+                                            int32_t pid, const ParsedCommand &command) {
+  TALLY_TRY(live, program.open(name_of(command)));
+  const live::CounterLayout &layout = live->layout();
   std::set<uint32_t> modules;
   for (const live::CountedModuleObject &object : layout.objects)
     modules.insert(object.module);
-  for (const live::CounterArray &array : layout.arrays)
-    counters += array.count;
   size_t source_based = 0; // functions
   for (const live::SourceBasedModule &module : layout.source_based) {
     modules.insert(module.module);
-    counters += module.counters.size() / 8;
     source_based += module.data.size() / module.records.size();
   }
-  const auto yes_or = [](const auto &mark) { return mark ? "yes" : "no"; };
+  const size_t bytes = counter_bytes(layout);
+  const auto yes_or = [](bool mark) { return mark ? "yes" : "no"; };
   const std::vector<StatusRow> rows{
-      {"process", static_cast<uint64_t>(group.front.target.pid)},
+      {"process", static_cast<uint64_t>(pid)},
       {"modules", static_cast<uint64_t>(modules.size())},
       {"objects", static_cast<uint64_t>(layout.objects.size() + layout.source_based.size())},
       {"functions", static_cast<uint64_t>(layout.functions.size() + source_based)},
-      StatusRow::bytes("counters", counters * 8, fmt::format("{} bytes", counters * 8)),
-      {"mark", std::string(yes_or(group.mark))},
-      {"stop_mark", std::string(yes_or(group.stop_before))},
-      StatusRow::noted("auto_mark", group.auto_mark()),
+      StatusRow::bytes("counters", bytes, fmt::format("{} bytes", bytes)),
+      {"mark", std::string(yes_or(marks.has_mark()))},
+      {"stop_mark", std::string(yes_or(marks.has_stop()))},
+      StatusRow::noted("auto_mark", marks.automatic()),
   };
   if (command.has("json"))
     return to_json(rows);
@@ -104,9 +108,9 @@ Result<std::string> coverage_status_command(CoverageGroup &group, const ParsedCo
   return out;
 }
 
-static Result<std::string> dump_counter_files(CoverageGroup &group, const std::string &command,
+static Result<std::string> dump_counter_files(CountedProgram &program, const std::string &command,
                                               const std::string &folder) {
-  TALLY_TRY(objects, group.objects(command));
+  TALLY_TRY(objects, program.objects(command));
   if (objects.empty())
     return fail(ErrorCode::unsupported,
                 "the program counts source-based, and has no counters for .gcda files: "
@@ -114,13 +118,13 @@ static Result<std::string> dump_counter_files(CoverageGroup &group, const std::s
                 command);
   TALLY_CHECK(live::write_counter_files(objects, folder));
   return fmt::format("Wrote the counters of {} below {}.\n{}", counted(objects.size(), "objects"),
-                     folder, group.remarks());
+                     folder, remarks_of(program.opened()));
 }
 
 // Writes a file for each module: FILE, or FILE.1, FILE.2 and so on.
-static Result<std::string> dump_raw_profiles(CoverageGroup &group, const std::string &command,
+static Result<std::string> dump_raw_profiles(CountedProgram &program, const std::string &command,
                                              const std::string &path) {
-  TALLY_TRY(profiles, group.raw_profiles(command));
+  TALLY_TRY(profiles, program.raw_profiles(command));
   if (profiles.size() == 1) {
     TALLY_CHECK(write_file(path, profiles[0]));
     return fmt::format("Wrote the counters to {} (llvm-raw).\n", path);
@@ -131,11 +135,12 @@ static Result<std::string> dump_raw_profiles(CoverageGroup &group, const std::st
                      profiles.size(), path);
 }
 
-Result<std::string> coverage_dump_command(CoverageGroup &group, const ParsedCommand &command) {
+Result<std::string> coverage_dump_command(CountedProgram &program, CoverageReader &reader,
+                                          const ParsedCommand &command) {
   TALLY_TRY(path, command.file());
   std::string format(command.value("format"));
   if (format == raw_format || (format.empty() && path.ends_with(".profraw")))
-    return dump_raw_profiles(group, name_of(command), path);
+    return dump_raw_profiles(program, name_of(command), path);
   const bool folder = path.ends_with('/') && format.empty();
   if (!folder && format.empty()) {
     const Format *const known = format_by_file_name(path);
@@ -147,9 +152,9 @@ Result<std::string> coverage_dump_command(CoverageGroup &group, const ParsedComm
     format = known->name;
   }
   if (folder)
-    return dump_counter_files(group, name_of(command), path);
+    return dump_counter_files(program, name_of(command), path);
   TALLY_CHECK(coverage_report_of(format + ":" + path));
-  TALLY_TRY(shown, group.coverage(name_of(command), ""));
+  TALLY_TRY(shown, reader.read(name_of(command), ""));
   Diagnostics findings;
   CoverageReportOptions options;
   options.root = shown.root;
@@ -158,10 +163,6 @@ Result<std::string> coverage_dump_command(CoverageGroup &group, const ParsedComm
                      counted(shown.coverage.files.size(), "files"), path, format) +
          shown.remarks + shown.uncertain +
          (shown.uncertain.empty() ? "" : "(their smallest counts were written)\n");
-}
-
-Result<std::string> coverage_config_command(CoverageGroup &group, const ParsedCommand &command) {
-  return configure(group.settings, coverage_table(), command);
 }
 
 } // namespace tally

@@ -68,16 +68,16 @@ std::string directory_of(const std::vector<ObjectCoverage> &objects) {
 
 } // namespace
 
-Result<std::string> report_objects(CoverageGroup &group, const ParsedCommand &command) {
+Result<std::string> report_objects(CoverageReader &reader, const Front &front,
+                                   const ParsedCommand &command) {
   const uint32_t limit = command.limit();
-  TALLY_TRY(shown, group.coverage("coverage report", command.value("since")));
+  TALLY_TRY(shown, reader.read("coverage report", command.value("since")));
   TALLY_TRY(objects, coverage_by_object(shown));
   if (command.has("json"))
     return objects_to_json(objects, limit);
   if (command.has("since") && objects.empty())
     return "Nothing that has counters ran since then.\n" + shown.remarks;
-  return objects_to_text(objects, directory_of(objects), group.front.text_options(limit)) +
-         shown.remarks;
+  return objects_to_text(objects, directory_of(objects), front.text_options(limit)) + shown.remarks;
 }
 
 } // namespace tally

@@ -9,6 +9,7 @@
 #include "session/command_help.h"
 #include "session/common_options.h"
 #include "session/coverage_commands.h"
+#include "session/coverage_group.h"
 
 namespace tally {
 
@@ -58,8 +59,12 @@ std::string coverage_formats() {
                      coverage_report_names());
 }
 
+using CoverageCommand = Result<std::string>(CoverageGroup &group, const ParsedCommand &command);
+
 constexpr CommandRow<CoverageCommand> coverage_rows[] = {
-    {coverage_report_command,
+    {[](CoverageGroup &group, const ParsedCommand &command) {
+       return coverage_report_command(group.reader, group.front, command);
+     },
      {"report", "", coverage_report_options, "show what the program has run until now",
       "The counters are read from the memory of the stopped program, which must have\n"
       "been compiled with --coverage, or with Clang's -fprofile-instr-generate\n"
@@ -70,7 +75,9 @@ constexpr CommandRow<CoverageCommand> coverage_rows[] = {
       "`7?` means 7 or 6, and `>=7` means 7 or more: a thread is inside of the function,\n"
       "or the code is optimized and keeps counters in registers.",
       "coverage report --by function --since stop"}},
-    {coverage_annotate_command,
+    {[](CoverageGroup &group, const ParsedCommand &command) {
+       return coverage_annotate_command(group.reader, group.front, command);
+     },
      {"annotate",
       {"FUNCTION|FILE[:LINE]", ValueKind::source},
       coverage_annotate_options,
@@ -78,7 +85,9 @@ constexpr CommandRow<CoverageCommand> coverage_rows[] = {
       "The argument selects the lines of a function, of a file, or around one line.\n"
       "`=>` marks the lines where threads are.",
       "coverage annotate parse --since mark"}},
-    {coverage_break_command,
+    {[](CoverageGroup &group, const ParsedCommand &command) {
+       return coverage_break_command(group.program, group.front, command);
+     },
      {"break",
       "[FILE|MODULE]",
       {},
@@ -88,7 +97,9 @@ constexpr CommandRow<CoverageCommand> coverage_rows[] = {
       "which disappears at its first hit or when the process ends. At most 10000 are set\n"
       "at once. A function all of whose calls are inlined cannot have one.",
       "coverage break parser.c"}},
-    {coverage_list_command,
+    {[](CoverageGroup &group, const ParsedCommand &) {
+       return coverage_list_command(group.program, group.front);
+     },
      {"list",
       "",
       {},
@@ -98,17 +109,23 @@ constexpr CommandRow<CoverageCommand> coverage_rows[] = {
       "stopped at the beginning of a line has not run it yet. The debugger shows the\n"
       "source.",
       "coverage list"}},
-    {coverage_mark_command,
+    {[](CoverageGroup &group, const ParsedCommand &) {
+       return coverage_mark_command(group.program, group.marks);
+     },
      {"mark",
       "",
       {},
       "remember the counters as they are now, for --since mark",
       "",
       "coverage mark"}},
-    {coverage_status_command,
+    {[](CoverageGroup &group, const ParsedCommand &command) {
+       return coverage_status_command(group.program, group.marks, group.front.target.pid, command);
+     },
      {"status", "", coverage_status_options, "show what is counted, and which marks there are", "",
       "coverage status"}},
-    {coverage_dump_command,
+    {[](CoverageGroup &group, const ParsedCommand &command) {
+       return coverage_dump_command(group.program, group.reader, command);
+     },
      {"dump",
       {"FILE", ValueKind::file},
       coverage_dump_options,
@@ -119,8 +136,14 @@ constexpr CommandRow<CoverageCommand> coverage_rows[] = {
       "coverage dump out.info",
       {},
       coverage_formats}},
-    {coverage_clear_command, {"clear", "", {}, "forget the marks", "", "coverage clear"}},
-    {coverage_config_command,
+    {[](CoverageGroup &group, const ParsedCommand &) {
+       group.marks.clear();
+       return Result<std::string>("");
+     },
+     {"clear", "", {}, "forget the marks", "", "coverage clear"}},
+    {[](CoverageGroup &group, const ParsedCommand &command) {
+       return configure(group.settings, coverage_table(), command);
+     },
      {"config",
       {"[NAME [VALUE]]", ValueKind::setting},
       {},
@@ -140,8 +163,8 @@ constexpr CommandTable coverage_commands{"coverage", Prompt::debugger, coverage_
 
 const CommandTable &coverage_table() { return coverage_commands; }
 
-Result<std::string> run_coverage_command(CoverageGroup &group, const ParsedCommand &command) {
-  return coverage_rows[command.spec - coverage_specs.data()].run(group, command);
+Result<std::string> CoverageGroup::run(const ParsedCommand &command) {
+  return coverage_rows[command.spec - coverage_specs.data()].run(*this, command);
 }
 
 std::string coverage_help() {

@@ -7,7 +7,7 @@
 
 #include "collect/last_run.h"
 #include "session/complete.h"
-#include "session/coverage_commands.h"
+#include "session/coverage_group.h"
 #include "session/coverage_table.h"
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
@@ -149,7 +149,7 @@ Result<std::string> Session::command(std::string_view line, GroupId group) {
   if (state_->is_busy)
     return fail(ErrorCode::bad_state, std::string(is_busy_message));
   auto text = state_->run(false, [&] {
-    return group == GroupId::coverage ? run_coverage_command(state_->coverage, parsed)
+    return group == GroupId::coverage ? state_->coverage.run(parsed)
                                       : run_profile_command(state_->profile, parsed);
   });
   if (!text && is_interrupted(text.error()) && group == GroupId::coverage)
