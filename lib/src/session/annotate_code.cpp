@@ -33,32 +33,34 @@ void take_instructions(FunctionCode &code, std::vector<Instruction> instructions
 
 } // namespace
 
-Result<std::string> annotate_code(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> annotate_code(ShownProfile &profile, Front &front,
+                                  const ParsedCommand &command) {
   const std::string &what = command.arguments[0];
-  TALLY_TRY(shown, shown_profile(group, command));
+  TALLY_TRY(shown, profile.selected(command));
   Diagnostics ignored; // missing files were reported when the names were looked up
-  const int pid = group.live_pid();
+  const int pid = profile.live_pid();
   std::string meant = what; // the function's name in the profile
   const auto code_of = [&](const auto &each) {
-    return by_any_name(*each, what, group.symbolizer(), pid, [&](const std::string &name) {
-      meant = name;
-      if constexpr (std::is_same_v<decltype(*each), const StackProfile &>)
-        return function_code(*each, name, group.symbolizer(), ignored, pid);
-      else
-        return function_code(*each, name, group.symbolizer(), ignored);
-    });
+    return by_any_name(
+        *each, what, profile.names().symbolizer(), pid, [&](const std::string &name) {
+          meant = name;
+          if constexpr (std::is_same_v<decltype(*each), const StackProfile &>)
+            return function_code(*each, name, profile.names().symbolizer(), ignored, pid);
+          else
+            return function_code(*each, name, profile.names().symbolizer(), ignored);
+        });
   };
   TALLY_TRY(code, std::visit(code_of, shown));
   TALLY_CHECK(check_code_size(code, what));
   std::vector<live::AddressRange> ranges; // of code that the debugger can read
-  if (pid != 0 && !group.sampling.is_running())
+  if (pid != 0 && !profile.is_running())
     for (const FunctionCode::Object &object : code.objects)
       if (const auto bias = bias_of(object))
         for (const InstructionRange &range : object.ranges)
           ranges.push_back({range.start + *bias, range.end + *bias});
   std::string refusal;
   if (!ranges.empty()) {
-    auto instructions = group.front.ask(&Debugger::disassemble, ranges);
+    auto instructions = front.ask(&Debugger::disassemble, ranges);
     if (instructions)
       take_instructions(code, std::move(*instructions));
     else if (is_interrupted(instructions.error()))
@@ -67,9 +69,11 @@ Result<std::string> annotate_code(ProfileGroup &group, const ParsedCommand &comm
       refusal = fmt::format(" (the debugger: {})", instructions.error().message);
   }
   const auto made = [&]() -> Result<Disassembly> {
-    TALLY_CHECK(disassemble(code, group.symbolizer(), group.front.flavor));
+    TALLY_CHECK(disassemble(code, profile.names().symbolizer(), front.flavor));
     return std::visit(
-        [&](const auto &each) { return disassembly(*each, code, meant, group.symbolizer()); },
+        [&](const auto &each) {
+          return disassembly(*each, code, meant, profile.names().symbolizer());
+        },
         shown);
   };
   auto all = made();
@@ -78,7 +82,7 @@ Result<std::string> annotate_code(ProfileGroup &group, const ParsedCommand &comm
     return fail(std::move(all.error()));
   }
   return command.has("json") ? to_json(*all)
-                             : to_text(*all, {}, group.front.text_options()) + footer(group);
+                             : to_text(*all, {}, front.text_options()) + profile.footer();
 }
 
 } // namespace tally

@@ -9,14 +9,15 @@ namespace tally {
 namespace {
 
 // Returns the file and the line, or an empty text and the address, of the row's hottest code.
-Result<std::pair<std::string, uint64_t>> location_of_row(const ProfileGroup &group,
+Result<std::pair<std::string, uint64_t>> location_of_row(const ShownProfile &profile, int32_t pid,
                                                          const ParsedCommand &command) {
   const std::string source = fmt::format("profile {}", command.spec->name);
   TALLY_TRY(number, whole_number(command.arguments[0], 1, UINT32_MAX, source));
-  if (!group.shown_table)
+  const ShownTable *const shown = profile.table();
+  if (!shown)
     return fail(ErrorCode::bad_state, "no report was shown yet: `profile report` numbers its rows",
                 source);
-  const ShownTable &report = *group.shown_table;
+  const ShownTable &report = *shown;
   if (number > report.rows.size())
     return fail(
         ErrorCode::invalid_argument,
@@ -24,10 +25,10 @@ Result<std::pair<std::string, uint64_t>> location_of_row(const ProfileGroup &gro
                     report.rows.empty() ? "none" : fmt::format("1 to {}", report.rows.size())),
         source);
   const FlatRow &row = report.rows[number - 1];
-  const auto location_in = [&](const auto &profile) -> Result<HotLocation> {
+  const auto location_in = [&](const auto &each) -> Result<HotLocation> {
     if (report.filter.takes_all())
-      return hot_location(profile, report.by, row);
-    TALLY_TRY(some, filter_samples(profile, report.filter));
+      return hot_location(each, report.by, row);
+    TALLY_TRY(some, filter_samples(each, report.filter));
     return hot_location(some, report.by, row);
   };
   auto location = report.loaded ? std::visit(location_in, report.loaded->read.profile)
@@ -48,7 +49,7 @@ Result<std::pair<std::string, uint64_t>> location_of_row(const ProfileGroup &gro
     return std::pair(location->file, uint64_t{location->line});
   if (location->address == 0 || command.spec->name == "list")
     return fail(ErrorCode::not_found, fmt::format("no source line is known for {}", what), source);
-  if (report.pid != group.front.target.pid)
+  if (report.pid != pid)
     return fail(
         ErrorCode::not_found,
         fmt::format("no source line is known for {}, and process {}, to which its addresses "
@@ -58,11 +59,12 @@ Result<std::pair<std::string, uint64_t>> location_of_row(const ProfileGroup &gro
   return std::pair(std::string(), location->address);
 }
 
-Result<std::string> show_row(ProfileGroup &group, const ParsedCommand &command,
+Result<std::string> show_row(const ShownProfile &profile, Front &front,
+                             const ParsedCommand &command,
                              Result<void> (Debugger::*show)(const std::string &, uint64_t)) {
-  TALLY_TRY(location, location_of_row(group, command));
+  TALLY_TRY(location, location_of_row(profile, front.target.pid, command));
   const auto &[file, at] = location;
-  if (auto shown = group.front.ask(show, file, at); !shown)
+  if (auto shown = front.ask(show, file, at); !shown)
     return fail(
         error_about(file.empty() ? fmt::format("{:#x}", at) : fmt::format("{}:{}", file, at),
                     ErrorCode::not_found, std::move(shown.error())));
@@ -71,12 +73,14 @@ Result<std::string> show_row(ProfileGroup &group, const ParsedCommand &command,
 
 } // namespace
 
-Result<std::string> break_command(ProfileGroup &group, const ParsedCommand &command) {
-  return show_row(group, command, &Debugger::set_breakpoint);
+Result<std::string> break_command(const ShownProfile &profile, Front &front,
+                                  const ParsedCommand &command) {
+  return show_row(profile, front, command, &Debugger::set_breakpoint);
 }
 
-Result<std::string> list_command(ProfileGroup &group, const ParsedCommand &command) {
-  return show_row(group, command, &Debugger::list_source);
+Result<std::string> list_command(const ShownProfile &profile, Front &front,
+                                 const ParsedCommand &command) {
+  return show_row(profile, front, command, &Debugger::list_source);
 }
 
 } // namespace tally

@@ -30,20 +30,20 @@ std::string lost_lines(const Written &written) {
 
 } // namespace
 
-Result<std::string> start_command(ProfileGroup &group, const ParsedCommand &command) {
-  const Sampling &sampling = group.sampling;
-  if (sampling.is_active() || group.backends.is_armed()) {
+Result<std::string> start_command(const Sampling &sampling, Backends &backends,
+                                  const Settings &settings, const ParsedCommand &command) {
+  if (sampling.is_active() || backends.is_armed()) {
     std::string message = sampling.is_active()
                               ? fmt::format("process {} is already being sampled", sampling.pid())
                               : "the next run is already set to be sampled";
-    const StartOptions &now = sampling.is_active() ? sampling.options() : group.backends.options();
+    const StartOptions &now = sampling.is_active() ? sampling.options() : backends.options();
     if (!command.options.empty())
       message += fmt::format("{}; `profile stop` first to change options",
                              now.events.empty() ? fmt::format(" at {} Hz", now.frequency_hz)
                                                 : ": " + event_words(now));
     return fail(ErrorCode::bad_state, std::move(message), "profile start");
   }
-  StartOptions wanted = start_options(group.settings, command);
+  StartOptions wanted = start_options(settings, command);
   TALLY_TRY(events, sampled_events(command, wanted.wall));
   wanted.events = std::move(events);
   wanted.children = command.has("children");
@@ -59,7 +59,7 @@ Result<std::string> start_command(ProfileGroup &group, const ParsedCommand &comm
                 "cannot be used with --clock wall, because a wait of a child may span a stop of "
                 "the program",
                 "--children");
-  return group.backends.begin(wanted);
+  return backends.begin(wanted);
 }
 
 StartOptions start_options(const Settings &settings, const ParsedCommand &command) {
@@ -77,18 +77,18 @@ StartOptions start_options(const Settings &settings, const ParsedCommand &comman
   return wanted;
 }
 
-Result<std::string> stop_command(ProfileGroup &group, const ParsedCommand &) {
-  if (!group.backends.is_armed() && !group.sampling.is_active())
+Result<std::string> stop_command(Sampling &sampling, Backends &backends) {
+  if (!backends.is_armed() && !sampling.is_active())
     return fail(ErrorCode::bad_state, "sampling has not begun", "profile stop");
-  group.backends.disarm();
-  auto ended = group.sampling.end_all("profile stop");
-  group.backends.undo_changes(false);
+  backends.disarm();
+  auto ended = sampling.end_all("profile stop");
+  backends.undo_changes(false);
   return ended;
 }
 
 namespace {
 
-Result<std::string> dump_parts(ProfileGroup &group, const StackProfile &profile,
+Result<std::string> dump_parts(const StackProfile &profile, const std::string &warnings,
                                const std::string &path, const Format &format) {
   TALLY_TRY(files, write_parts(profile, format));
   for (size_t i = 0; i < files.size(); ++i)
@@ -104,48 +104,48 @@ Result<std::string> dump_parts(ProfileGroup &group, const StackProfile &profile,
   if (last != count)
     text += fmt::format("{} {} of an earlier dump.\n", numbered_files(path, count + 1, last),
                         last == count + 1 ? "is" : "are");
-  return text + lost_lines(files.front()) + warnings_of(group.names.diagnostics());
+  return text + lost_lines(files.front()) + warnings;
 }
 
 } // namespace
 
-Result<std::string> dump_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> dump_command(ShownProfile &profile, const ParsedCommand &command) {
   TALLY_TRY(path, command.file());
   TALLY_TRY(format, format_for_output(path, command.value("format"), "--format"));
   const bool in_parts = command.has("parts");
-  const auto loaded = group.profiles.loaded();
+  const auto loaded = profile.loaded();
   if (loaded && in_parts)
     return fail(ErrorCode::bad_state,
                 "a loaded profile cannot be split into parts: `profile clear` first", "--parts");
-  TALLY_TRY(shown, shown_profile(group, command));
+  TALLY_TRY(shown, profile.selected(command));
   const StackProfile *const sampled =
       loaded ? nullptr : std::get<std::shared_ptr<const StackProfile>>(shown).get();
   if (in_parts)
-    return dump_parts(group, *sampled, path, *format);
+    return dump_parts(*sampled, profile.warnings(), path, *format);
   TALLY_TRY(written,
             std::visit([&](const auto &each) { return write_profile(*each, *format); }, shown));
   TALLY_CHECK(write_file(path, *format, written));
   return fmt::format("Wrote {} to {} ({}).\n{}{}", sampled ? totals_text(*sampled) : loaded->path,
-                     path, format->name, lost_lines(written),
-                     sampled ? warnings_of(group.names.diagnostics()) : "");
+                     path, format->name, lost_lines(written), sampled ? profile.warnings() : "");
 }
 
-Result<std::string> clear_command(ProfileGroup &group, const ParsedCommand &) {
-  group.shown_table.reset();
-  if (const auto loaded = group.profiles.loaded()) { // what was sampled stays
-    group.profiles.unload();
+Result<std::string> clear_command(ShownProfile &profile, ProfileStore &profiles,
+                                  Sampling &sampling) {
+  profile.forget_table();
+  if (const auto loaded = profiles.loaded()) { // what was sampled stays
+    profiles.unload();
     return fmt::format("Closed {}; what was sampled is kept.\n", loaded->path);
   }
-  group.sampling.forget();
+  sampling.forget();
   return "";
 }
 
-Result<std::string> config_command(ProfileGroup &group, const ParsedCommand &command) {
-  TALLY_TRY(text, configure(group.settings, profile_table(), command));
+Result<std::string> config_command(Settings &settings, bool has_begun,
+                                   const ParsedCommand &command) {
+  TALLY_TRY(text, configure(settings, profile_table(), command));
   const std::string name = command.argument(0);
   const bool is_of_start = name != "stop-times" && name != "debuginfod";
-  if (command.arguments.size() == 2 && is_of_start &&
-      (group.sampling.is_active() || group.backends.is_armed()))
+  if (command.arguments.size() == 2 && is_of_start && has_begun)
     text = "The next `profile start` uses the new value; what has begun goes on as it was.\n";
   return text;
 }

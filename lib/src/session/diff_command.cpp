@@ -16,25 +16,26 @@ namespace tally {
 namespace {
 
 // Returns what the command selects of the saved profile, or of that of the last run.
-Result<Side> side_before(ProfileGroup &group, const ParsedCommand &command) {
+Result<Side> side_before(const ShownProfile &profile, const std::string &program,
+                         const ParsedCommand &command) {
   const std::string &name = command.arguments[0];
   if (name == "previous") {
-    auto previous = group.profiles.previous();
+    auto previous = profile.previous();
     if (!previous)
       return fail(ErrorCode::no_data, "there is no run before this one", "previous");
     return select_side({std::move(previous), nullptr, name}, command.filter());
   }
   Diagnostics findings;
   TALLY_TRY(path, command.file());
-  TALLY_TRY(read, read_named_profile(path, findings, group.front.target.program));
+  TALLY_TRY(read, read_named_profile(path, findings, program));
   return select_side(side_of(std::move(read.profile), path), command.filter());
 }
 
 // Returns what the command selects of the profile that is shown.
-Result<Side> side_after(const ProfileGroup &group, const ParsedCommand &command,
+Result<Side> side_after(const ShownProfile &profile, const ParsedCommand &command,
                         const Shown &shown) {
   Side whole;
-  whole.name = group.profiles.loaded() ? group.profiles.loaded()->path : "the program's profile";
+  whole.name = profile.loaded() ? profile.loaded()->path : "the program's profile";
   if (const auto *const stacks = std::get_if<std::shared_ptr<const StackProfile>>(&shown))
     whole.stacks = *stacks;
   else
@@ -53,7 +54,8 @@ Result<std::string> write_stacks(const Comparison &both, const Format &format,
 
 } // namespace
 
-Result<std::string> diff_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> diff_command(ShownProfile &profile, const Front &front,
+                                 const ParsedCommand &command) {
   const std::string path = in_home(command.value("o"));
   const Format *format = nullptr;
   if (command.has("o")) {
@@ -62,9 +64,9 @@ Result<std::string> diff_command(ProfileGroup &group, const ParsedCommand &comma
   }
   TALLY_TRY(by, by_of(command.value("by")));
   TALLY_TRY(sort, sort_by_of(command.value("sort")));
-  TALLY_TRY(before, side_before(group, command));
-  TALLY_TRY(shown, all_shown(group, command));
-  TALLY_TRY(after, side_after(group, command, shown));
+  TALLY_TRY(before, side_before(profile, front.target.program, command));
+  TALLY_TRY(shown, profile.all(command));
+  TALLY_TRY(after, side_after(profile, command, shown));
   const Comparison both{std::move(before), std::move(after)};
   if (format)
     return write_stacks(both, *format, path);
@@ -72,7 +74,7 @@ Result<std::string> diff_command(ProfileGroup &group, const ParsedCommand &comma
   const uint32_t limit = command.limit();
   return command.has("json")
              ? to_json(changes, limit)
-             : to_text(changes, group.front.text_options(limit, command.has("full-names")));
+             : to_text(changes, front.text_options(limit, command.has("full-names")));
 }
 
 } // namespace tally

@@ -18,7 +18,8 @@ Result<PcView> view_of_loaded(const NamedProfile &read, const PcNames *names,
 
 } // namespace
 
-Result<std::string> histogram_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> histogram_command(ShownProfile &shown, const Front &front,
+                                      const ParsedCommand &command) {
   HistogramOptions how;
   how.what = command.argument(0);
   if (command.has("scale")) {
@@ -26,7 +27,7 @@ Result<std::string> histogram_command(ProfileGroup &group, const ParsedCommand &
     how.scale = scale;
   }
   const bool json = command.has("json");
-  if (const auto loaded = group.profiles.loaded()) {
+  if (const auto loaded = shown.loaded()) {
     Diagnostics ignored; // they were shown when the file was loaded
     ProgramNames program;
     if (loaded->read.pcs() && !loaded->program.empty())
@@ -39,29 +40,29 @@ Result<std::string> histogram_command(ProfileGroup &group, const ParsedCommand &
       return histogram_table(seen, {what, how.scale});
     };
     const auto by_profile = [&](const auto &each) {
-      return by_any_name(each, how.what, group.symbolizer(), 0, table_of);
+      return by_any_name(each, how.what, shown.names().symbolizer(), 0, table_of);
     };
     TALLY_TRY(table, std::visit(by_profile, loaded->read.profile));
-    return json ? to_json(table) : to_text(table, group.front.text_options()) + footer(group);
+    return json ? to_json(table) : to_text(table, front.text_options()) + shown.footer();
   }
-  TALLY_TRY(sampled, sampled_profile(group, command));
+  TALLY_TRY(sampled, shown.sampled(command));
   const StackProfile &profile = *sampled;
   const auto names_of = [&](MappingId id) -> std::optional<PcNames> {
     const Mapping &mapping = profile.mappings()[id];
     const std::string path(profile.strings[mapping.path]);
     const ModuleId module =
-        group.symbolizer().module({path, std::string(profile.strings[mapping.build_id]),
-                                   mapping.device, mapping.inode, group.sampling.pid()},
-                                  group.names.diagnostics());
-    return PcNames{&group.symbolizer(), module, path};
+        shown.names().symbolizer().module({path, std::string(profile.strings[mapping.build_id]),
+                                           mapping.device, mapping.inode, shown.pid()},
+                                          shown.names().diagnostics());
+    return PcNames{&shown.names().symbolizer(), module, path};
   };
   const auto table_of = [&](const std::string &what) -> Result<HistogramTable> {
     TALLY_TRY(view, pc_view(profile, what, names_of));
     return histogram_table(view, {what, how.scale});
   };
-  TALLY_TRY(table, by_any_name(profile, how.what, group.symbolizer(), group.live_pid(), table_of));
-  return json ? to_json(table)
-              : to_text(table, group.front.text_options()) + warnings_of(group.names.diagnostics());
+  TALLY_TRY(table,
+            by_any_name(profile, how.what, shown.names().symbolizer(), shown.live_pid(), table_of));
+  return json ? to_json(table) : to_text(table, front.text_options()) + shown.warnings();
 }
 
 } // namespace tally

@@ -1,44 +1,65 @@
-// The `profile` commands, one function each, and how they reach the profile that they show.
+// The `profile` commands, one function each, with the state that it needs. They return the text to
+// print.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <variant>
+#include <vector>
 
-#include "session/profile_group.h"
+#include "session/shown_profile.h"
 #include "session/status.h"
 
 namespace tally {
 
-using ProfileCommand = Result<std::string>(ProfileGroup &group, const ParsedCommand &command);
-ProfileCommand run_profile_command; // by the table, in profile_table.cpp
-ProfileCommand start_command, stop_command, status_command, report_command, break_command,
-    list_command, tree_command, timeline_command, annotate_command, dump_command, load_command,
-    histogram_command, diff_command, clear_command, config_command, region_command;
-ProfileCommand annotate_code; // `annotate --asm`
+Result<std::string> start_command(const Sampling &sampling, Backends &backends,
+                                  const Settings &settings, const ParsedCommand &command);
+Result<std::string> stop_command(Sampling &sampling, Backends &backends);
+Result<std::string> clear_command(ShownProfile &profile, ProfileStore &profiles,
+                                  Sampling &sampling);
+Result<std::string> load_command(ProfileStore &profiles, const std::string &program,
+                                 const ParsedCommand &command);
+Result<std::string> config_command(Settings &settings, bool has_begun,
+                                   const ParsedCommand &command);
+
+// What `status` tells of.
+struct StatusSources {
+  const Front &front;
+  const Settings &settings;
+  Sampling &sampling;
+  const Backends &backends;
+  const ProfileStore &profiles;
+};
+std::vector<StatusRow> status_rows(const StatusSources &of);
+Result<std::string> status_command(const StatusSources &of, const ParsedCommand &command);
+
+Result<std::string> report_command(ShownProfile &profile, const Front &front,
+                                   const ParsedCommand &command);
+Result<std::string> tree_command(ShownProfile &profile, const Front &front,
+                                 const ParsedCommand &command);
+Result<std::string> timeline_command(ShownProfile &profile, const Front &front,
+                                     const ParsedCommand &command);
+Result<std::string> annotate_command(ShownProfile &profile, Front &front,
+                                     const ParsedCommand &command);
+Result<std::string> annotate_code(ShownProfile &profile, Front &front,
+                                  const ParsedCommand &command); // `annotate --asm`
+Result<std::string> histogram_command(ShownProfile &shown, const Front &front,
+                                      const ParsedCommand &command);
+Result<std::string> diff_command(ShownProfile &profile, const Front &front,
+                                 const ParsedCommand &command);
+Result<std::string> dump_command(ShownProfile &profile, const ParsedCommand &command);
+Result<std::string> break_command(const ShownProfile &profile, Front &front,
+                                  const ParsedCommand &command);
+Result<std::string> list_command(const ShownProfile &profile, Front &front,
+                                 const ParsedCommand &command);
 
 // Returns the options of `start`. An option that is not given has the value of its setting.
 StartOptions start_options(const Settings &settings, const ParsedCommand &command);
 
-// Returns ProfileGroup::profile(). If there are no samples, the error says why.
-Result<ProfilePtr> sampled_profile(ProfileGroup &group, const ParsedCommand &command);
-
-using Shown = std::variant<std::shared_ptr<const StackProfile>, std::shared_ptr<const CostProfile>>;
-// Returns the loaded profile or, if there is none, what was sampled. The command's --thread,
-// --part, --kernel, patterns, … are applied.
-Result<Shown> shown_profile(ProfileGroup &group, const ParsedCommand &command);
-// Does the same without the options that select samples.
-Result<Shown> all_shown(ProfileGroup &group, const ParsedCommand &command);
-// Returns the lines below a table: its file or region, what was not sampled, and warnings.
-std::string footer(ProfileGroup &group);
-// Returns the diagnostics that say why names may be wrong: a file that was replaced since it ran,
-// or debug information of another build.
+// Returns the warnings and errors among the diagnostics, in complete lines.
 std::string warnings_of(const Diagnostics &diagnostics);
 
-// Returns the rows of `status`.
-std::vector<StatusRow> status_rows(ProfileGroup &group);
 // add_region() adds the region's rows to those of `status`. region_footer() returns the line about
 // the region that follows a table, without a line end.
 void add_region(const Region &region, std::vector<StatusRow> &rows);
 std::string region_footer(const Region &region);
+
 } // namespace tally

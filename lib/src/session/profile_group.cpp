@@ -80,16 +80,12 @@ std::vector<std::string> source_paths(const CostProfile &profile) {
 
 } // namespace
 
-ProfileGroup::ProfileGroup(Front &shared_front)
-    : front(shared_front), settings(profile_table()),
-      sampling(front.target, profiles, names, held.times()), backends(front, sampling) {}
-
 Result<std::string> ProfileGroup::event(const DebugEvent &event) {
   if (is_stop(event.kind) || is_end(event.kind))
     held.watch({}); // the times of the run that ends are complete
   const uint64_t at_ns = event.at_ns == 0 ? now_ns() : event.at_ns;
   const std::optional<RunTimes> run = run_timer.event(event);
-  apply_debuginfod();
+  shown.apply_debuginfod();
   Result<std::string> text = follow(event);
   watch_held(at_ns);
   if (text && run && settings.value("stop-times") == "on")
@@ -101,7 +97,7 @@ void ProfileGroup::watch_held(uint64_t since_ns) {
   std::vector<pid_t> pids;
   // Passes of a region are shorter than the interval of the looks, and a process's children run on
   // while it is held.
-  if (!region_requested && !sampling.options().children) {
+  if (!region.is_watched() && !sampling.options().children) {
     if (!sampling.options().remote)
       pids = sampling.running_pids();
     if (pids.empty() && settings.value("stop-times") == "on" && run_timer.running_pid() != 0 &&
@@ -229,42 +225,11 @@ Result<std::string> ProfileGroup::end_at_limit() {
   backends.undo_changes(false);
   const std::string text = fmt::format("Sampling ended after {} of running time.\n", limit);
   TALLY_TRY(report, parse_line(profile_table(), "report"));
-  auto shown = run_profile_command(*this, report);
-  if (!shown && shown.error().code == ErrorCode::no_data) // an error would replace the text
-    return text + shown.error().message + "\n";
-  TALLY_TRY(table, std::move(shown));
+  auto reported = report_command(shown, front, report);
+  if (!reported && reported.error().code == ErrorCode::no_data) // an error would replace the text
+    return text + reported.error().message + "\n";
+  TALLY_TRY(table, std::move(reported));
   return text + table;
-}
-
-void ProfileGroup::apply_debuginfod() {
-  if (names.set_debuginfod(settings.value("debuginfod") == "on") && sampling.is_active())
-    profiles.drop_named();
-}
-
-void ProfileGroup::settle() {
-  if (!region_requested || backends.is_armed() || sampling.is_active())
-    return;
-  region_requested = !front.undo(&Debugger::end_region);
-  if (const auto &region = backends.options().region)
-    region->close();
-  backends.set_region(nullptr);
-}
-
-bool ProfileGroup::region_measures() const {
-  const Region *const region = sampling.region();
-  return region && region->stops().measures();
-}
-
-uint64_t ProfileGroup::region_hit(const RegionHit &hit) {
-  Region *const region = sampling.region();
-  if (!region_requested || !sampling.is_active() || !sampling.time().is_running() || !region) {
-    if (region)
-      region->pass_over_hit(hit.tid);
-    return hit.kind == RegionHit::Kind::returned ? hit.return_address : 0;
-  }
-  const uint64_t now = now_ns();
-  return region->hit(hit, sampling.options().remote ? 0 : sampling.pid(), now,
-                     sampling.time().ran_ns(now));
 }
 
 std::vector<std::string> ProfileGroup::words_of(ValueKind kind) const {
@@ -301,20 +266,6 @@ std::vector<std::string> ProfileGroup::words_of(ValueKind kind) const {
     add(*known);
   std::erase(out, "");
   return out;
-}
-
-Result<ProfilePtr> ProfileGroup::profile() {
-  apply_debuginfod();
-  if (sampling.has_profile())
-    return sampling.profile();
-  return fail(ErrorCode::no_data,
-              backends.is_armed()
-                  ? "nothing was collected yet: since `profile start` no process has run"
-                  : "nothing was collected yet: `profile start`, then run the program");
-}
-
-int ProfileGroup::live_pid() const {
-  return !profiles.loaded() && front.target.pid == sampling.pid() ? front.target.pid : 0;
 }
 
 } // namespace tally

@@ -1,45 +1,35 @@
-// The group of the `profile` commands, and its state.
+// The group of the `profile` commands. The state of each kind has an owner; the table hands a
+// command those that it needs.
 //
 // A group of commands shares only the Front with other groups. It has a table of commands, an
 // event() that follows the process, and state of its own. Session passes each event on to all
 // groups, after it has updated the Front's target.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "collect/held_watch.h"
-#include "report/report.h"
 #include "session/backends.h"
 #include "session/command_line.h"
 #include "session/front.h"
 #include "session/name_lookup.h"
+#include "session/profile_commands.h"
 #include "session/profile_store.h"
+#include "session/profile_table.h"
 #include "session/run_timer.h"
 #include "session/sampling.h"
 #include "session/settings.h"
+#include "session/shown_profile.h"
+#include "session/watched_region.h"
 
 namespace tally {
 
-// The last table that was shown as text: users name its rows by number.
-struct ShownTable {
-  By by = By::function;
-  std::vector<FlatRow> rows;                   // as many as were shown
-  ProfilePtr sampled;                          // the profile it was made from; null if loaded
-  std::shared_ptr<const LoadedProfile> loaded; // the file it was made from; null if sampled
-  int32_t pid = 0;                             // of the sampled process; 0 if loaded
-  SampleFilter filter{};                       // the samples that it shows
-};
+struct ProfileGroup {
+  explicit ProfileGroup(Front &shared_front) : front(shared_front) {}
 
-// The members are public for the commands (profile_commands.h), each of which needs several.
-class ProfileGroup {
-public:
-  explicit ProfileGroup(Front &shared_front);
-
+  // Performs a command of the table.
+  Result<std::string> run(const ParsedCommand &command);
   Result<std::string> event(const DebugEvent &event);
   // Follows a process that is debugged beside the first sampled one.
   Result<std::string> event_beside(const DebugEvent &event);
@@ -47,30 +37,22 @@ public:
   Result<std::string> limit_reached();
   // Undoes what a command or an event has begun that failed.
   void give_up() { backends.undo_changes(false); }
-  // Ends the region if it is no longer sampled. Called when a command or an event ends.
-  void settle();
-  // See Session::region_hit().
-  uint64_t region_hit(const RegionHit &hit);
-  bool region_measures() const;
   // Returns the words that complete an argument of `kind`, without looking up names.
   std::vector<std::string> words_of(ValueKind kind) const;
-
-  // Returns Sampling::profile(). If there is no profile, the error says what to do.
-  Result<ProfilePtr> profile();
-  Symbolizer &symbolizer() { return names.symbolizer(); }
-  // Returns the process of the shown profile; 0 if it has ended or if the profile was loaded.
-  int live_pid() const;
+  // Returns whether a process is sampled, or the next one will be.
+  StatusSources status_sources() { return {front, settings, sampling, backends, profiles}; }
+  bool has_begun() const { return sampling.is_active() || backends.is_armed(); }
 
   Front &front;
-  Settings settings;
+  Settings settings{profile_table()};
   HeldWatch held;
   ProfileStore profiles;
   NameLookup names{front.debugger};
-  Sampling sampling;
-  Backends backends;
-  std::optional<ShownTable> shown_table;
+  Sampling sampling{front.target, profiles, names, held.times()};
+  Backends backends{front, sampling};
+  ShownProfile shown{front, settings, sampling, backends, profiles, names};
+  WatchedRegion region{front, sampling, backends};
   RunTimer run_timer{held.times()};
-  bool region_requested = false; // the debugger was asked to watch a region
 
 private:
   Result<std::string> follow(const DebugEvent &event);
@@ -78,7 +60,9 @@ private:
   Result<std::string> process_ended(const DebugEvent &event);
   Result<std::string> end_at_limit(); // ends sampling, and shows the report
   void watch_held(uint64_t since_ns); // while a run is measured, which began then
-  void apply_debuginfod();            // the setting, to later look-ups of names
 };
+
+// `profile region` begins a profile, for which it needs nearly all of the group.
+Result<std::string> region_command(ProfileGroup &group, const ParsedCommand &command);
 
 } // namespace tally

@@ -10,6 +10,7 @@
 #include "session/command_help.h"
 #include "session/common_options.h"
 #include "session/profile_commands.h"
+#include "session/profile_group.h"
 #include "support/text.h"
 
 namespace tally {
@@ -123,8 +124,12 @@ std::string written_formats() {
   return out;
 }
 
+using ProfileCommand = Result<std::string>(ProfileGroup &group, const ParsedCommand &command);
+
 constexpr CommandRow<ProfileCommand> profile_rows[] = {
-    {start_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return start_command(group.sampling, group.backends, group.settings, command);
+     },
      {"start", "", all_options_of_start, "begin sampling the program",
       "Sampling begins with the current process or, if there is none, with the next\n"
       "process that you run or attach to. It continues over stops and further runs\n"
@@ -153,8 +158,13 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "With --for, sampling ends by itself once the program has run for so long, stops\n"
       "not counted, and the report is shown.",
       "profile start --frequency 4000"}},
-    {stop_command, {"stop", "", {}, "end sampling and keep the samples", "", "profile stop"}},
-    {status_command,
+    {[](ProfileGroup &group, const ParsedCommand &) {
+       return stop_command(group.sampling, group.backends);
+     },
+     {"stop", "", {}, "end sampling and keep the samples", "", "profile stop"}},
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return status_command(group.status_sources(), command);
+     },
      {"status", "", status_options, "show what is sampled, how, and the counts so far",
       "Each line is a name and its value. `lost` counts samples that could not be taken\n"
       "or kept, `throttled` counts how often the kernel paused a clock, `outside` counts\n"
@@ -169,7 +179,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "bytes (`memory_bytes`); remarks in parentheses have keys of their own\n"
       "(`backend_note`).",
       "profile status"}},
-    {report_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return report_command(group.shown, group.front, command);
+     },
      {"report", "", report_options, "show a flat table of where the time is spent",
       "`self` counts samples taken in the row's own code. `incl` counts samples whose\n"
       "stack contains the row; recursion counts once. Inlined functions are rows of\n"
@@ -177,7 +189,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "system calls and page faults is attributed to the function [kernel], which they\n"
       "call; --kernel shows the kernel's own functions, named by /proc/kallsyms.",
       "profile report --by line --limit 10"}},
-    {break_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return break_command(group.shown, group.front, command);
+     },
      {"break",
       "N",
       {},
@@ -187,7 +201,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "The breakpoint is one of the debugger's, at the line with the most samples of\n"
       "the row's own code, or at the instruction if no line is known.",
       "profile break 1"}},
-    {list_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return list_command(group.shown, group.front, command);
+     },
      {"list",
       "N",
       {},
@@ -195,7 +211,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "The row and the line are chosen as by `profile break`; the debugger shows the\n"
       "source.",
       "profile list 1"}},
-    {tree_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return tree_command(group.shown, group.front, command);
+     },
      {"tree",
       {"[FUNCTION]", ValueKind::function},
       tree_options,
@@ -208,7 +226,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "FUNCTION is a full name, its last components, or any name of the function in a\n"
       "symbol table (`write` for `__GI___libc_write`).",
       "profile tree parse --limit 20"}},
-    {timeline_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return timeline_command(group.shown, group.front, command);
+     },
      {"timeline", "[FILE.svg]", timeline_options, "show when each thread ran and waited",
       "Each thread has a row, in which a character stands for a stretch of the time that\n"
       "the program ran: # is running, . is waiting, - is queued for a processor, and\n"
@@ -217,7 +237,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "--from and --to, here and in the tables, are running time: what the program spent\n"
       "at the prompt is not part of it.",
       "profile timeline --width 100"}},
-    {annotate_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return annotate_command(group.shown, group.front, command);
+     },
      {"annotate",
       {"FUNCTION|FILE[:LINE]", ValueKind::source},
       annotate_options,
@@ -231,7 +253,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "FUNCTION is a full name, its last components, or any name of the function in a\n"
       "symbol table (`write` for `__GI___libc_write`).",
       "profile annotate parse.c:120"}},
-    {histogram_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return histogram_command(group.shown, group.front, command);
+     },
      {"histogram",
       {"[RANGE|FUNCTION]", ValueKind::function},
       histogram_options,
@@ -240,7 +264,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "own code. RANGE is LOW-HIGH, with addresses as the debugger shows them or as in\n"
       "the file. Without --scale, the size of the bins is chosen to fit a screen.",
       "profile histogram main --scale 0xFFFF"}},
-    {dump_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return dump_command(group.shown, command);
+     },
      {"dump",
       {"FILE", ValueKind::file},
       dump_options,
@@ -251,7 +277,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "profile dump out.callgrind",
       {},
       written_formats}},
-    {load_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return load_command(group.profiles, group.front.target.program, command);
+     },
      {"load",
       {"FILE", ValueKind::file},
       {},
@@ -259,7 +287,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "FILE may have any format that Tally reads. The commands show it in place of what\n"
       "was sampled, until `profile clear` or until the sampled program resumes.",
       "profile load callgrind.out.4711"}},
-    {diff_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return diff_command(group.shown, group.front, command);
+     },
      {"diff",
       {"FILE|previous", ValueKind::file},
       diff_options,
@@ -269,7 +299,9 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "of their own than before, and blue ones a smaller one. FILE.folded has a line for\n"
       "each stack, with its count before and after.",
       "profile diff previous"}},
-    {region_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return region_command(group, command);
+     },
      {"region", "[LOCATION [LOCATION]]", region_options,
       "sample only inside a region of the program",
       "A single LOCATION is a function: each call is sampled in the calling thread,\n"
@@ -281,9 +313,13 @@ constexpr CommandRow<ProfileCommand> profile_rows[] = {
       "time and a CPU time, both without the cost of the debugger's stops. A time below\n"
       "twice its error is shown as \"under\".",
       "profile region parse"}},
-    {clear_command,
+    {[](ProfileGroup &group, const ParsedCommand &) {
+       return clear_command(group.shown, group.profiles, group.sampling);
+     },
      {"clear", "", {}, "discard the collected samples; sampling continues", "", "profile clear"}},
-    {config_command,
+    {[](ProfileGroup &group, const ParsedCommand &command) {
+       return config_command(group.settings, group.has_begun(), command);
+     },
      {"config",
       {"[NAME [VALUE]]", ValueKind::setting},
       {},
@@ -302,8 +338,8 @@ constexpr CommandTable profile_commands{"profile", Prompt::debugger, commands, s
 
 const CommandTable &profile_table() { return profile_commands; }
 
-Result<std::string> run_profile_command(ProfileGroup &group, const ParsedCommand &command) {
-  return profile_rows[command.spec - commands.data()].run(group, command);
+Result<std::string> ProfileGroup::run(const ParsedCommand &command) {
+  return profile_rows[command.spec - commands.data()].run(*this, command);
 }
 
 std::string profile_help() {

@@ -7,6 +7,7 @@
 #include "report/render.h"
 #include "report/value_text.h"
 #include "session/profile_commands.h"
+#include "session/profile_group.h"
 #include "session/profile_table.h"
 #include "support/json_out.h"
 #include "support/text.h"
@@ -89,8 +90,7 @@ std::string to_text(const PassHistogram &histogram, const TextOptions &options) 
 }
 
 // `profile region` without a location.
-Result<std::string> show_region(ProfileGroup &group, bool json) {
-  Region *const region = group.sampling.region();
+Result<std::string> show_region(Region *region, const Front &front, bool json) {
   if (!region)
     return fail(ErrorCode::invalid_argument, "there is no region: expected LOCATION [LOCATION]",
                 "profile region");
@@ -109,16 +109,16 @@ Result<std::string> show_region(ProfileGroup &group, bool json) {
     out.add("histogram", bins);
     return out.text() + '\n';
   }
-  std::string out = to_text(rows, group.front.style);
+  std::string out = to_text(rows, front.style);
   if (!histogram.bins.empty())
-    out += to_text(histogram, group.front.text_options());
+    out += to_text(histogram, front.text_options());
   return out;
 }
 
 // What was collected before the region begins becomes the previous run.
 Result<std::string> begin_region(ProfileGroup &group, std::shared_ptr<Region> region) {
   const std::string text = fmt::format("Region: {}.\n", region->words());
-  if (!group.sampling.is_active() && !group.backends.is_armed()) {
+  if (!group.has_begun()) {
     ParsedCommand none;
     none.spec = profile_table().find("start");
     StartOptions wanted = start_options(group.settings, none);
@@ -129,7 +129,7 @@ Result<std::string> begin_region(ProfileGroup &group, std::shared_ptr<Region> re
   group.backends.set_region(region);
   if (!group.sampling.is_active())
     return text;
-  TALLY_TRY(profile, group.profile());
+  TALLY_TRY(profile, group.shown.collected());
   if (profile->sample_count() != 0)
     group.profiles.set_previous(profile);
   group.sampling.set_region(region);
@@ -140,7 +140,7 @@ Result<std::string> begin_region(ProfileGroup &group, std::shared_ptr<Region> re
 
 Result<std::string> region_command(ProfileGroup &group, const ParsedCommand &command) {
   if (command.arguments.empty())
-    return show_region(group, command.has("json"));
+    return show_region(group.sampling.region(), group.front, command.has("json"));
   if (command.has("json"))
     return fail(ErrorCode::invalid_argument,
                 "--json shows the passes of the region that is set, and takes no LOCATION",
@@ -156,14 +156,7 @@ Result<std::string> region_command(ProfileGroup &group, const ParsedCommand &com
   if (command.arguments.size() == 2 && first == command.arguments[1])
     return fail(ErrorCode::invalid_argument, "a region must begin and end at different locations",
                 first);
-  auto region = std::make_shared<Region>(command.arguments);
-  const bool before = std::exchange(group.region_requested, true);
-  if (auto watched = group.front.ask(&Debugger::watch_region, first, command.argument(1));
-      !watched) {
-    if (!is_interrupted(watched.error())) // otherwise the debugger may watch it
-      group.region_requested = before;
-    return fail(error_about("profile region", ErrorCode::not_found, std::move(watched.error())));
-  }
+  TALLY_TRY(region, group.region.watch(command.arguments));
   return begin_region(group, std::move(region));
 }
 

@@ -11,40 +11,24 @@
 
 namespace tally {
 
-namespace {
-
-// The rows that users can name from now on.
-ShownTable shown_rows(const ProfileGroup &group, FlatTable table, uint32_t limit,
-                      SampleFilter filter) {
-  if (limit > 0 && table.rows.size() > limit)
-    table.rows.resize(limit);
-  const auto &loaded = group.profiles.loaded();
-  return {table.by,
-          std::move(table.rows),
-          loaded ? nullptr : group.profiles.named(),
-          loaded,
-          loaded ? 0 : group.sampling.pid(),
-          std::move(filter)};
-}
-
-} // namespace
-
-Result<std::string> report_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> report_command(ShownProfile &profile, const Front &front,
+                                   const ParsedCommand &command) {
   TALLY_TRY(by, by_of(command.value("by")));
   TALLY_TRY(sort, sort_by_of(command.value("sort")));
   const uint32_t limit = command.limit();
-  TALLY_TRY(shown, shown_profile(group, command));
+  TALLY_TRY(shown, profile.selected(command));
   TALLY_TRY(table,
             std::visit([&](const auto &each) { return flat_table(*each, by, sort); }, shown));
   if (command.has("json"))
     return to_json(table, limit);
   std::string text =
-      to_text(table, group.front.text_options(limit, command.has("full-names"))) + footer(group);
-  group.shown_table = shown_rows(group, std::move(table), limit, command.filter());
+      to_text(table, front.text_options(limit, command.has("full-names"))) + profile.footer();
+  profile.remember(std::move(table), limit, command.filter());
   return text;
 }
 
-Result<std::string> tree_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> tree_command(ShownProfile &profile, const Front &front,
+                                 const ParsedCommand &command) {
   TreeOptions how;
   how.function = command.argument(0);
   how.callers = command.has("callers");
@@ -55,9 +39,9 @@ Result<std::string> tree_command(ProfileGroup &group, const ParsedCommand &comma
     how.by = by;
   }
   how.limit = command.limit();
-  TALLY_TRY(shown, shown_profile(group, command));
+  TALLY_TRY(shown, profile.selected(command));
   const auto tree_of = [&](const auto &each) {
-    return by_any_name(*each, how.function, group.symbolizer(), group.live_pid(),
+    return by_any_name(*each, how.function, profile.names().symbolizer(), profile.live_pid(),
                        [&](const std::string &name) {
                          TreeOptions by_name = how;
                          by_name.function = name;
@@ -67,33 +51,36 @@ Result<std::string> tree_command(ProfileGroup &group, const ParsedCommand &comma
   TALLY_TRY(tree, std::visit(tree_of, shown));
   if (command.has("json"))
     return to_json(tree);
-  return to_text(tree, group.front.text_options(0, command.has("full-names"))) + footer(group);
+  return to_text(tree, front.text_options(0, command.has("full-names"))) + profile.footer();
 }
 
-Result<std::string> annotate_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> annotate_command(ShownProfile &profile, Front &front,
+                                     const ParsedCommand &command) {
   if (command.has("asm"))
-    return annotate_code(group, command);
-  TALLY_TRY(shown, shown_profile(group, command));
+    return annotate_code(profile, front, command);
+  TALLY_TRY(shown, profile.selected(command));
   const auto lines_of = [&](const auto &each) {
-    return by_any_name(*each, command.arguments[0], group.symbolizer(), group.live_pid(),
+    return by_any_name(*each, command.arguments[0], profile.names().symbolizer(),
+                       profile.live_pid(),
                        [&](const std::string &name) { return tally::annotate(*each, name); });
   };
   TALLY_TRY(lines, std::visit(lines_of, shown));
   if (command.has("json"))
     return to_json(lines);
-  return to_text(lines, group.front.text_options()) + footer(group);
+  return to_text(lines, front.text_options()) + profile.footer();
 }
 
-Result<std::string> load_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> load_command(ProfileStore &profiles, const std::string &program,
+                                 const ParsedCommand &command) {
   TALLY_TRY(path, command.file());
   Diagnostics findings;
   // A file that counts addresses is most likely of the program that is being debugged.
-  TALLY_TRY(read, read_named_profile(path, findings, group.front.target.program));
+  TALLY_TRY(read, read_named_profile(path, findings, program));
   // A profile that makes no table does not hide what was sampled.
   TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::object); },
                               read.profile));
   const std::string_view format = read.format->name;
-  group.profiles.load({std::move(read), path, group.front.target.program});
+  profiles.load({std::move(read), path, program});
   return fmt::format("{}Loaded {} from {} ({}).\n", warnings_of(findings),
                      counted(table.totals.front(), table.events.front()), path, format);
 }

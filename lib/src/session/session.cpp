@@ -9,7 +9,7 @@
 #include "session/complete.h"
 #include "session/coverage_group.h"
 #include "session/coverage_table.h"
-#include "session/profile_commands.h"
+#include "session/profile_group.h"
 #include "session/profile_table.h"
 #include "session/stop_code.h"
 #include "support/clock.h"
@@ -113,7 +113,7 @@ struct Session::State {
     }
     if (!text)
       profile.give_up();
-    profile.settle();
+    profile.region.settle();
     return text;
   }
 
@@ -149,8 +149,7 @@ Result<std::string> Session::command(std::string_view line, GroupId group) {
   if (state_->is_busy)
     return fail(ErrorCode::bad_state, std::string(is_busy_message));
   auto text = state_->run(false, [&] {
-    return group == GroupId::coverage ? state_->coverage.run(parsed)
-                                      : run_profile_command(state_->profile, parsed);
+    return group == GroupId::coverage ? state_->coverage.run(parsed) : state_->profile.run(parsed);
   });
   if (!text && is_interrupted(text.error()) && group == GroupId::coverage)
     text.error().message = "interrupted"; // nothing is collected
@@ -185,8 +184,8 @@ Result<void> Session::tick(std::span<const ThreadStack> stacks) {
   return {};
 }
 
-uint64_t Session::region_hit(const RegionHit &hit) { return state_->profile.region_hit(hit); }
-bool Session::region_measures() const { return state_->profile.region_measures(); }
+uint64_t Session::region_hit(const RegionHit &hit) { return state_->profile.region.hit(hit); }
+bool Session::region_measures() const { return state_->profile.region.measures(); }
 
 uint64_t Session::limit_left_ns() const { return state_->profile.sampling.limit_left_ns(); }
 Result<std::string> Session::limit_reached() {
@@ -262,7 +261,7 @@ const std::optional<RunTimes> &Session::last_run() const {
 
 StatusRows Session::status() const {
   StatusRows out;
-  for (StatusRow &row : status_rows(state_->profile))
+  for (StatusRow &row : status_rows(state_->profile.status_sources()))
     out.emplace_back(std::move(row.name), std::move(row.text));
   return out;
 }
@@ -275,7 +274,7 @@ Result<FlatTable> Session::table(By by, SortBy sort) {
     return fail(ErrorCode::bad_state, std::string(is_busy_message));
   FlatTable table;
   TALLY_TRY(text, state_->run(false, [&]() -> Result<std::string> {
-    TALLY_TRY(profile, state_->profile.profile());
+    TALLY_TRY(profile, state_->profile.shown.collected());
     TALLY_TRY(made, flat_table(*profile, by, sort));
     table = std::move(made);
     return "";

@@ -1,4 +1,5 @@
-// The profile that a command shows: the one that was sampled, or a file that was loaded.
+#include "session/shown_profile.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -7,7 +8,6 @@
 #include "collect/sampled_events.h"
 #include "join/named_profile.h"
 #include "report/value_text.h"
-#include "session/backends.h"
 #include "session/profile_commands.h"
 #include "session/sampling_remarks.h"
 #include "support/clock.h"
@@ -17,51 +17,6 @@
 namespace tally {
 
 namespace {
-
-std::string why_no_samples(ProfileGroup &group) {
-  Sampling &sampling = group.sampling;
-  const uint64_t ran = sampling.time().ran_ns(now_ns());
-  if (ran == 0)
-    return "no samples yet: the program has not run while it was sampled";
-  if (const Region *region = sampling.region();
-      region && region->passes().count() == 0 && region->inside() == 0)
-    return fmt::format("no samples yet: region {} was {}", region->name(),
-                       region->unreturning() != 0
-                           ? "entered only where the stack holds no return address"
-                       : region->inlined() != 0 ? "entered only in inlined copies"
-                                                : "not entered");
-  if (const auto &events = sampling.options().events; !events.empty())
-    return fmt::format("no samples yet: the program ran for {}, and the kernel counted {}",
-                       seconds_text(ran), counts_text(events, sampling.sums().counted));
-  const bool remote = sampling.options().remote;
-  const uint32_t hz =
-      remote ? std::min(sampling.options().frequency_hz, InterruptClock::most_remote_hz)
-             : sampling.options().frequency_hz;
-  const double ran_seconds = static_cast<double>(ran) * 1e-9;
-  if (ran_seconds * hz < 10)
-    return fmt::format("no samples yet: the program ran for {}, in which a clock of {} Hz "
-                       "ticks {} times: let it run longer, or choose a higher frequency",
-                       duration_text(ran), hz, static_cast<uint64_t>(ran_seconds * hz));
-  const SamplerStatus now = sampling.sums();
-  if (!now.problem.empty())
-    return "no samples: " + now.problem;
-  if (now.lost > 0) {
-    const AgentFacts facts = sampling.agent_facts();
-    return fmt::format("no samples yet: {} lost, and none was kept{}{}",
-                       counted(now.lost, "ticks") + (now.lost == 1 ? " was" : " were"),
-                       facts.conflict.empty() ? "" : ": ", facts.conflict);
-  }
-  if (remote)
-    return fmt::format("no samples yet: in {} the remote target did not stop when it was asked to, "
-                       "as by Ctrl-C",
-                       seconds_text(ran));
-  if (now.wall_clock)
-    return fmt::format("no samples yet: in {} no thread could be interrupted", seconds_text(ran));
-  return fmt::format("no samples yet: the program ran for {} but used only {} of CPU time, and {}",
-                     seconds_text(ran), seconds_text(now.cpu_ns),
-                     sampling.options().wall ? "none of its waits has ended"
-                                             : "only CPU time is counted");
-}
 
 std::string user_code_footer(const SamplerStatus &now, std::span<const SampledEvent> events) {
   if (now.kernel_included)
@@ -88,23 +43,93 @@ std::string warnings_of(const Diagnostics &diagnostics) {
   return out;
 }
 
-Result<ProfilePtr> sampled_profile(ProfileGroup &group, const ParsedCommand &command) {
-  TALLY_TRY(profile, group.profile());
+std::string ShownProfile::why_no_samples() const {
+  const uint64_t ran = sampling_.time().ran_ns(now_ns());
+  if (ran == 0)
+    return "no samples yet: the program has not run while it was sampled";
+  if (const Region *region = sampling_.region();
+      region && region->passes().count() == 0 && region->inside() == 0)
+    return fmt::format("no samples yet: region {} was {}", region->name(),
+                       region->unreturning() != 0
+                           ? "entered only where the stack holds no return address"
+                       : region->inlined() != 0 ? "entered only in inlined copies"
+                                                : "not entered");
+  if (const auto &events = sampling_.options().events; !events.empty())
+    return fmt::format("no samples yet: the program ran for {}, and the kernel counted {}",
+                       seconds_text(ran), counts_text(events, sampling_.sums().counted));
+  const bool remote = sampling_.options().remote;
+  const uint32_t hz =
+      remote ? std::min(sampling_.options().frequency_hz, InterruptClock::most_remote_hz)
+             : sampling_.options().frequency_hz;
+  const double ran_seconds = static_cast<double>(ran) * 1e-9;
+  if (ran_seconds * hz < 10)
+    return fmt::format("no samples yet: the program ran for {}, in which a clock of {} Hz "
+                       "ticks {} times: let it run longer, or choose a higher frequency",
+                       duration_text(ran), hz, static_cast<uint64_t>(ran_seconds * hz));
+  const SamplerStatus now = sampling_.sums();
+  if (!now.problem.empty())
+    return "no samples: " + now.problem;
+  if (now.lost > 0) {
+    const AgentFacts facts = sampling_.agent_facts();
+    return fmt::format("no samples yet: {} lost, and none was kept{}{}",
+                       counted(now.lost, "ticks") + (now.lost == 1 ? " was" : " were"),
+                       facts.conflict.empty() ? "" : ": ", facts.conflict);
+  }
+  if (remote)
+    return fmt::format("no samples yet: in {} the remote target did not stop when it was asked to, "
+                       "as by Ctrl-C",
+                       seconds_text(ran));
+  if (now.wall_clock)
+    return fmt::format("no samples yet: in {} no thread could be interrupted", seconds_text(ran));
+  return fmt::format("no samples yet: the program ran for {} but used only {} of CPU time, and {}",
+                     seconds_text(ran), seconds_text(now.cpu_ns),
+                     sampling_.options().wall ? "none of its waits has ended"
+                                              : "only CPU time is counted");
+}
+
+Result<ProfilePtr> ShownProfile::collected() {
+  apply_debuginfod();
+  if (sampling_.has_profile())
+    return sampling_.profile();
+  return fail(ErrorCode::no_data,
+              backends_.is_armed()
+                  ? "nothing was collected yet: since `profile start` no process has run"
+                  : "nothing was collected yet: `profile start`, then run the program");
+}
+
+Result<ProfilePtr> ShownProfile::sampled(const ParsedCommand &command) {
+  TALLY_TRY(profile, collected());
   if (profile->sample_count() == 0)
-    return fail(ErrorCode::no_data, why_no_samples(group),
+    return fail(ErrorCode::no_data, why_no_samples(),
                 fmt::format("profile {}", command.spec->name));
   return profile;
 }
 
-Result<Shown> all_shown(ProfileGroup &group, const ParsedCommand &command) {
-  if (const auto loaded = group.profiles.loaded())
+void ShownProfile::apply_debuginfod() {
+  if (names_.set_debuginfod(settings_.value("debuginfod") == "on") && sampling_.is_active())
+    profiles_.drop_named();
+}
+
+int ShownProfile::live_pid() const {
+  return !loaded() && front_.target.pid == sampling_.pid() ? front_.target.pid : 0;
+}
+
+void ShownProfile::remember(FlatTable table, uint32_t limit, SampleFilter filter) {
+  if (limit > 0 && table.rows.size() > limit)
+    table.rows.resize(limit);
+  table_ = {table.by, std::move(table.rows),          loaded() ? nullptr : profiles_.named(),
+            loaded(), loaded() ? 0 : sampling_.pid(), std::move(filter)};
+}
+
+Result<Shown> ShownProfile::all(const ParsedCommand &command) {
+  if (const auto file = loaded())
     return std::visit(
         [&](const auto &profile) -> Shown {
-          return std::shared_ptr<const std::decay_t<decltype(profile)>>(loaded, &profile);
+          return std::shared_ptr<const std::decay_t<decltype(profile)>>(file, &profile);
         },
-        loaded->read.profile);
-  TALLY_TRY(sampled, sampled_profile(group, command));
-  return Shown(std::move(sampled));
+        file->read.profile);
+  TALLY_TRY(profile, sampled(command));
+  return Shown(std::move(profile));
 }
 
 // Returns what `change` makes of the profile.
@@ -117,8 +142,8 @@ template <class Change> static Result<Shown> made_of(const Shown &shown, Change 
       shown);
 }
 
-Result<Shown> shown_profile(ProfileGroup &group, const ParsedCommand &command) {
-  TALLY_TRY(shown, all_shown(group, command));
+Result<Shown> ShownProfile::selected(const ParsedCommand &command) {
+  TALLY_TRY(shown, all(command));
   const auto filter = [&](const SampleFilter &wanted) -> Result<void> {
     if (wanted.takes_all())
       return {};
@@ -138,21 +163,23 @@ Result<Shown> shown_profile(ProfileGroup &group, const ParsedCommand &command) {
   return shown;
 }
 
-std::string footer(ProfileGroup &group) {
+std::string ShownProfile::warnings() const { return warnings_of(names_.diagnostics()); }
+
+std::string ShownProfile::footer() const {
   std::string out;
   const auto add_line = [&](const std::string &text) {
     if (!text.empty())
-      out += group.front.style.paint(Role::metadata, text) + '\n';
+      out += front_.style.paint(Role::metadata, text) + '\n';
   };
-  if (const auto &loaded = group.profiles.loaded()) {
+  if (const auto &file = loaded()) {
     add_line(
-        fmt::format("(loaded from {}; `profile clear` returns to what was sampled)", loaded->path));
+        fmt::format("(loaded from {}; `profile clear` returns to what was sampled)", file->path));
     return out;
   }
-  if (const Region *const region = group.sampling.region())
+  if (const Region *const region = sampling_.region())
     add_line(region_footer(*region));
-  const SamplerStatus now = group.sampling.sums();
-  const StartOptions &options = group.sampling.options();
+  const SamplerStatus now = sampling_.sums();
+  const StartOptions &options = sampling_.options();
   if (!now.problem.empty())
     add_line(fmt::format("({})", now.problem));
   add_line(user_code_footer(now, options.events));
@@ -172,7 +199,7 @@ std::string footer(ProfileGroup &group) {
     add_line(fmt::format("({} of {} rounds stopped the threads late: they show the ends of system "
                          "calls too often)",
                          now.unheld, now.rounds));
-  return out + warnings_of(group.names.diagnostics());
+  return out + warnings();
 }
 
 } // namespace tally

@@ -14,15 +14,15 @@ namespace tally {
 
 namespace {
 
-std::string state_words(const ProfileGroup &group, bool process_gone) {
-  if (group.sampling.is_active()) // the debugger reports the end when it next looks at the process
+std::string state_words(const StatusSources &of, bool process_gone) {
+  if (of.sampling.is_active()) // the debugger reports the end when it next looks at the process
     return process_gone ? "ended (the process is gone)" : "sampling";
-  const DebugEvent &target = group.front.target;
-  if (group.backends.is_armed() && target.target != TargetKind::core && target.pid != 0)
+  const DebugEvent &target = of.front.target;
+  if (of.backends.is_armed() && target.target != TargetKind::core && target.pid != 0)
     return fmt::format("armed (begins when process {} runs on)", target.pid);
-  if (group.backends.is_armed())
+  if (of.backends.is_armed())
     return "armed (begins with the next process)";
-  return group.profiles.has_kept() ? "stopped" : "idle";
+  return of.profiles.has_kept() ? "stopped" : "idle";
 }
 
 std::string clock_words(const SamplerStatus &now, const AgentFacts &facts,
@@ -56,22 +56,15 @@ std::string clock_words(const SamplerStatus &now, const AgentFacts &facts,
 
 } // namespace
 
-Result<std::string> status_command(ProfileGroup &group, const ParsedCommand &command) {
-  const std::vector<StatusRow> rows = status_rows(group);
-  if (command.has("json"))
-    return to_json(rows);
-  return to_text(rows, group.front.style);
-}
-
-std::vector<StatusRow> status_rows(ProfileGroup &group) {
-  Sampling &sampling = group.sampling;
+std::vector<StatusRow> status_rows(const StatusSources &of) {
+  Sampling &sampling = of.sampling;
   const SamplerStatus now = sampling.sums();
   const RunClock &clock = sampling.time();
   const uint64_t at = now_ns();
   const uint64_t run = sampling.is_active() ? clock.ran_ns(at) : clock.ran_ns();
   const uint64_t stopped = sampling.is_active() ? clock.stopped_ns(at) : clock.stopped_ns();
-  const bool collected = sampling.is_active() || group.profiles.has_kept();
-  const StartOptions &shown = collected ? sampling.options() : group.backends.options();
+  const bool collected = sampling.is_active() || of.profiles.has_kept();
+  const StartOptions &shown = collected ? sampling.options() : of.backends.options();
   const AgentFacts facts = sampling.agent_facts();
 
   std::vector<StatusRow> rows;
@@ -84,7 +77,7 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   const auto time = [&](std::string_view name, uint64_t ns) {
     rows.push_back(StatusRow::seconds(name, ns, seconds_text(ns)));
   };
-  noted("state", state_words(group, now.ended));
+  noted("state", state_words(of, now.ended));
   if (sampling.is_active())
     line("pid", static_cast<uint64_t>(sampling.pid()));
   if (const auto &others = sampling.others(); !others.empty()) {
@@ -94,12 +87,12 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
       pids.push_back(std::to_string(other.pid));
     line("other_pids", joined_text(pids, ", "));
   }
-  if (!collected && !group.backends.is_armed()) { // what `start` would use
+  if (!collected && !of.backends.is_armed()) { // what `start` would use
     for (std::string_view name : {"backend", "clock", "stacks"})
-      line(name, std::string(group.settings.value(name)));
-    line("requested_hz", number_of(group.settings.value("frequency")));
+      line(name, std::string(of.settings.value(name)));
+    line("requested_hz", number_of(of.settings.value("frequency")));
   } else {
-    const std::string passed_over = group.backends.passed_over_words();
+    const std::string passed_over = of.backends.passed_over_words();
     noted("backend",
           shown.chosen ? std::string(name_of(shown.backend))
           : passed_over.empty()
@@ -119,9 +112,8 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
     if (has_clock(shown.events))
       line("requested_hz", uint64_t{shown.frequency_hz});
   }
-  if (const StartOptions &begun =
-          sampling.is_active() ? sampling.options() : group.backends.options();
-      begun.limit_ns != 0 && (sampling.is_active() || group.backends.is_armed())) {
+  if (const StartOptions &begun = sampling.is_active() ? sampling.options() : of.backends.options();
+      begun.limit_ns != 0 && (sampling.is_active() || of.backends.is_armed())) {
     StatusRow row =
         StatusRow::seconds("ends_after", begun.limit_ns,
                            fmt::format("{} of running time", duration_text(begun.limit_ns)));
@@ -168,8 +160,8 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
       // The sampler counts the threads of the process that it samples.
       threads += !sampling.is_active() || thread.pid != sampling.pid();
   };
-  add_ended(group.profiles.kept());
-  for (const FrozenProfile &ended : group.profiles.frozen())
+  add_ended(of.profiles.kept());
+  for (const FrozenProfile &ended : of.profiles.frozen())
     add_ended(ended.profile);
   if (collected && shown.children)
     line("processes", now.processes);
@@ -202,9 +194,16 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   }
   if (!now.problem.empty())
     line("problem", now.problem);
-  if (const auto &loaded = group.profiles.loaded())
+  if (const auto &loaded = of.profiles.loaded())
     line("loaded", loaded->path);
   return rows;
+}
+
+Result<std::string> status_command(const StatusSources &of, const ParsedCommand &command) {
+  const std::vector<StatusRow> rows = status_rows(of);
+  if (command.has("json"))
+    return to_json(rows);
+  return to_text(rows, of.front.style);
 }
 
 } // namespace tally

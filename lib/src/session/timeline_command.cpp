@@ -9,7 +9,8 @@
 
 namespace tally {
 
-Result<std::string> timeline_command(ProfileGroup &group, const ParsedCommand &command) {
+Result<std::string> timeline_command(ShownProfile &profile, const Front &front,
+                                     const ParsedCommand &command) {
   const bool json = command.has("json"), to_file = !command.arguments.empty();
   std::string path;
   if (to_file) {
@@ -30,11 +31,11 @@ Result<std::string> timeline_command(ProfileGroup &group, const ParsedCommand &c
       TALLY_CHECK(write_file(path, to_svg(made)));
       return fmt::format("Wrote the {} to {} (svg).\n", what, path);
     }
-    return json ? to_json(made) : text + footer(group);
+    return json ? to_json(made) : text + profile.footer();
   };
   // The command's own filter is applied by timeline(), whose axis depends on it.
-  TALLY_TRY(shown, all_shown(group, command));
-  const TextOptions options = group.front.text_options();
+  TALLY_TRY(shown, profile.all(command));
+  const TextOptions options = front.text_options();
   if (command.has("heat-map")) {
     TALLY_TRY(map,
               std::visit([&](const auto &each) { return heat_map(*each, how.samples); }, shown));
