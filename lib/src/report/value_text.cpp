@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "report/render.h"
 #include "support/text.h"
 
 namespace tally {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "formats/firefox/code_table.h"
+#include "support/hash.h"
 
 namespace tally::firefox {
 
