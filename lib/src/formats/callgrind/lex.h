@@ -2,6 +2,7 @@
 // sign, so no function checks for the end of the buffer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -25,7 +26,8 @@ inline bool at_end(const char *p) {
 }
 
 inline const char *line_end(const char *p) {
-  return static_cast<const char *>(std::memchr(p, '\n', std::numeric_limits<ptrdiff_t>::max()));
+  return static_cast<const char *>(
+      std::memchr(p, '\n', std::numeric_limits<std::ptrdiff_t>::max()));
 }
 
 enum class NumberFault : uint8_t { none, not_a_number, too_large };
