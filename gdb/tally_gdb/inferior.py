@@ -176,12 +176,14 @@ class Watcher:
         self._child_follows = False  # whether GDB left the process at a fork, to follow its child
         self._warned_of = 0  # the other checkpoint's process about which the user was warned
         self._recorded = 0  # the process about whose recording the user was warned
+        self._has_new = False  # whether there is an inferior whose first resume was not looked at
 
     def connect(self) -> Dict[str, Callable]:
         """Returns the handlers of events, some of which GDB may be delivering."""
         self._passed_stops.connect()
         handlers: Dict[str, Callable] = {
             "cont": self._on_cont,
+            "new_inferior": self._on_new_inferior,
             "stop": self._on_stop,
             "exited": self._on_exited,
             "inferior_call": self._on_call,
@@ -327,11 +329,19 @@ class Watcher:
         if runs is not None:
             self._running_pid = first if runs else 0
 
+    def _on_new_inferior(self, _event) -> None:
+        self._has_new = True
+
     def _on_cont(self, event) -> None:
         try:
             thread = getattr(event, "inferior_thread", None)  # None unless GDB is in non-stop mode
-            if thread is None and 0 != self._running_pid == gdb.selected_inferior().pid:
+            if (
+                thread is None
+                and not self._has_new  # a child that GDB keeps may run beside its parent at once
+                and 0 != self._running_pid == gdb.selected_inferior().pid
+            ):
                 return  # a fast path of the test below, as a region's breakpoints resume very often
+            self._has_new = False
             if self._is_behind(warn=True):
                 return
             inferior = self._inferior()

@@ -107,11 +107,12 @@ class NativeTest(InterruptCase):
         )
         self.assertEqual(play.stderr, "", play)
         status = play.status()
-        self.assertGreater(status.count("unheld"), 0.9 * status.count("samples"), play)
-        self.assertRegex(
+        late = re.search(
+            rf"\({status['unheld']} of (\d+) rounds stopped the threads late: ",
             play.text("profile report"),
-            rf"\({status['unheld']} of \d+ rounds stopped the threads late: ",
         )
+        self.assertIsNotNone(late, play)
+        self.assertGreater(status.count("unheld"), 0.9 * int(late[1]), play)
 
     def test_the_programs_own_signals(self) -> None:
         """The program's timers and handlers work as without Tally; no other signal reaches it."""
@@ -205,8 +206,8 @@ class NativeTest(InterruptCase):
         self.assertEqual(play.stderr, "", play)
         self.assertGreater(play.status().count("delivered_hz"), 0, play)
         rate = play.status().count("samples") / play.status().number("running")
-        # Both are rounded.
-        self.assertAlmostEqual(rate, play.status().count("delivered_hz"), delta=0.05 * rate + 1)
+        # Both are rounded, and a round may count for several periods.
+        self.assertGreaterEqual(rate, 0.95 * play.status().count("delivered_hz") - 1)
 
     def test_a_program_that_handles_the_signal(self) -> None:
         """Tally selects another signal or, if it is too late for that, ends sampling."""

@@ -86,11 +86,16 @@ public:
   // Returns whether a stop that the clock has caused may come, or is being looked at.
   bool awaits_stop() const;
 
+  // Returns how many ticks each thread gets in the round that is looked at. A round after a longer
+  // wait than usual counts for as many periods as that took: the wait is longer where a round takes
+  // long, as with deep stacks or many threads, and what the program does there must not count less.
+  uint64_t weight() const;
   uint64_t rounds() const;     // the rounds that led to a stop
+  uint64_t periods() const;    // the sum of their weights
   uint64_t missed() const;     // how often a round left out a thread because it blocks the signal
   uint64_t queued() const;     // how often a round left out a thread that waited for a processor
   uint64_t unheld() const;     // the rounds in which threads kept running until the signal came
-  void clear();                // sets the four counts to 0
+  void clear();                // sets the counts to 0
   std::string problem() const; // why interrupt() has given up; empty if it has not
 
 private:
@@ -120,13 +125,19 @@ private:
     // Returns how long the process runs until the next round, if it has run for `ran_ns` since the
     // last round or resume.
     uint64_t next_wait_ns(uint64_t ran_ns);
+    // Returns the weight of a round before which the process has run for `ran_ns` since the last
+    // one or the resume.
+    uint64_t weigh(uint64_t ran_ns);
 
   private:
+    uint64_t wait_after_cost_ns() const;
+
     uint64_t period_ns_ = 0;
     uint64_t cost_ns_ = 0;         // the duration of the last round
     uint64_t earlier_cost_ns_ = 0; // the duration of the round before the last one
     uint64_t ran_before_ns_ = 0;   // how long the process ran since the last round, in earlier runs
     bool first_wait_ = false;      // no round has ended since the process was resumed
+    uint64_t rest_ns_ = 0;         // of the time that was weighed
     std::minstd_rand random_{std::random_device{}()};
   };
   struct Awaited {
@@ -141,6 +152,7 @@ private:
     bool counted = false;    // a stop of this round has come
     bool looking = false;    // true between take() and done()
     pid_t looked_at = 0;     // the last thread that stopped
+    uint64_t weight = 1;
   };
   // The requests to a remote process that were repeated, although their stops may still come. Each
   // repetition extends the time in which all these stops may come.
@@ -149,7 +161,7 @@ private:
     uint64_t until_ns = 0; // a stop after this time is the user's
   };
   struct Counts {
-    uint64_t rounds = 0, missed = 0, queued = 0, unheld = 0;
+    uint64_t rounds = 0, periods = 0, missed = 0, queued = 0, unheld = 0;
   };
 
   mutable std::mutex mutex_;
@@ -176,7 +188,7 @@ struct ThreadStack {
 
 class InterruptSampler : public Sampler {
 public:
-  // Counts one tick for the thread.
+  // Counts the round that is looked at for the thread.
   virtual void add(const ThreadStack &stack) = 0;
 };
 

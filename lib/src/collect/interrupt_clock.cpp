@@ -151,7 +151,7 @@ bool InterruptClock::is_on_its_way(uint64_t now) const {
 
 void InterruptClock::Pace::set(uint64_t period_ns) {
   period_ns_ = period_ns;
-  cost_ns_ = earlier_cost_ns_ = ran_before_ns_ = 0;
+  cost_ns_ = earlier_cost_ns_ = ran_before_ns_ = rest_ns_ = 0;
 }
 
 void InterruptClock::Pace::round_took(uint64_t ns) {
@@ -161,17 +161,34 @@ void InterruptClock::Pace::round_took(uint64_t ns) {
   first_wait_ = false;
 }
 
+// A single round may be slow because the debugger reads symbols. Until a run has had its first
+// round, the faster one of the last two decides.
+uint64_t InterruptClock::Pace::wait_after_cost_ns() const {
+  const uint64_t cost_ns = first_wait_ ? std::min(cost_ns_, earlier_cost_ns_) : cost_ns_;
+  return std::min(cost_ns * run_per_stop, longest_wait_ns);
+}
+
+// What took longer than the wait was to take, such as a library's symbols that the debugger reads
+// in between, is no time of the program's. The usual waits vary by ±50 %, and weigh the same,
+// because what the program does has no influence on them.
+uint64_t InterruptClock::Pace::weigh(uint64_t ran_ns) {
+  const uint64_t usual = period_ns_ + period_ns_ / 2;
+  const uint64_t counted = std::min(ran_before_ns_ + ran_ns, std::max(usual, wait_after_cost_ns()));
+  if (counted <= usual)
+    return 1;
+  const uint64_t all = counted + rest_ns_;
+  rest_ns_ = all % period_ns_;
+  return all / period_ns_;
+}
+
 uint64_t InterruptClock::Pace::next_wait_ns(uint64_t ran_ns) {
   // The wait varies by ±50 %. Otherwise an activity of the program with the same period would be
   // seen always or never.
   const uint64_t half = period_ns_ / 2;
   const uint64_t wait = std::uniform_int_distribution<uint64_t>(half, period_ns_ + half)(random_);
-  // A single round may be slow because the debugger reads symbols. Until a run has had its first
-  // round, the faster one of the last two decides.
-  const uint64_t cost_ns = first_wait_ ? std::min(cost_ns_, earlier_cost_ns_) : cost_ns_;
   // The time of earlier runs since the last round counts, too. Otherwise runs that are shorter than
   // this wait would never have a round.
-  const uint64_t after_cost = std::min(cost_ns * run_per_stop, longest_wait_ns);
+  const uint64_t after_cost = wait_after_cost_ns();
   const uint64_t left = after_cost - std::min(after_cost, ran_before_ns_ + ran_ns);
   return std::max(wait - std::min(wait, ran_ns), left);
 }
@@ -352,8 +369,12 @@ InterruptClock::Stop InterruptClock::take(pid_t tid) {
   awaited_.erase(at);
   if (stale)
     return Stop::stale;
-  counts_.rounds += round_.counted ? 0 : 1;
-  counts_.unheld += round_.counted || round_.held ? 0 : 1;
+  if (!round_.counted) {
+    ++counts_.rounds;
+    counts_.unheld += round_.held ? 0 : 1;
+    round_.weight = pace_.weigh(round_.sent_at_ns - std::min(round_.sent_at_ns, since_ns_));
+    counts_.periods += round_.weight;
+  }
   round_.counted = round_.looking = true;
   round_.looked_at = tid;
   return Stop::ours;
@@ -372,6 +393,16 @@ void InterruptClock::done() {
     return;
   since_ns_ = now_ns();
   pace_.round_took(since_ns_ - round_.sent_at_ns);
+}
+
+uint64_t InterruptClock::weight() const {
+  const std::lock_guard lock(mutex_);
+  return round_.weight;
+}
+
+uint64_t InterruptClock::periods() const {
+  const std::lock_guard lock(mutex_);
+  return counts_.periods;
 }
 
 uint64_t InterruptClock::rounds() const {

@@ -41,8 +41,9 @@ public:
 
   void add(const ThreadStack &stack) override {
     guarded([&] {
+      const uint64_t weight = clock_.weight();
       if (!collector_.counts(stack.tid, now_ns(), StackCollector::TickOrigin::user, 0)) {
-        ++outside_;
+        outside_ += weight;
         return;
       }
       read_map();
@@ -53,8 +54,8 @@ public:
       while (depth < stack.pcs.size() &&
              (pid_ == 0 || collector_.space().find(stack.pcs[depth]) != AddressSpace::nowhere))
         ++depth;
-      collector_.add(stack.tid, stack.pcs.first(depth), 1, now_ns());
-      ++samples_;
+      collector_.add(stack.tid, stack.pcs.first(depth), static_cast<int64_t>(weight), now_ns());
+      samples_ += weight;
     });
   }
 
@@ -72,6 +73,7 @@ public:
     status.samples = samples_;
     status.outside = outside_;
     status.rounds = clock_.rounds();
+    status.periods = clock_.periods();
     status.lost = clock_.missed();
     status.queued = clock_.queued();
     status.unheld = clock_.unheld();

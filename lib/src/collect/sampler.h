@@ -127,7 +127,8 @@ struct SamplerStatus {
   // kernel's total for a thread, divided evenly among its waits.
   uint64_t waits = 0, wait_ns = 0, queued_ns = 0, divided_ns = 0;
   bool waits_unsampled = false; // short waits have no stacks (unprivileged)
-  uint64_t rounds = 0;          // the ticks of a wall clock, each of which counts every thread
+  // The ticks of a wall clock, each of which counts every thread, for as many periods as it took.
+  uint64_t rounds = 0, periods = 0;
   bool wall_clock = false;      // the clock is wall time, otherwise CPU time
   bool kernel_included = true;  // false if only user code is sampled (unprivileged)
   size_t ring_bytes = 0;        // the size of one ring

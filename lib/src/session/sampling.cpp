@@ -19,11 +19,12 @@ namespace {
 void add_counts(SamplerStatus &to, const SamplerStatus &more) {
   for (const auto counter :
        {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
-        &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
-        &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::truncated_stacks,
-        &SamplerStatus::short_dumps, &SamplerStatus::joined_stacks, &SamplerStatus::cpu_ns,
-        &SamplerStatus::unsampled_ns, &SamplerStatus::waits, &SamplerStatus::wait_ns,
-        &SamplerStatus::queued_ns, &SamplerStatus::divided_ns})
+        &SamplerStatus::periods, &SamplerStatus::kernel_samples, &SamplerStatus::lost,
+        &SamplerStatus::queued, &SamplerStatus::unheld, &SamplerStatus::throttled,
+        &SamplerStatus::truncated_stacks, &SamplerStatus::short_dumps,
+        &SamplerStatus::joined_stacks, &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns,
+        &SamplerStatus::waits, &SamplerStatus::wait_ns, &SamplerStatus::queued_ns,
+        &SamplerStatus::divided_ns})
     to.*counter += more.*counter;
   if (to.problem.empty())
     to.problem = more.problem;

@@ -195,6 +195,11 @@ std::string ShownProfile::footer() const {
         "({} of the queued time followed wake-ups; the kernel has only a total for each "
         "thread, which is divided evenly among its waits)",
         duration_text(now.divided_ns)));
+  if (now.periods > now.rounds + now.rounds / 10)
+    add_line(
+        fmt::format("({} stand for {} ticks of each thread, because stops took long: a share p "
+                    "is known to within √(p(1−p)/{}))",
+                    counted(now.rounds, "rounds"), now.periods, now.rounds));
   if (now.unheld != 0)
     add_line(fmt::format("({} of {} rounds stopped the threads late: they show the ends of system "
                          "calls too often)",
