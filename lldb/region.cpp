@@ -552,7 +552,11 @@ void Region::report(Breakpoint &breakpoint, lldb::SBProcess &process, lldb::SBTh
     breakpoint.stops = false;
     stop_at_other(breakpoint);
   } else if (breakpoint.kind == TALLY_HIT_RETURNED) {
-    breakpoint.stops = *returns_to != 0;
+    // A dispatcher's other calls return here, too. Most calls of a function come from one place, so
+    // that the breakpoint is disabled only when such a call has returned.
+    const bool was_awaited = breakpoint.stops.exchange(*returns_to != 0);
+    if (!was_awaited && !breakpoint.stops && !is_pending(stopped_threads(process), at))
+      breakpoint.handle.SetEnabled(false);
   } else if (*returns_to == TALLY_HIT_NOBODY) {
     if (!is_pending(stopped_threads(process), std::nullopt))
       stop_at_exits(false);

@@ -38,6 +38,7 @@ class _Breakpoint(gdb.Breakpoint):
         self.spec = spec
         self.expected: Set[int] = set()  # the threads that have yet to report HIT_MEASURED
         self.unasked = 0
+        self.awaited = True  # for HIT_RETURNED: whether a thread is to return here
         self._owner = owner
         self._kind = kind
         self._address = address
@@ -298,10 +299,20 @@ class Region:
             self._stop_at_exits(False)
         elif 0 != returns_to != _abi.HIT_LOOK:
             self._stop_at_exits(True)
-            if returns_to not in self._returns:
+            known = self._returns.get(returns_to)
+            if known is None:
                 self._returns[returns_to] = _Breakpoint(
                     self, f"*{returns_to:#x}", _abi.HIT_RETURNED, returns_to
                 )
+            elif not known.awaited:
+                known.awaited = True
+                known.enabled = True
+        elif kind == _abi.HIT_RETURNED:
+            # A dispatcher's other calls return here, too. Most calls of a function come from one
+            # place, so that the breakpoint is disabled only when such a call has returned.
+            if not at.awaited:
+                at.enabled = False
+            at.awaited = False
         if kind != _abi.HIT_MEASURED and (measures or self._measures):
             self._measure(at.pc or _register("pc"), measures, hit.tid)
 

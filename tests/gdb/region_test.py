@@ -187,6 +187,13 @@ class RegionTest(GdbCase):
         self.assertEqual(play.status().count("passes"), 1, play)
         self.assertRegex(play.status()["inlined"], "^1 ")
 
+    def test_other_calls_of_the_caller_do_not_stop(self) -> None:
+        """A dispatcher's other calls return to the address at which the pass has ended."""
+        play = play_gdb(["profile region once", "run", "profile status"], program("dispatcher"))
+        self.assertEqual(play.stderr, "", play)
+        self.assertEqual(play.status().count("passes"), 1, play)
+        self.assertLess(int(play.status()["region_stops"].split()[0]), 100, play)
+
     def test_an_exec_ends_the_region(self) -> None:
         play = play_gdb(
             [

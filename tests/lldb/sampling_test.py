@@ -1,11 +1,11 @@
-"""Tests that profiles in LLDB are correct: inlined frames, files."""
+"""Tests that profiles in LLDB are correct: inlined frames, files, regions."""
 import os
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(__file__))
-from case import REPORT, LldbCase, report_of
+from case import REPORT, LldbCase, report_of, status_of
 from support.callgrind_annotate import annotate
 from support.lldb_driver import run_lldb
 from support.programs import program
@@ -25,6 +25,22 @@ class SamplingTest(LldbCase):
             self.assertTrue(split, result)
             inlined = [row for row in report.rows if "mix_well" in row.name]
             self.assertGreater(sum(row.inclusive_ticks for row in inlined), 20, result)
+
+        self.in_each(measure)
+
+    def test_other_calls_of_the_caller_do_not_stop(self) -> None:
+        """A dispatcher's other calls return to the address at which the region's pass has ended."""
+
+        def measure(lldb: str) -> None:
+            result = run_lldb(
+                ["profile region once", "run", "profile status"],
+                program("dispatcher"),
+                [],
+                lldb=lldb,
+            )
+            status = status_of(result)
+            self.assertEqual(status["passes"], "1", result)
+            self.assertLess(int(status["region_stops"].split()[0]), 100, result)
 
         self.in_each(measure)
 
