@@ -386,9 +386,14 @@ void ProcessWatch::run() {
   }
 }
 
-int ProcessWatch::expected_process() const {
-  if (expected_.pid == 0)
-    return new_child();
+int ProcessWatch::expected_process() {
+  if (expected_.pid == 0) {
+    if (const int child = new_child(); child != 0 || !expected_.for_ever)
+      return child;
+    expected_.pid = new_tracee();
+    if (expected_.pid == 0)
+      return 0;
+  }
   if (expected_.pid == expected_.has_run)
     return expected_.pid;
   if (expected_.pid == pid_ && stopped_)
@@ -407,6 +412,30 @@ int ProcessWatch::new_child() const {
         return pid;
   }
   return 0;
+}
+
+// Finds a process that a new server has attached to, which is not its child.
+int ProcessWatch::new_tracee() {
+  constexpr uint64_t looks_apart = 20; // to look takes milliseconds where there are many processes
+  const uint64_t begin = now_ns();
+  if (begin < next_look_ns_)
+    return 0;
+  int found = 0;
+  for (const int server : children_of("self")) {
+    // A script's or an editor's own child may stay for long.
+    const bool may_trace =
+        text_of("/proc/" + std::to_string(server) + "/comm").find("server") != std::string::npos;
+    if (!may_trace || expected_.servers_before.contains(server))
+      continue;
+    for (const std::string &name : entries_of("/proc")) {
+      int pid = 0;
+      std::from_chars(name.data(), name.data() + name.size(), pid);
+      if (pid != 0 && pid != server && tracer_of(pid) == server)
+        found = pid;
+    }
+  }
+  next_look_ns_ = begin + looks_apart * (now_ns() - begin);
+  return found;
 }
 
 void ProcessWatch::note_state(bool stopped, uint64_t now) {

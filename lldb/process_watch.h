@@ -49,8 +49,8 @@ public:
   // while the process is still stopped at its first instruction. If `found` returns false, the
   // process is not the expected one, and the wait continues.
   void expect(const std::string &program, std::function<bool(int pid)> found);
-  // Both wait without a time limit: expect_any() for a launch that no command causes, expect_run()
-  // for the next resume of a stopped process.
+  // Both wait without a time limit: expect_any() for a launch that no command causes, or for the
+  // first run after such an attach, expect_run() for the next resume of a stopped process.
   void expect_any(std::function<bool(int pid)> found);
   void expect_run(int pid, std::function<bool(int pid)> found);
   void forget(); // ends the wait; no call of `found` is running when it returns
@@ -99,8 +99,9 @@ private:
   };
 
   void run();
-  int expected_process() const; // returns 0 if there is no such process yet
+  int expected_process(); // returns 0 if there is no such process yet
   int new_child() const;
+  int new_tracee();
   void look_at_process();
   void look_at_exit_code();
   void note_state(bool stopped, uint64_t now);
@@ -130,6 +131,7 @@ private:
     std::function<bool()> is_due;
     std::function<void(int pid)> act;
   } run_;
+  uint64_t next_look_ns_ = 0; // for a new tracee
   Asker asker_;
 };
 

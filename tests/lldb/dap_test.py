@@ -40,6 +40,27 @@ do("{parts}")
 do("profile status")
 """
 
+# Nothing but the client attaches to the program, and resumes it.
+ATTACH = """
+import os, subprocess, sys
+sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
+import lldb
+debugger = lldb.SBDebugger.Create()
+debugger.SetAsync(False)
+def do(command):
+    result = lldb.SBCommandReturnObject()
+    debugger.GetCommandInterpreter().HandleCommand(command, result)
+    print(result.GetOutput() or "", result.GetError() or "")
+do("plugin load {plugin}")
+do("profile start")
+program = subprocess.Popen(["{program}", "1.5"])
+target = debugger.CreateTarget("")
+process = target.AttachToProcessWithID(debugger.GetListener(), program.pid, lldb.SBError())
+process.Continue()
+do("profile status")
+print("exit status", program.wait())
+"""
+
 
 def assert_three_parts(case: unittest.TestCase, shown: str) -> None:
     """The program has spun for three times the same time, and two stops have been looked at."""
@@ -71,6 +92,13 @@ class ScriptTest(LldbCase):
             plugin=lldb_plugin(), program=program("spin7030"), parts=PARTS, look_s=LOOK_S
         )
         assert_three_parts(self, run_python(script))
+
+    def test_a_script_that_attaches(self) -> None:
+        script = ATTACH.format(plugin=lldb_plugin(), program=program("spin7030"))
+        shown = run_python(script)
+        status = parse_status(shown[shown.index("\nstate ") + 1 :])
+        self.assertGreater(int(status["samples"]), 200, shown)
+        self.assertIn("exit status 0", shown)
 
     def test_each_stop_after_a_short_run(self) -> None:
         """Runs of a fraction of a millisecond lie between the looks at the process."""
