@@ -1,3 +1,6 @@
+#include <chrono>
+#include <filesystem>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -251,6 +254,26 @@ TEST_F(Annotate, LimitsTheLinesOfJson) {
   const auto some = nlohmann::json::parse(to_json(of("main", here()), 2));
   EXPECT_EQ(all["files"][0]["lines"].size(), 6u);
   EXPECT_EQ(some["files"][0]["lines"].size(), 2u);
+}
+
+// An edit after the build moves lines, and costs stay where the lines were.
+TEST_F(Annotate, NamesAnObjectThatIsOlderThanTheSource) {
+  const auto said = [&](int64_t seconds) {
+    folder.put("prog", "");
+    const auto changed = std::filesystem::last_write_time(folder / "src/main.c");
+    std::filesystem::last_write_time(folder / "prog", changed + std::chrono::seconds(seconds));
+    std::string from = text;
+    from.replace(from.find("ob=prog"), 7, "ob=" + (folder / "prog"));
+    Diagnostics diagnostics;
+    auto read = callgrind::read(*ByteSource::of(from, "f"), diagnostics);
+    EXPECT_TRUE(read) << read.error().text();
+    return to_text(*annotate(std::get<CostProfile>(*read), "main.c:4", here()));
+  };
+  EXPECT_NE(said(-1).find(fmt::format("{} was changed after {} was built: costs may be beside "
+                                      "wrong lines\n",
+                                      folder / "src/main.c", folder / "prog")),
+            std::string::npos);
+  EXPECT_EQ(said(1).find("was changed"), std::string::npos);
 }
 
 } // namespace

@@ -16,6 +16,7 @@
 #include "support/line_blocks.h"
 #include "support/overflow.h"
 #include "support/sort.h"
+#include "support/source_text.h"
 #include "support/text.h"
 #include "transform/call_graph.h"
 #include "transform/event_units.h"
@@ -146,6 +147,7 @@ public:
     Lines lines;
     // By line and callee: the index in AnnotatedLine::calls.
     std::map<std::pair<uint32_t, CostFunctionId>, size_t> calls;
+    std::set<ObjectId> objects; // that have code of the file
   };
 
   LineCosts(const CostProfile &profile, const CallGraph &graph, const Wanted &wanted)
@@ -157,6 +159,9 @@ public:
         (wanted_.file != none<FileId> && wanted_.file != block.file))
       return true;
     File &file = files_[block.file];
+    if (const ObjectId object = profile_.functions()[block.function].object;
+        object != none<ObjectId>)
+      file.objects.insert(object);
     bool fits = true;
     for (uint32_t i = block.first_cost; i < block.last_cost; ++i)
       if (AnnotatedLine *line = line_of(file, profile_.cost_position(i).line))
@@ -219,8 +224,8 @@ private:
 };
 
 Result<AnnotatedFile> annotated_file(const CostProfile &profile, FileId id, Lines lines,
-                                     std::string_view what, uint32_t wanted_line,
-                                     const AnnotateOptions &options) {
+                                     const std::set<ObjectId> &objects, std::string_view what,
+                                     uint32_t wanted_line, const AnnotateOptions &options) {
   AnnotatedFile file;
   file.file = profile.strings[profile.files()[id]];
   file.self.assign(profile.events().size(), 0);
@@ -236,6 +241,9 @@ Result<AnnotatedFile> annotated_file(const CostProfile &profile, FileId id, Line
       file.source = *path;
     else
       file.problem = read.error().text();
+    for (const ObjectId object : objects)
+      if (const std::string name(profile.strings[profile.objects()[object]]); is_newer(*path, name))
+        file.older = name;
   }
   if (lines.empty() && wanted_line > 0)
     return fail(ErrorCode::not_found,
@@ -279,8 +287,8 @@ Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
     out.units.emplace_back(unit_in(profile.strings[event.long_name]));
   out.totals.assign(profile.totals().begin(), profile.totals().end());
   for (auto &[id, file] : files) {
-    TALLY_TRY(annotated,
-              annotated_file(profile, id, std::move(file.lines), what, wanted.line, options));
+    TALLY_TRY(annotated, annotated_file(profile, id, std::move(file.lines), file.objects, what,
+                                        wanted.line, options));
     out.files.push_back(std::move(annotated));
   }
   // The files that define the functions precede those of inlined code.
@@ -363,6 +371,9 @@ std::string to_text(const Annotation &annotation, const TextOptions &options,
     if (file.source_lines > 0 && last > file.source_lines)
       out += fmt::format("{} ends with line {}: it is not the text that was compiled\n",
                          printable(file.source), file.source_lines);
+    else if (!file.older.empty())
+      out += fmt::format("{} was changed after {} was built: costs may be beside wrong lines\n",
+                         printable(file.source), printable(file.older));
   }
   if (!annotation.functions.empty())
     out += options.style.paint(

@@ -48,6 +48,7 @@ struct AnnotatedFile {
   std::string source;         // the path that was read; empty if none was
   std::string problem;        // why a source that was found cannot be read; else empty
   uint32_t source_lines = 0;  // number of lines in `source`
+  std::string older;          // an object of its code that is older than `source`; else empty
   std::vector<uint64_t> self; // sum over `lines`, one for each event
   std::vector<AnnotatedLine> lines;
 };
@@ -84,7 +85,8 @@ Result<Annotation> annotate(const StackProfile &profile, std::string_view what,
 // `how_to_locate` completes "the source file was not found" by what the user can do about it.
 std::string to_text(const Annotation &annotation, const TextOptions &options = {},
                     std::string_view how_to_locate = "");
-// Returns {"events","totals","files":[{"file","source","self","lines":[{"line","text","self",
+// Returns
+// {"events","totals","files":[{"file","source","older","self","lines":[{"line","text","self",
 // "inclusive","calls":[{"name","file","object","calls","recursive","inclusive"}]}]}]}. `limit` is
 // the maximum number of lines for each file; 0 means all.
 std::string to_json(const Annotation &annotation, uint32_t limit = 0);

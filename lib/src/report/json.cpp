@@ -196,8 +196,10 @@ std::string to_json(const Annotation &annotation, uint32_t limit) {
                        {"inclusive", line.inclusive},
                        {"calls", calls}});
     }
-    files.push_back(
-        {{"file", file.file}, {"source", file.source}, {"self", file.self}, {"lines", lines}});
+    Json out{{"file", file.file}, {"source", file.source}, {"self", file.self}, {"lines", lines}};
+    if (!file.older.empty())
+      out.add("older", file.older);
+    files.push_back(std::move(out));
   }
   const Json all{{"events", annotation.events}, {"totals", annotation.totals}, {"files", files}};
   return dump(all);

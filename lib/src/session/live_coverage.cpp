@@ -15,6 +15,7 @@
 
 #include "session/session.h"
 #include "support/path.h"
+#include "support/source_text.h"
 #include "support/text.h"
 
 namespace tally {
@@ -139,6 +140,26 @@ void remove_file_prefixes(Coverage &coverage) {
 }
 
 } // namespace
+
+std::string older_than(const LiveCoverage &shown, const std::string &path) {
+  const auto is_of = [&](const ObjectFiles &object) {
+    return std::ranges::any_of(
+        object.live->notes->graph.functions,
+        [&, last = none<StringId>, was = false](const GraphFunction &function) mutable {
+          if (std::exchange(last, function.file) != function.file)
+            was = source_path(object, function.file) == path;
+          return was;
+        });
+  };
+  for (const ObjectFiles &object : shown.objects)
+    if (object.live->notes && is_newer(path, object.notes) && is_of(object))
+      return object.notes;
+  if (!shown.source_based.empty())
+    for (const llvm::CoverageObject &object : *shown.source_based.objects)
+      if (is_newer(path, object.name()) && object.sources().contains(path))
+        return object.name();
+  return {};
+}
 
 std::string remarks_of(const live::LiveProgram &program) {
   return unloaded_text(program) + warning_lines(program.findings());

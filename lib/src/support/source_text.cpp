@@ -1,5 +1,8 @@
 #include "support/source_text.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include <algorithm>
 #include <cstddef>
 
@@ -28,6 +31,13 @@ Result<SourceText> read_source(const std::string &path) {
     return fail(ErrorCode::limit, fmt::format("has more than {} lines", most_lines), path);
   out.bytes = std::move(bytes);
   return out;
+}
+
+bool is_newer(const std::string &source, const std::string &built) {
+  std::error_code no_source, not_built;
+  const auto changed = std::filesystem::last_write_time(source, no_source);
+  const auto made = std::filesystem::last_write_time(built, not_built);
+  return !no_source && !not_built && changed > made;
 }
 
 } // namespace tally

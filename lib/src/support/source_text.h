@@ -16,4 +16,8 @@ struct SourceText {
 // regular file, and limit if it exceeds 64 MiB.
 Result<SourceText> read_source(const std::string &path);
 
+// Returns whether a source was changed after `built` was made of it, so that the lines of `built`
+// may be others now. Returns false if either file is not there.
+bool is_newer(const std::string &source, const std::string &built);
+
 } // namespace tally
