@@ -103,6 +103,48 @@ TEST(Histogram, ReportsErrors) {
   EXPECT_EQ(scale_of("65535", "--scale").value(), 0xFFFFu);
 }
 
+// Knows one exported function of stripped code.
+class Exported final : public Symbolizer {
+public:
+  ModuleId module(const ModuleKey &, Diagnostics &) override { return {}; }
+  std::optional<uint64_t> link_address(ModuleId, uint64_t) override { return {}; }
+  void frames(ModuleId, uint64_t, std::vector<SourceFrame> &) override {}
+  std::vector<FunctionExtent> functions(ModuleId) override {
+    return {{0x1000, 0x1200, "exported", "exported"}};
+  }
+  std::string_view build_id(ModuleId) override { return {}; }
+  void save_cache() override {}
+};
+
+TEST(Histogram, DoesNotNameHiddenCodeByTheSymbolBeforeIt) {
+  StackProfileBuilder stacks;
+  stacks.add_value_type("ticks", "count");
+  Mapping mapping;
+  mapping.path = stacks.intern("/bin/program");
+  mapping.start = 0x1000;
+  mapping.limit = 0x2000;
+  mapping.has_bias = true;
+  const MappingId id = stacks.add_mapping(mapping);
+  for (const auto &[pc, name] : {std::pair(0x1004, "exported"), std::pair(0x1124, "program+0x1120"),
+                                 std::pair(0x1140, "program+0x1140")}) {
+    const SourceLine line{stacks.add_function({stacks.intern(name), {}, {}, {}, 0}), {}, 0};
+    stacks.add_sample(stacks.push(none<StackId>, stacks.add_location(id, static_cast<uint64_t>(pc),
+                                                                     std::span(&line, 1))),
+                      none<ThreadId>, none<PartId>, 1);
+  }
+  Exported names;
+  const auto seen = pc_view(*stacks.finish(), "", [&](MappingId) {
+    return std::optional<PcNames>({&names, ModuleId{}, "/bin/program"});
+  });
+  ASSERT_TRUE(seen);
+  std::vector<std::string> functions;
+  for (const PcView::Function &each : seen->functions)
+    functions.push_back(fmt::format("{:#x}-{:#x} {}", each.start, each.end, each.name));
+  EXPECT_EQ(functions,
+            (std::vector<std::string>{"0x1000-0x1120 exported", "0x1120-0x1140 program+0x1120",
+                                      "0x1140-0x1200 program+0x1140"}));
+}
+
 TEST(Histogram, ShowsSamplesAndCosts) {
   StackProfileBuilder stacks;
   stacks.add_value_type("ticks", "count");

@@ -36,6 +36,8 @@ public:
   // The highest rates. At higher ones the stops take too much of the program's time.
   static constexpr uint32_t most_remote_hz = 100;
   static constexpr uint32_t most_native_hz = 1000;
+  // Returns the period of a process's rounds, for which a tick stands, at these rates.
+  static uint64_t period_ns(pid_t pid, uint32_t frequency_hz);
   // Returns the first signal that process `pid` does not handle itself, among SIGURG, SIGWINCH and
   // the real-time signals that libc, Valgrind and the agent do not use. For pid 0, a process that
   // does not exist yet, it returns a real-time signal, because a program handles these least often.

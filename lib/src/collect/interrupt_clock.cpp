@@ -104,12 +104,16 @@ int InterruptClock::free_signal(pid_t pid) {
   return found != std::end(candidates) ? *found : real_time;
 }
 
+uint64_t InterruptClock::period_ns(pid_t pid, uint32_t frequency_hz) {
+  const uint32_t most = pid == 0 ? most_remote_hz : most_native_hz;
+  return 1'000'000'000 / std::clamp<uint32_t>(frequency_hz, 1, most);
+}
+
 void InterruptClock::set(pid_t pid, int signal, uint32_t frequency_hz) {
   const std::lock_guard lock(mutex_);
   pid_ = pid;
   signal_ = signal;
-  const uint32_t most = pid == 0 ? most_remote_hz : most_native_hz;
-  pace_.set(1'000'000'000 / std::clamp<uint32_t>(frequency_hz, 1, most));
+  pace_.set(period_ns(pid, frequency_hz));
   running_ = false;
   awaited_.clear();
   late_ = {};

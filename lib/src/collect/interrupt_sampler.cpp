@@ -29,7 +29,7 @@ class StopCounter final : public InterruptSampler {
 public:
   StopCounter(pid_t pid, int signal, const SamplerOptions &options, InterruptClock &clock)
       : pid_(pid), requested_hz_(options.frequency_hz), clock_(clock),
-        collector_(pid, {1'000'000'000 / options.frequency_hz}) {
+        collector_(pid, {InterruptClock::period_ns(pid, options.frequency_hz)}) {
     clock_.clear();
     clock_.set(pid, signal, options.frequency_hz);
     collector_.set_region_filter(options.region_filter);

@@ -1,7 +1,11 @@
 // Extracts the data of a histogram from a profile: the ticks of one object by address.
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <map>
 #include <set>
+#include <span>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -11,6 +15,7 @@
 #include "report/pc_range.h"
 #include "report/pc_ticks.h"
 #include "report/render.h"
+#include "support/path.h"
 
 namespace tally {
 
@@ -102,6 +107,29 @@ void use_names(PcView &view, const PcNames &names) {
     }
     return span.text();
   };
+}
+
+// In the symbol table, each function ends where the next one begins. Functions without a symbol lie
+// in between, and the profile names them by their starts ("libc.so.6+0x2d430").
+void split_unnamed(std::vector<PcView::Function> &functions,
+                   std::span<const PcView::Function> sampled, std::string_view object) {
+  const std::string prefix = fmt::format("{}+0x", base_name(object));
+  for (const PcView::Function &each : sampled) {
+    uint64_t start = 0;
+    if (!each.name.starts_with(prefix) ||
+        std::from_chars(each.name.data() + prefix.size(), each.name.data() + each.name.size(),
+                        start, 16)
+                .ec != std::errc())
+      continue;
+    const auto after = std::ranges::upper_bound(functions, start, {}, &PcView::Function::start);
+    if (after == functions.begin() || std::prev(after)->start == start)
+      continue;
+    PcView::Function &before = *std::prev(after);
+    const uint64_t limit = after == functions.end() ? UINT64_MAX : after->start;
+    const PcView::Function own{start, std::min(std::max(before.end, each.end), limit), each.name};
+    before.end = std::min(before.end, start);
+    functions.insert(after, own);
+  }
 }
 
 StringId own_function(const StackProfile &stacks, const Location &at) {
@@ -242,8 +270,11 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
   view.functions = functions_of(locations, stacks.strings);
   view.lines = lines_of(locations, stacks.strings);
   if (const auto found = names && has_mappings ? names(chosen) : std::nullopt;
-      found && mapping.has_bias)
+      found && mapping.has_bias) {
+    const std::vector<PcView::Function> sampled = view.functions;
     use_names(view, *found);
+    split_unnamed(view.functions, sampled, view.object);
+  }
   return view;
 }
 

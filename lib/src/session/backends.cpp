@@ -165,10 +165,13 @@ bool Backends::may_go_on(Error &why) const {
   // A wrong argument is wrong for the other backends, too, so do not try them.
   if (!options_.chosen && options_.events.empty() && why.code != ErrorCode::invalid_argument)
     return true;
+  std::vector<std::string> names;
+  for (const SampledEvent &event : options_.events)
+    names.push_back(event.name);
   if (why.source.empty())
     why.source = options_.chosen || options_.events.empty()
                      ? fmt::format("--backend {}", name_of(options_.backend))
-                     : fmt::format("--event {}", options_.events.back().name);
+                     : fmt::format("--event {}", joined_text(names, ","));
   return false;
 }
 

@@ -297,7 +297,9 @@ Region::Errors Region::errors() const {
   const Spent one = of(cost.wall_ns, cost.cpu_ns);
   if (2 * stops_.uncorrected() >= passes) // the median may be one of them
     return {one, one};
-  return {one, of(error.wall_ns + cost.wall_ns / 4, error.cpu_ns + cost.cpu_ns / 4)};
+  const Spent median = of(error.wall_ns + cost.wall_ns / 4, error.cpu_ns + cost.cpu_ns / 4);
+  // A median is no less certain than each pass.
+  return {one, {std::min(median.wall_ns, one.wall_ns), std::min(median.cpu_ns, one.cpu_ns)}};
 }
 
 void Region::give_up(pid_t tid, uint64_t at_ns, uint64_t running_ns) {

@@ -54,6 +54,10 @@ std::string ShownProfile::why_no_samples() const {
                            ? "entered only where the stack holds no return address"
                        : region->inlined() != 0 ? "entered only in inlined copies"
                                                 : "not entered");
+  if (const Region *region = sampling_.region(); region && region->passes().count() != 0)
+    return fmt::format("no samples yet: no tick fell into the {} of region {}; `profile region` "
+                       "shows how long passes take",
+                       counted(region->passes().count(), "passes"), region->name());
   if (const auto &events = sampling_.options().events; !events.empty())
     return fmt::format("no samples yet: the program ran for {}, and the kernel counted {}",
                        seconds_text(ran), counts_text(events, sampling_.sums().counted));

@@ -39,9 +39,10 @@ template <class Texts> std::string joined_text(const Texts &texts, std::string_v
 }
 
 // The plurals that counted() knows.
-inline constexpr std::array<std::string_view, 16> known_plurals{
-    "ticks",     "samples", "records", "times", "files",     "objects",  "functions", "waits",
-    "processes", "frames",  "lines",   "rows",  "stretches", "branches", "passes",    "parts"};
+inline constexpr std::array<std::string_view, 17> known_plurals{
+    "ticks",     "samples",   "records",  "times",     "files",  "objects",
+    "functions", "waits",     "rounds",   "processes", "frames", "lines",
+    "rows",      "stretches", "branches", "passes",    "parts"};
 
 // Returns "2 ticks" or "1 tick". A word that is not a known English plural, such as an event's name
 // from a file, is never changed.
