@@ -203,12 +203,12 @@ TEST(SamplingRemarks, ReportCpuTimeWithoutSamples) {
   status.requested_hz = 1000;
   status.cpu_ns = 400'000'000;
   status.samples = 24;
-  EXPECT_EQ(share_remark(status), "the samples stand for 0.02 s of 0.40 s of CPU time; a thread "
-                                  "that lives for less than a tick is seldom sampled");
+  EXPECT_EQ(share_remark(status), "the samples stand for 0.02 s of 0.40 s of CPU time: a thread "
+                                  "that lives for less than a few ticks has too few");
   status.unsampled_ns = 360'000'000; // in the kernel
   EXPECT_EQ(share_remark(status), "");
   status.unsampled_ns = 0;
-  status.outside = 200; // of the region
+  status.outside = 300; // of the region
   EXPECT_EQ(share_remark(status), "");
   status.outside = 0;
   status.wall_clock = true;

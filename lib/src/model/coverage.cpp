@@ -148,7 +148,9 @@ Coverage coverage_since(Coverage now, const Coverage &before) {
           std::span(file.branches).subspan(line.first_branch, line.last_branch - line.first_branch);
       const auto old_branches = old->branches_of(*at);
       for (size_t i = 0; i < std::min(branches.size(), old_branches.size()); ++i)
-        branches[i].count -= std::min(branches[i].count, old_branches[i].count);
+        // Where the line may have run more often before, so may the branch.
+        branches[i].count -=
+            std::min(branches[i].count, saturated_sum(old_branches[i].count, at->uncertain));
       const auto conditions =
           std::span(file.conditions)
               .subspan(line.first_condition, line.last_condition - line.first_condition);

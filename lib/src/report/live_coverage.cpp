@@ -32,11 +32,14 @@ struct LineRow {
   const LineCoverage *line;
 };
 
+// Sorts rows by the numbers that they show; `>=0` shows 0.
 template <class Row, class CountOf> void sort_by_count(std::vector<Row> &rows, CountOf count_of) {
-  sort_stably(rows, [&](const Row &a, const Row &b) {
-    return saturated_sum(count_of(a).count, count_of(a).uncertain) >
-           saturated_sum(count_of(b).count, count_of(b).uncertain);
-  });
+  const auto shown = [&](const Row &row) {
+    const auto &counted = count_of(row);
+    return counted.uncertain == INT64_MAX ? counted.count
+                                          : saturated_sum(counted.count, counted.uncertain);
+  };
+  sort_stably(rows, [&](const Row &a, const Row &b) { return shown(a) > shown(b); });
 }
 
 template <class Counted> bool has_run(const Counted &counted) {

@@ -13,7 +13,7 @@ namespace {
 // Up to this frequency, samples took less than half of a program's own time. At 50 kHz they
 // took two to three times this time, and at 100 kHz 25 times.
 constexpr uint32_t most_moderate_hz = 20'000;
-// If fewer ticks than this are expected, less than a third of them may come by chance.
+// If fewer ticks than this are expected, a fifth of them may be missing by chance.
 constexpr double least_expected_ticks = 50;
 
 } // namespace
@@ -39,10 +39,12 @@ std::string share_remark(const SamplerStatus &status) {
       static_cast<double>(status.cpu_ns - std::min(status.cpu_ns, status.unsampled_ns)) * 1e-9;
   const double expected = cpu_seconds * status.requested_hz;
   const auto ticks = static_cast<double>(status.samples + status.outside + status.lost);
-  if (expected < least_expected_ticks || 3 * ticks >= expected)
+  // A higher rate is not delivered, whatever the threads do.
+  if (expected < least_expected_ticks || 5 * ticks >= 4 * expected ||
+      status.requested_hz > most_moderate_hz)
     return {};
-  return fmt::format("the samples stand for {:.2f} s of {:.2f} s of CPU time; a thread that lives "
-                     "for less than a tick is seldom sampled",
+  return fmt::format("the samples stand for {:.2f} s of {:.2f} s of CPU time: a thread that lives "
+                     "for less than a few ticks has too few",
                      ticks / status.requested_hz, cpu_seconds);
 }
 
