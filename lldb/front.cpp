@@ -1,10 +1,12 @@
 #include "front.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <thread>
 
 #include "commands.h"
 #include "interpreter.h"
@@ -132,10 +134,16 @@ bool shows_profile(const std::string &command) {
 
 void Front::run(lldb::SBDebugger &debugger, const std::string &group, const std::string &name,
                 char **words, lldb::SBCommandReturnObject &result) {
-  const std::unique_lock lock(inferior_.mutex(), std::try_to_lock);
-  if (!lock) {
-    result.SetError((group + ": another thread of LLDB is using the profile: try again").c_str());
-    return;
+  std::unique_lock lock(inferior_.mutex(), std::defer_lock);
+  // An editor's stop commands take milliseconds. The other thread may wait for what this one holds.
+  constexpr int most_tries = 60;
+  for (int tries = 0; !lock.try_lock(); ++tries) {
+    if (tries == most_tries) {
+      result.SetError(
+          (group + ": another thread of LLDB runs a command of Tally: try again").c_str());
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   std::string line = name;
   bool is_json = false;

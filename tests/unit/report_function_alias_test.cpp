@@ -56,7 +56,7 @@ StackProfile samples() {
             {builder.add_function(function), builder.intern("/src/" + std::string(name)), 3}});
   };
   const StackId main = builder.push(none<StackId>, location("/bin/program", "main", 0x1100));
-  for (const char *name : {"__GI___libc_write", "read"})
+  for (const char *name : {"__GI___libc_write", "read", "__solver_MOD_step", "tank__fill"})
     builder.add_sample(builder.push(main, location("/lib/libc.so.6", name,
                                                    0x2100 + static_cast<unsigned char>(name[0]))),
                        none<ThreadId>, none<PartId>, 5);
@@ -73,6 +73,15 @@ std::string root(const auto &profile, const std::string &function) {
     return call_tree(profile, how);
   });
   return tree ? tree->nodes.front().name : tree.error().text();
+}
+
+TEST(FunctionAlias, FindsFunctionsAsFortranAndAdaSpellThem) {
+  const StackProfile stacks = samples();
+  for (const char *name : {"solver::step", "step", "__solver_MOD_step"})
+    EXPECT_EQ(root(stacks, name), root(stacks, "__solver_MOD_step")) << name;
+  for (const char *name : {"tank.fill", "fill", "tank__fill"})
+    EXPECT_EQ(root(stacks, name), root(stacks, "tank__fill")) << name;
+  EXPECT_NE(root(stacks, "ill").find("no such function"), std::string::npos);
 }
 
 TEST(FunctionAlias, FindsAFunctionThatTheProfileNamesDifferently) {

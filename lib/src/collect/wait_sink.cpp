@@ -153,10 +153,12 @@ void WaitSink::add(pid_t tid, const WaitClock::Interval &interval, uint64_t end_
   // The stack is unknown if the kernel may not be sampled, if the ring was full, or if the wait
   // began before sampling did.
   const bool is_short = unsampled_ && interval.ns < shortest_seen_wait_ns;
-  const std::array<uint64_t, 1> mark{is_short ? short_wait_mark : long_wait_mark};
+  const std::array<uint64_t, 1> mark{!is_wait   ? queued_mark
+                                     : is_short ? short_wait_mark
+                                                : long_wait_mark};
   std::span<const uint64_t> stack = interval.stack;
-  if (is_wait && stack.empty()) {
-    if (unsampled_ && traced_) // nothing shows whether it was a stop of the debugger
+  if (stack.empty()) {
+    if (is_wait && unsampled_ && traced_) // nothing shows whether it was a stop of the debugger
       return;
     stack = mark;
   }

@@ -10,6 +10,32 @@ namespace tally {
 
 namespace {
 
+// Returns the name of a symbol as Fortran and Ada, and GDB, spell it: "m::work" for gfortran's
+// "__m_MOD_work", "p.work" for GNAT's "p__work". Returns "" for other symbols.
+std::string spelled(std::string_view symbol) {
+  constexpr std::string_view module = "_MOD_", separator = "__";
+  if (const size_t at = symbol.find(module); symbol.starts_with(separator) && at != symbol.npos)
+    return std::string(symbol.substr(separator.size(), at - separator.size())) +
+           "::" + std::string(symbol.substr(at + module.size()));
+  std::string out(symbol);
+  if (out.starts_with('_'))
+    return {};
+  size_t at = out.find(separator);
+  if (at == out.npos)
+    return {};
+  for (; at != out.npos; at = out.find(separator, at))
+    out.replace(at, separator.size(), ".");
+  return out;
+}
+
+// Returns whether `name` is the whole name or its last component.
+bool ends_in_name(std::string_view whole, std::string_view name) {
+  if (!whole.ends_with(name))
+    return false;
+  const std::string_view before = whole.substr(0, whole.size() - name.size());
+  return before.empty() || before.ends_with("::") || before.ends_with('.');
+}
+
 // Returns the function of the profile that has the symbol `alias`, or nothing if there is none.
 // `modules` are the profile's modules, and `functions` the names of its functions. Fails with
 // invalid_argument if several functions have this symbol.
@@ -27,6 +53,10 @@ Result<std::optional<std::string>> find_alias(std::string_view alias,
         if (const auto at = functions.find(frames.back().function); at != functions.end())
           found.insert(*at);
     }
+  if (found.empty())
+    for (const std::string_view function : functions)
+      if (ends_in_name(spelled(function), alias))
+        found.insert(function);
   if (found.empty())
     return std::nullopt;
   if (found.size() > 1)

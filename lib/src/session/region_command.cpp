@@ -140,7 +140,7 @@ Result<std::string> begin_region(ProfileGroup &group, std::shared_ptr<Region> re
 
 Result<std::string> region_command(ProfileGroup &group, const ParsedCommand &command) {
   if (command.arguments.empty())
-    return show_region(group.sampling.region(), group.front, command.has("json"));
+    return show_region(group.region.current(), group.front, command.has("json"));
   if (command.has("json"))
     return fail(ErrorCode::invalid_argument,
                 "--json shows the passes of the region that is set, and takes no LOCATION",

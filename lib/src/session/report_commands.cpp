@@ -6,6 +6,7 @@
 #include "report/function_alias.h"
 #include "report/report.h"
 #include "report/tree.h"
+#include "report/value_text.h"
 #include "session/profile_commands.h"
 #include "support/text.h"
 
@@ -82,7 +83,9 @@ Result<std::string> load_command(ProfileStore &profiles, const std::string &prog
   const std::string_view format = read.format->name;
   profiles.load({std::move(read), path, program});
   return fmt::format("{}Loaded {} from {} ({}).\n", warnings_of(findings),
-                     counted(table.totals.front(), table.events.front()), path, format);
+                     total_text(table.totals.front(), table.events.front(),
+                                table.units.empty() ? std::string_view() : table.units.front()),
+                     path, format);
 }
 
 } // namespace tally

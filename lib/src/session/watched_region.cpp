@@ -18,6 +18,11 @@ Result<std::shared_ptr<Region>> WatchedRegion::watch(const std::vector<std::stri
   return region;
 }
 
+Region *WatchedRegion::current() const {
+  Region *const sampled = sampling_.region();
+  return sampled ? sampled : backends_.options().region.get();
+}
+
 void WatchedRegion::settle() {
   if (!watched_ || backends_.is_armed() || sampling_.is_active())
     return;

@@ -21,6 +21,8 @@ public:
   // Asks the debugger to watch a function, or what lies between two locations.
   Result<std::shared_ptr<Region>> watch(const std::vector<std::string> &locations);
   bool is_watched() const { return watched_; }
+  // Returns the region that is sampled, or that the next run will be; null if there is none.
+  Region *current() const;
   // Ends the region if it is no longer sampled. Called when a command or an event ends.
   void settle();
   // See Session::region_hit() and region_measures().
