@@ -237,25 +237,6 @@ class InferiorsTest(GdbCase):
             ticks = [row.self_ticks for row in rows if row.name == name]
             assert_ticks(self, sum(ticks), 400, f"{name}\n{play}")
 
-    def test_a_forked_child_runs_beside_its_parent(self) -> None:
-        """With detach-on-fork off and schedule-multiple on, both run on in the same continue."""
-        play = play_gdb(
-            [
-                "set detach-on-fork off",
-                "set schedule-multiple on",
-                "profile start",
-                "run",
-                "profile report --limit 0",
-                "continue",
-                "profile report --limit 0",
-            ],
-            program("forker"),
-            ["0.4"],
-        )
-        rows = play.report("--limit 0", 1).rows
-        for name in ("child_spin", "parent_spin"):
-            self.assertGreater(sum(row.self_ticks for row in rows if row.name == name), 100, play)
-
     def test_what_samples_one_process(self) -> None:
         """A message says so, once for each of the others."""
         for start, why in (

@@ -129,9 +129,9 @@ struct SamplerStatus {
   bool waits_unsampled = false; // short waits have no stacks (unprivileged)
   // The ticks of a wall clock, each of which counts every thread, for as many periods as it took.
   uint64_t rounds = 0, periods = 0;
-  bool wall_clock = false;      // the clock is wall time, otherwise CPU time
-  bool kernel_included = true;  // false if only user code is sampled (unprivileged)
-  size_t ring_bytes = 0;        // the size of one ring
+  bool wall_clock = false;     // the clock is wall time, otherwise CPU time
+  bool kernel_included = true; // false if only user code is sampled (unprivileged)
+  size_t ring_bytes = 0;       // the size of one ring
   uint32_t rings = 0;
   uint32_t events = 0;       // the descriptors in use
   uint64_t memory_bytes = 0; // the memory of stacks and counts

@@ -50,7 +50,8 @@ private:
   std::vector<std::string> functions_;
 };
 
-// Returns an object, or the notes of one, that is older than the source at `path`; empty if none is.
+// Returns an object, or the notes of one, that is older than the source at `path`; empty if none
+// is.
 std::string older_than(const LiveCoverage &shown, const std::string &path);
 
 // Says what the tables leave out, in complete lines.
