@@ -199,7 +199,7 @@ std::string to_json(const Annotation &annotation, uint32_t limit) {
     Json out{{"file", file.file}, {"source", file.source}, {"self", file.self}, {"lines", lines}};
     if (!file.older.empty())
       out.add("older", file.older);
-    files.push_back(std::move(out));
+    files.push_back(out);
   }
   const Json all{{"events", annotation.events}, {"totals", annotation.totals}, {"files", files}};
   return dump(all);
