@@ -135,7 +135,8 @@ bool shows_profile(const std::string &command) {
 void Front::run(lldb::SBDebugger &debugger, const std::string &group, const std::string &name,
                 char **words, lldb::SBCommandReturnObject &result) {
   std::unique_lock lock(inferior_.mutex(), std::defer_lock);
-  // An editor's stop commands take milliseconds. The other thread may wait for what this one holds.
+  // An editor's stop commands take milliseconds, and are waited for. The other thread may wait for
+  // what this one holds, so that this one gives up after a third of a second.
   constexpr int most_tries = 60;
   for (int tries = 0; !lock.try_lock(); ++tries) {
     if (tries == most_tries) {

@@ -78,6 +78,8 @@ char state_of(int pid) {
   return at == stat.npos || at + 2 >= stat.size() ? '\0' : stat[at + 2];
 }
 
+bool is_running_state(char state) { return state == 'R' || state == 'S' || state == 'D'; }
+
 // Returns the exact CPU time of the process with all its threads, or 0 if it is gone.
 uint64_t cpu_ns_of(int pid) {
   clockid_t clock{};
@@ -216,6 +218,7 @@ void ProcessWatch::begin_to_expect(std::function<bool(int)> found) {
   ++expected_.changes;
   expected_.found = std::move(found);
   expected_.has_run = expected_.other = 0;
+  expected_.tracee = {};
   expected_.since_ns = now_ns();
   const std::vector<int> now = children_of("self");
   expected_.servers_before = {now.begin(), now.end()};
@@ -364,6 +367,7 @@ void ProcessWatch::run() {
           calling_ = false;
           if (!is_it && expected == expected_.changes) {
             expected_.servers_before.insert(tracer_of(pid));
+            expected_.tracee = {};
             expected_.found = std::move(found);
           }
           changed_.notify_all();
@@ -388,18 +392,14 @@ void ProcessWatch::run() {
 
 int ProcessWatch::expected_process() {
   if (expected_.pid == 0) {
-    if (const int child = new_child(); child != 0 || !expected_.for_ever)
-      return child;
-    expected_.pid = new_tracee();
-    if (expected_.pid == 0)
-      return 0;
+    const int child = new_child();
+    return child != 0 || !expected_.for_ever ? child : new_tracee_that_runs();
   }
   if (expected_.pid == expected_.has_run)
     return expected_.pid;
   if (expected_.pid == pid_ && stopped_)
     return 0; // look_at_process() has just seen it
-  const char state = state_of(expected_.pid);
-  return std::strchr("RSD", state) && state != '\0' ? expected_.pid : 0;
+  return is_running_state(state_of(expected_.pid)) ? expected_.pid : 0;
 }
 
 int ProcessWatch::new_child() const {
@@ -414,13 +414,25 @@ int ProcessWatch::new_child() const {
   return 0;
 }
 
-// Finds a process that a new server has attached to, which is not its child.
-int ProcessWatch::new_tracee() {
+// Returns a process that a new server has attached to, which is not its child, once it runs after
+// the stop for the attach. LLDB may detach from it before.
+int ProcessWatch::new_tracee_that_runs() {
+  Tracee &tracee = expected_.tracee;
+  if (tracee.pid == 0 || tracer_of(tracee.pid) != tracee.server)
+    tracee = new_tracee();
+  if (tracee.pid == 0 || tracee.pid == expected_.has_run)
+    return tracee.pid;
+  const char state = state_of(tracee.pid);
+  tracee.has_stopped |= state == 't';
+  return tracee.has_stopped && is_running_state(state) ? tracee.pid : 0;
+}
+
+ProcessWatch::Tracee ProcessWatch::new_tracee() {
   constexpr uint64_t looks_apart = 20; // to look takes milliseconds where there are many processes
   const uint64_t begin = now_ns();
   if (begin < next_look_ns_)
-    return 0;
-  int found = 0;
+    return {};
+  Tracee found;
   for (const int server : children_of("self")) {
     // A script's or an editor's own child may stay for long.
     const bool may_trace =
@@ -431,7 +443,7 @@ int ProcessWatch::new_tracee() {
       int pid = 0;
       std::from_chars(name.data(), name.data() + name.size(), pid);
       if (pid != 0 && pid != server && tracer_of(pid) == server)
-        found = pid;
+        found = {pid, server, false};
     }
   }
   next_look_ns_ = begin + looks_apart * (now_ns() - begin);

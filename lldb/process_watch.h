@@ -86,6 +86,10 @@ public:
   bool is_running(int pid); // returns whether `pid` is followed and is not in a tracing stop
 
 private:
+  struct Tracee {
+    int pid = 0, server = 0;  // 0 if there is none
+    bool has_stopped = false; // for the attach
+  };
   struct Expected {
     std::function<bool(int)> found; // null if no process is expected
     uint64_t changes = 0;           // counts the changes of `found`, except those around its call
@@ -95,13 +99,15 @@ private:
     int has_run = 0; // a process that has run since the wait began; 0 if none is known
     int other = 0;   // a process that catch_up() has found not to be the expected one
     uint64_t since_ns = 0;
+    Tracee tracee;
     std::set<int> servers_before; // children whose processes are not the expected one
   };
 
   void run();
   int expected_process(); // returns 0 if there is no such process yet
   int new_child() const;
-  int new_tracee();
+  int new_tracee_that_runs();
+  Tracee new_tracee();
   void look_at_process();
   void look_at_exit_code();
   void note_state(bool stopped, uint64_t now);

@@ -307,7 +307,7 @@ class Region:
             elif not known.awaited:
                 known.awaited = True
                 known.enabled = True
-        elif kind == _abi.HIT_RETURNED:
+        elif kind == _abi.HIT_RETURNED and returns_to == 0:
             # A dispatcher's other calls return here, too. Most calls of a function come from one
             # place, so that the breakpoint is disabled only when such a call has returned.
             if not at.awaited:

@@ -206,8 +206,9 @@ class NativeTest(InterruptCase):
         self.assertEqual(play.stderr, "", play)
         self.assertGreater(play.status().count("delivered_hz"), 0, play)
         rate = play.status().count("samples") / play.status().number("running")
-        # Both are rounded, and a round may count for several periods.
+        # Both are rounded, and a round may count for several periods, but for no more than there were.
         self.assertGreaterEqual(rate, 0.95 * play.status().count("delivered_hz") - 1)
+        self.assertLessEqual(rate, 1.1 * play.status().count("requested_hz"))
 
     def test_a_program_that_handles_the_signal(self) -> None:
         """Tally selects another signal or, if it is too late for that, ends sampling."""

@@ -79,9 +79,10 @@ TEST(FunctionAlias, FindsFunctionsAsFortranAndAdaSpellThem) {
   const StackProfile stacks = samples();
   for (const char *name : {"solver::step", "step", "__solver_MOD_step"})
     EXPECT_EQ(root(stacks, name), root(stacks, "__solver_MOD_step")) << name;
-  for (const char *name : {"tank.fill", "fill", "tank__fill"})
+  for (const char *name : {"tank.fill", "tank__fill"})
     EXPECT_EQ(root(stacks, name), root(stacks, "tank__fill")) << name;
-  EXPECT_NE(root(stacks, "ill").find("no such function"), std::string::npos);
+  for (const char *name : {"ill", "fill"}) // fill may be another function of a C program
+    EXPECT_NE(root(stacks, name).find("no such function"), std::string::npos) << name;
 }
 
 TEST(FunctionAlias, FindsAFunctionThatTheProfileNamesDifferently) {

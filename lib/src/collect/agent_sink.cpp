@@ -167,7 +167,7 @@ void AgentSink::count_waits(bool held) {
     RegionFilter *const region = collector_.region_filter();
     if (region && !region->holds(spent.tid, spent.at_ns))
       return;
-    const std::array<uint64_t, 1> unseen{long_wait_mark};
+    const std::array<uint64_t, 1> unseen{spent.wait_ns != 0 ? long_wait_mark : queued_mark};
     const std::span<const uint64_t> stack =
         spent.stack.empty() ? unseen : programs_own(spent.stack);
     waits_->wait_ns += spent.wait_ns;

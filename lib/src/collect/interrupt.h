@@ -92,10 +92,11 @@ public:
   // wait than usual counts for as many periods as that took: the wait is longer where a round takes
   // long, as with deep stacks or many threads, and what the program does there must not count less.
   uint64_t weight() const;
-  uint64_t rounds() const;     // the rounds that led to a stop
-  uint64_t periods() const;    // the sum of their weights
-  uint64_t missed() const;     // how often a round left out a thread because it blocks the signal
-  uint64_t queued() const;     // how often a round left out a thread that waited for a processor
+  uint64_t rounds() const;  // the rounds that led to a stop
+  uint64_t periods() const; // the sum of their weights
+  // How many ticks a thread did not get, because it blocks the signal, or waited for a processor.
+  uint64_t missed() const;
+  uint64_t queued() const;
   uint64_t unheld() const;     // the rounds in which threads kept running until the signal came
   void clear();                // sets the counts to 0
   std::string problem() const; // why interrupt() has given up; empty if it has not
@@ -155,6 +156,7 @@ private:
     bool looking = false;    // true between take() and done()
     pid_t looked_at = 0;     // the last thread that stopped
     uint64_t weight = 1;
+    uint64_t missed = 0, queued = 0; // as in Choice
   };
   // The requests to a remote process that were repeated, although their stops may still come. Each
   // repetition extends the time in which all these stops may come.

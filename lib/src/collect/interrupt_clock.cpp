@@ -173,14 +173,22 @@ uint64_t InterruptClock::Pace::wait_after_cost_ns() const {
 }
 
 // What took longer than the wait was to take, such as a library's symbols that the debugger reads
-// in between, is no time of the program's. The usual waits vary by ±50 %, and weigh the same,
-// because what the program does has no influence on them.
+// in between, is no time of the program's. The usual waits vary by ±50 % by chance; they weigh what
+// they take on average, which is more than a period if the cost cuts the shortest of them off.
 uint64_t InterruptClock::Pace::weigh(uint64_t ran_ns) {
-  const uint64_t usual = period_ns_ + period_ns_ / 2;
-  const uint64_t counted = std::min(ran_before_ns_ + ran_ns, std::max(usual, wait_after_cost_ns()));
-  if (counted <= usual)
+  const uint64_t shortest = period_ns_ / 2, longest = period_ns_ + shortest;
+  const uint64_t least = wait_after_cost_ns();
+  if (least <= shortest)
     return 1;
-  const uint64_t all = counted + rest_ns_;
+  const auto average = [&] {
+    const auto from = static_cast<double>(shortest), to = static_cast<double>(longest),
+               at_least = static_cast<double>(least), period = static_cast<double>(period_ns_);
+    return static_cast<uint64_t>(at_least * (at_least - from) / period +
+                                 (to * to - at_least * at_least) / (2 * period));
+  };
+  const uint64_t all =
+      rest_ns_ + (least > longest ? std::max(std::min(ran_before_ns_ + ran_ns, least), period_ns_)
+                                  : average());
   rest_ns_ = all % period_ns_;
   return all / period_ns_;
 }
@@ -340,13 +348,17 @@ size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
   const std::optional<Choice> chosen = wait_for_chance(lock, use, tids);
   if (!chosen)
     return 0;
-  counts_.missed += chosen->missed;
-  counts_.queued += chosen->queued;
+  if (chosen->tids.empty()) { // no stop will tell how much the round weighs
+    counts_.missed += chosen->missed;
+    counts_.queued += chosen->queued;
+  }
   // Send all signals before the debugger sees the first stop, because it then stops the other
   // threads itself.
   round_.sent_at_ns = use.taken_ns();
   round_.counted = round_.looking = false;
   round_.held = chosen->held;
+  round_.missed = chosen->missed;
+  round_.queued = chosen->queued;
   size_t sent = 0;
   for (const pid_t tid : chosen->tids) {
     awaited_.emplace(tid, Awaited{round_.sent_at_ns, false});
@@ -378,6 +390,8 @@ InterruptClock::Stop InterruptClock::take(pid_t tid) {
     counts_.unheld += round_.held ? 0 : 1;
     round_.weight = pace_.weigh(round_.sent_at_ns - std::min(round_.sent_at_ns, since_ns_));
     counts_.periods += round_.weight;
+    counts_.missed += round_.missed * round_.weight;
+    counts_.queued += round_.queued * round_.weight;
   }
   round_.counted = round_.looking = true;
   round_.looked_at = tid;

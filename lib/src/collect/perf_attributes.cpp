@@ -72,8 +72,7 @@ uint64_t sampling_period_ns(uint32_t frequency_hz) {
 size_t PerfEvents::clock_wake_bytes() const {
   const size_t quarter = ring_bytes_ / 4;
   // Bursts of other events would wake the reader for each few of them.
-  const bool has_bursts = !config_.waits && !config_.events.empty();
-  if (config_.stacks != StackMode::dwarf || has_bursts)
+  if (config_.stacks != StackMode::dwarf || clock_meets_bursts(config_))
     return quarter;
   return std::min(quarter,
                   size_t{config_.stack_bytes} * config_.frequency_hz * shortest_wait_ms / 1000);

@@ -44,12 +44,6 @@ bool has_bursts(const PerfEvents::Config &config) {
                              [](const SampledEvent &event) { return !event.is_clock(); });
 }
 
-// Returns whether bursts may fill the clock's ring. With waits, their stacks have rings of their
-// own.
-bool clock_meets_bursts(const PerfEvents::Config &config) {
-  return has_bursts(config) && !config.waits;
-}
-
 size_t first_ring_bytes(const PerfEvents::Config &config, size_t cpus) {
   if (config.stacks != StackMode::dwarf)
     return ring_of_pcs;
@@ -91,7 +85,7 @@ void fit_dumps(PerfEvents::Config &config, size_t ring_bytes) {
   };
   config.event_stack_bytes =
       halved_until(config.event_stack_bytes, least_stack_bytes_of_event, burst_fits);
-  config.stack_bytes = clock_meets_bursts(config)
+  config.stack_bytes = PerfEvents::clock_meets_bursts(config)
                            ? config.event_stack_bytes
                            : halved_until(config.stack_bytes, least_stack_bytes, stall_fits);
 }
@@ -153,6 +147,10 @@ private:
 void PerfEvents::set_variant(size_t variant) {
   inherit_thread_ = variant < 2;
   exclude_kernel_ = variant % 2 != 0;
+}
+
+bool PerfEvents::clock_meets_bursts(const Config &config) {
+  return has_bursts(config) && !config.waits;
 }
 
 PerfEvents::Attributes PerfEvents::attributes(const Config &config) {
@@ -465,7 +463,7 @@ uint32_t PerfEvents::stack_bytes() const {
     return 0;
   uint32_t smallest = most_stack_bytes;
   for (uint32_t event = 0; event < event_count(); ++event)
-    if (!only_records_ || config_.events.empty() || !config_.events[event].is_switch())
+    if (!config_.waits || !config_.events[event].is_switch())
       smallest = std::min(smallest, dump_bytes(event));
   return smallest;
 }

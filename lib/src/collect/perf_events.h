@@ -74,6 +74,9 @@ public:
     size_t least_ring_bytes = 0;
   };
   static Attributes attributes(const Config &config);
+  // Returns whether bursts of other events may fill the clock's ring. With waits, their stacks have
+  // rings of their own.
+  static bool clock_meets_bursts(const Config &config);
   struct Given {
     UniqueFd fd;
     size_t cpu_index = 0;
@@ -103,7 +106,10 @@ public:
   // Whether switches have samples with stacks; otherwise there are only their records.
   bool samples_switches() const { return !only_records_; }
   size_t ring_bytes() const { return ring_bytes_; }
-  uint32_t stack_bytes() const; // of the smallest stack dump; 0 if there are none
+  // Returns the size of the smallest stack dump, apart from those of waits; 0 if there are none.
+  uint32_t stack_bytes() const;
+  // Whether the kernel wakes the reader long before a ring is a quarter full.
+  bool wakes_early() const { return !config_.waits && clock_wake_bytes() < ring_bytes_ / 4; }
   size_t count() const { return events_.size(); }
 
   // Returns the descriptor that wakes poll() when ring i fills, or -1 if all events that write to

@@ -125,7 +125,7 @@ private:
   Result<void> catch_up_with_threads(std::vector<pid_t> attached);
   Result<void> start_reader();
   void read_until_stopped();
-  int wait(int timeout_ms);
+  int wait(int timeout_ms, bool looks_at_rings);
   // `often`: this is called every few milliseconds.
   size_t drain(uint64_t newest_ns, bool often = false);
   void drain_now();
@@ -292,8 +292,10 @@ void PerfSampler::read_until_stopped() {
   // to then lack it, too.
   const int longest_busy_ms = events_.stack_bytes() != 0 ? shortest_wait_ms : longest_ms;
   int timeout_ms = looks_at_waits() ? look_interval_ms : longest_busy_ms;
+  // Many processors would wake it again and again where it comes soon enough by itself.
+  bool is_calm = false;
   for (;;) {
-    const int failed = wait(timeout_ms);
+    const int failed = wait(timeout_ms, !is_calm);
     const std::lock_guard lock(mutex_);
     if (stopping_ || ended_ || !problem_.empty())
       return;
@@ -306,6 +308,7 @@ void PerfSampler::read_until_stopped() {
       const size_t most = drain(now - (looks_at_waits() ? look_slack_ns : slack_ns), true);
       // If the ring is more than a quarter full, the reader comes too late; otherwise it may wait
       // longer.
+      is_calm = events_.wakes_early() && most > 0 && most < events_.ring_bytes() / 8;
       if (most > events_.ring_bytes() / 4)
         timeout_ms = std::max(timeout_ms / 2, shortest_wait_ms);
       else
@@ -318,13 +321,14 @@ void PerfSampler::read_until_stopped() {
   }
 }
 
-// Sleeps until a ring is a quarter full, the process ends, another thread calls wake(), or the
-// timeout expires. The descriptors do not change while the reader runs, so this needs no lock.
-int PerfSampler::wait(int timeout_ms) {
+// Sleeps until the kernel wakes it for a ring, if it looks at them, the process ends, another
+// thread calls wake(), or the timeout expires. The descriptors do not change while the reader runs,
+// so this needs no lock.
+int PerfSampler::wait(int timeout_ms, bool looks_at_rings) {
   const size_t rings = events_.rings().size();
   polled_.clear();
   for (size_t i = 0; i < rings; ++i)
-    polled_.push_back({events_.wake_fd(i), POLLIN, 0}); // poll() ignores -1
+    polled_.push_back({looks_at_rings ? events_.wake_fd(i) : -1, POLLIN, 0}); // poll() ignores -1
   polled_.push_back({thread_.wake_fd(), POLLIN, 0});
   polled_.push_back({process_end_.pidfd(), POLLIN, 0});
   if (::poll(polled_.data(), polled_.size(), timeout_ms) < 0)

@@ -156,8 +156,9 @@ Coverage coverage_since(Coverage now, const Coverage &before) {
               .subspan(line.first_condition, line.last_condition - line.first_condition);
       const auto old_conditions = old->conditions_of(*at);
       for (size_t i = 0; i < std::min(conditions.size(), old_conditions.size()); ++i) {
-        conditions[i].when_true &= ~old_conditions[i].when_true;
-        conditions[i].when_false &= ~old_conditions[i].when_false;
+        const uint64_t may_be_old = at->uncertain != 0 ? ~uint64_t{0} : 0;
+        conditions[i].when_true &= ~(old_conditions[i].when_true | may_be_old);
+        conditions[i].when_false &= ~(old_conditions[i].when_false | may_be_old);
       }
       const auto old_decisions = old->decisions_of(*at);
       for (size_t i = 0;

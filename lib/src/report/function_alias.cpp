@@ -11,14 +11,15 @@ namespace tally {
 namespace {
 
 // Returns the name of a symbol as Fortran and Ada, and GDB, spell it: "m::work" for gfortran's
-// "__m_MOD_work", "p.work" for GNAT's "p__work". Returns "" for other symbols.
-std::string spelled(std::string_view symbol) {
+// "__m_MOD_work", "p.work" for GNAT's "p__work". Returns "" for other symbols, and for "p__work",
+// which may be of C, if `is_ada` is not known from a dot.
+std::string spelled(std::string_view symbol, bool is_ada) {
   constexpr std::string_view module = "_MOD_", separator = "__";
   if (const size_t at = symbol.find(module); symbol.starts_with(separator) && at != symbol.npos)
     return std::string(symbol.substr(separator.size(), at - separator.size())) +
            "::" + std::string(symbol.substr(at + module.size()));
   std::string out(symbol);
-  if (out.starts_with('_'))
+  if (!is_ada || out.starts_with('_'))
     return {};
   size_t at = out.find(separator);
   if (at == out.npos)
@@ -55,7 +56,7 @@ Result<std::optional<std::string>> find_alias(std::string_view alias,
     }
   if (found.empty())
     for (const std::string_view function : functions)
-      if (ends_in_name(spelled(function), alias))
+      if (ends_in_name(spelled(function, alias.find('.') != alias.npos), alias))
         found.insert(function);
   if (found.empty())
     return std::nullopt;

@@ -54,7 +54,12 @@ Result<void> fill_heat(HeatMap &map, const StackProfile &profile) {
       add_heat_interval(map, time.at_ns - std::min(time.at_ns, amount), time.at_ns);
       continue;
     }
-    // A tick stands for the time before it.
+    // A tick stands for the time before it; several at once, for as many periods.
+    if (is_tick && amount > 1) {
+      const uint64_t length = amount > time.at_ns / unit ? time.at_ns : amount * unit;
+      add_heat_interval(map, time.at_ns - length, time.at_ns);
+      continue;
+    }
     const uint64_t at = std::max<uint64_t>(time.at_ns, map.begin_ns(0) + 1) - 1 - map.begin_ns(0);
     if (at / HeatMap::column_ns >= map.columns.size())
       continue;

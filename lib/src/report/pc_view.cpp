@@ -122,10 +122,14 @@ void split_unnamed(std::vector<PcView::Function> &functions,
                 .ec != std::errc())
       continue;
     const auto after = std::ranges::upper_bound(functions, start, {}, &PcView::Function::start);
-    if (after == functions.begin() || std::prev(after)->start == start)
-      continue;
-    PcView::Function &before = *std::prev(after);
     const uint64_t limit = after == functions.end() ? UINT64_MAX : after->start;
+    if (after == functions.begin()) {
+      functions.insert(after, {start, std::min(each.end, limit), each.name});
+      continue;
+    }
+    PcView::Function &before = *std::prev(after);
+    if (before.start == start)
+      continue;
     const PcView::Function own{start, std::min(std::max(before.end, each.end), limit), each.name};
     before.end = std::min(before.end, start);
     functions.insert(after, own);
@@ -273,7 +277,8 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
       found && mapping.has_bias) {
     const std::vector<PcView::Function> sampled = view.functions;
     use_names(view, *found);
-    split_unnamed(view.functions, sampled, view.object);
+    if (view.knows_starts) // otherwise these are the sampled ones
+      split_unnamed(view.functions, sampled, view.object);
   }
   return view;
 }

@@ -39,8 +39,8 @@ struct ProfileGroup {
   void give_up() { backends.undo_changes(false); }
   // Returns the words that complete an argument of `kind`, without looking up names.
   std::vector<std::string> words_of(ValueKind kind) const;
-  // Returns whether a process is sampled, or the next one will be.
   StatusSources status_sources() { return {front, settings, sampling, backends, profiles}; }
+  // Returns whether a process is sampled, or the next one will be.
   bool has_begun() const { return sampling.is_active() || backends.is_armed(); }
 
   Front &front;

@@ -39,9 +39,9 @@ std::string share_remark(const SamplerStatus &status) {
       static_cast<double>(status.cpu_ns - std::min(status.cpu_ns, status.unsampled_ns)) * 1e-9;
   const double expected = cpu_seconds * status.requested_hz;
   const auto ticks = static_cast<double>(status.samples + status.outside + status.lost);
-  // A higher rate is not delivered, whatever the threads do.
+  // A higher rate is not delivered, whatever the threads do, nor is that of a throttled clock.
   if (expected < least_expected_ticks || 5 * ticks >= 4 * expected ||
-      status.requested_hz > most_moderate_hz)
+      status.requested_hz > most_moderate_hz || status.throttled != 0)
     return {};
   return fmt::format("the samples stand for {:.2f} s of {:.2f} s of CPU time: a thread that lives "
                      "for less than a few ticks has too few",

@@ -54,10 +54,6 @@ std::string ShownProfile::why_no_samples() const {
                            ? "entered only where the stack holds no return address"
                        : region->inlined() != 0 ? "entered only in inlined copies"
                                                 : "not entered");
-  if (const Region *region = sampling_.region(); region && region->passes().count() != 0)
-    return fmt::format("no samples yet: no tick fell into the {} of region {}; `profile region` "
-                       "shows how long passes take",
-                       counted(region->passes().count(), "passes"), region->name());
   if (const auto &events = sampling_.options().events; !events.empty())
     return fmt::format("no samples yet: the program ran for {}, and the kernel counted {}",
                        seconds_text(ran), counts_text(events, sampling_.sums().counted));
@@ -79,6 +75,10 @@ std::string ShownProfile::why_no_samples() const {
                        counted(now.lost, "ticks") + (now.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
   }
+  if (const Region *region = sampling_.region(); region && region->passes().count() != 0)
+    return fmt::format("no samples yet: no tick fell into the {} of region {}; `profile region` "
+                       "shows how long passes take",
+                       counted(region->passes().count(), "passes"), region->name());
   if (remote)
     return fmt::format("no samples yet: in {} the remote target did not stop when it was asked to, "
                        "as by Ctrl-C",
@@ -200,10 +200,9 @@ std::string ShownProfile::footer() const {
         "thread, which is divided evenly among its waits)",
         duration_text(now.divided_ns)));
   if (now.periods > now.rounds + now.rounds / 10)
-    add_line(
-        fmt::format("({} stand for {} ticks of each thread, because stops took long: a share p "
-                    "is known to within √(p(1−p)/{}))",
-                    counted(now.rounds, "rounds"), now.periods, now.rounds));
+    add_line(fmt::format("({} stand for {} ticks of each thread, because stops took long: shares "
+                         "are less exact than so many ticks suggest)",
+                         counted(now.rounds, "rounds"), now.periods));
   if (now.unheld != 0)
     add_line(fmt::format("({} of {} rounds stopped the threads late: they show the ends of system "
                          "calls too often)",

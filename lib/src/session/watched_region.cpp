@@ -19,8 +19,9 @@ Result<std::shared_ptr<Region>> WatchedRegion::watch(const std::vector<std::stri
 }
 
 Region *WatchedRegion::current() const {
-  Region *const sampled = sampling_.region();
-  return sampled ? sampled : backends_.options().region.get();
+  const bool is_next = backends_.is_armed() && !sampling_.is_active();
+  return is_next && backends_.options().region ? backends_.options().region.get()
+                                               : sampling_.region();
 }
 
 void WatchedRegion::settle() {

@@ -1,16 +1,15 @@
 #include "support/source_text.h"
 
-#include <filesystem>
-#include <system_error>
-
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include <sys/stat.h>
 
 #include <fmt/format.h>
 
 #include "support/file_io.h"
+#include "support/file_systems.h"
 
 namespace tally {
 
@@ -34,10 +33,19 @@ Result<SourceText> read_source(const std::string &path) {
 }
 
 bool is_newer(const std::string &source, const std::string &built) {
-  std::error_code no_source, not_built;
-  const auto changed = std::filesystem::last_write_time(source, no_source);
-  const auto made = std::filesystem::last_write_time(built, not_built);
-  return !no_source && !not_built && changed > made;
+  // A file may name anything as an object.
+  FileSystems systems;
+  struct stat changed {
+  }, made{};
+  if (!source.starts_with('/') || !built.starts_with('/') || systems.may_not_answer_here(built) ||
+      systems.may_not_answer_here(source) || ::stat(source.c_str(), &changed) != 0 ||
+      ::stat(built.c_str(), &made) != 0)
+    return false;
+  // Reproducible builds set the times of what they install to the first second.
+  if (made.st_mtim.tv_sec <= 1)
+    return false;
+  return std::pair(changed.st_mtim.tv_sec, changed.st_mtim.tv_nsec) >
+         std::pair(made.st_mtim.tv_sec, made.st_mtim.tv_nsec);
 }
 
 } // namespace tally
