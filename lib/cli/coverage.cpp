@@ -87,12 +87,14 @@ void summarize(const CollectedCoverage &collected, bool all) {
 std::string why_no_line(const CollectedCoverage &collected, bool has_filters) {
   if (collected.sources_left_out == 0)
     return "there is no line that could run";
-  const std::string left = fmt::format("no line is left: {} that objects name ",
-                                       number_of(collected.sources_left_out, "source"));
+  const bool is_one = collected.sources_left_out == 1;
+  const std::string left =
+      fmt::format("no line is left: {} ", number_of(collected.sources_left_out, "source"));
   if (has_filters)
-    return left + "match no filter or are excluded";
-  return left + fmt::format("lie outside {} or are excluded (--root or --filter includes them)",
-                            collected.root);
+    return left + (is_one ? "matches no filter or is excluded" : "match no filter or are excluded");
+  return left + fmt::format("{} outside {}, or in a system directory, or excluded (--root or "
+                            "--filter includes {})",
+                            is_one ? "is" : "are", collected.root, is_one ? "it" : "them");
 }
 
 // Reports a failure and sets the exit status if `part` is less than `given` percent of `whole`.

@@ -102,7 +102,7 @@ class Run(BuiltProject):
         done = self.measured(4, *GOOD, "--coverage-filter", "no such file")
         self.assertRegex(
             done.stderr,
-            r"no line is left: \d+ sources that objects name match no " r"filter or are excluded$",
+            r"no line is left: \d+ sources match no filter or are excluded$",
         )
 
     def test_filters(self) -> None:

@@ -205,6 +205,10 @@ TEST(CoberturaRead, FindsFilesAndNamesOfOddWriters) {
                                  "</class></packages></coverage>");
   ASSERT_TRUE(no_package) << no_package.error().text();
   EXPECT_EQ(no_package->files.size(), 1u);
+  const auto no_classes = parsed("<coverage><packages><package><class filename=\"a\">" + line +
+                                 "</class></package></packages></coverage>");
+  ASSERT_TRUE(no_classes) << no_classes.error().text();
+  EXPECT_EQ(no_classes->files.size(), 1u);
   const auto name = [&](const std::string &of, const std::string &signature) {
     const auto read =
         parsed(file_of("<class filename=\"a\"><methods><method name=\"" + of + "\" signature=\"" +

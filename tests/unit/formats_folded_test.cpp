@@ -118,6 +118,12 @@ TEST(Folded, ReadsTheOutputOfOtherTools) {
   EXPECT_EQ(profile.strings[profile.value_types()[0].type], "ticks");
 }
 
+// flamegraph.pl counts such a line, too.
+TEST(Folded, ReadsAStackWithoutAName) {
+  EXPECT_EQ(stacks_of(stacks(" 84\nmain;f 2\n")),
+            (Stacks{{{"[unknown]"}, 84}, {{"main", "f"}, 2}}));
+}
+
 TEST(Folded, ErrorsStateLineAndColumn) {
   const auto text = [](std::string_view bytes) {
     const auto profile = read(bytes);
@@ -126,7 +132,7 @@ TEST(Folded, ErrorsStateLineAndColumn) {
   };
   EXPECT_EQ(text("a;b 1\na;b\n"), "f.folded:2:1: expected a stack, a blank and a count");
   EXPECT_EQ(text("5\n"), "f.folded:1:1: expected a stack, a blank and a count");
-  EXPECT_EQ(text(" 5\n"), "f.folded:1:1: expected a stack, a blank and a count");
+  EXPECT_EQ(text(" x\n"), "f.folded:1:1: expected a stack, a blank and a count");
   EXPECT_EQ(text("a \n"), "f.folded:1:1: expected a stack, a blank and a count");
   EXPECT_EQ(text("\n#\na;b x1\n"), "f.folded:3:5: expected a count, found 'x1'");
   EXPECT_EQ(text("a 1.5.1\n"), "f.folded:1:3: expected a count, found '1.5.1'");

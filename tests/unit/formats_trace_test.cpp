@@ -76,7 +76,10 @@ TEST(Trace, NestsEvents) {
 
 TEST(Trace, ReadsEventsThatAreNotNested) {
   EXPECT_EQ(rows_of(events({{'X', "a", 0, 5}, {'X', "b", 3, 5}}), 1),
-            (Rows{"2 a 3000", "2 a;b 2000"}));
+            (Rows{"2 a 3000", "2 a;b 2000", "2 b 3000"}));
+  // What is left of one may be cut again, by those that the first was in.
+  EXPECT_EQ(rows_of(events({{'X', "a", 0, 9}, {'X', "b", 1, 4}, {'X', "c", 3, 20}}), 1),
+            (Rows{"2 a 1000", "2 a;b 2000", "2 a;b;c 2000", "2 a;c 4000", "2 c 14000"}));
   EXPECT_EQ(rows_of(events({{'B', "a", 0, 0}, {'X', "b", 3, 5}}), 1),
             (Rows{"2 a 3000", "2 a;b 5000"}));
   EXPECT_EQ(

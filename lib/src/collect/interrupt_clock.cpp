@@ -165,11 +165,14 @@ void InterruptClock::Pace::round_took(uint64_t ns) {
   first_wait_ = false;
 }
 
+static uint64_t wait_after(uint64_t cost_ns) {
+  return std::min(cost_ns * InterruptClock::run_per_stop, longest_wait_ns);
+}
+
 // A single round may be slow because the debugger reads symbols. Until a run has had its first
 // round, the faster one of the last two decides.
 uint64_t InterruptClock::Pace::wait_after_cost_ns() const {
-  const uint64_t cost_ns = first_wait_ ? std::min(cost_ns_, earlier_cost_ns_) : cost_ns_;
-  return std::min(cost_ns * run_per_stop, longest_wait_ns);
+  return wait_after(first_wait_ ? std::min(cost_ns_, earlier_cost_ns_) : cost_ns_);
 }
 
 // What took longer than the wait was to take, such as a library's symbols that the debugger reads
@@ -177,7 +180,9 @@ uint64_t InterruptClock::Pace::wait_after_cost_ns() const {
 // they take on average, which is more than a period if the cost cuts the shortest of them off.
 uint64_t InterruptClock::Pace::weigh(uint64_t ran_ns) {
   const uint64_t shortest = period_ns_ / 2, longest = period_ns_ + shortest;
-  const uint64_t least = wait_after_cost_ns();
+  // Of a single slow round, for which the debugger reads symbols, the program knows nothing. Its
+  // one sample would stand for a large part of a short run.
+  const uint64_t least = wait_after(std::min(cost_ns_, earlier_cost_ns_));
   if (least <= shortest)
     return 1;
   const auto average = [&] {

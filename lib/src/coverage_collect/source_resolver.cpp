@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/file_rows.h"
 #include "support/path.h"
 
 namespace tally {
@@ -127,18 +128,17 @@ std::string SourceResolver::path_of(const std::string &name, const std::string &
     for (const std::string &recorded : {name, joined})
       if (const auto path = mapped(recorded, map); path && is_file(*path))
         return *path;
-  if (name.starts_with('/'))
+  if (is_absolute(name)) // also on Windows
     return name;
   const std::string in_root = (fs::path(rules_.root) / name).string();
-  const bool is_absolute = folder.starts_with('/'),
-             keeps_folder = is_absolute && path_exists(folder);
+  const bool has_folder = folder.starts_with('/'), keeps_folder = has_folder && path_exists(folder);
   if (!notes_.empty() && !(is_report_ && is_file(in_root)))
     if (const auto path = above_notes(name, folder)) {
       if (keeps_folder && rules_.maps.empty())
         replaced_.try_emplace(joined, *path);
       return *path;
     }
-  return keeps_folder || (is_absolute && !is_file(in_root)) ? joined : in_root;
+  return keeps_folder || (has_folder && !is_file(in_root)) ? joined : in_root;
 }
 
 std::optional<std::string> SourceResolver::find(const std::string &name,

@@ -69,6 +69,9 @@ public:
           TALLY_CHECK(visit(package));
         for (const pugi::xml_node node : package.child("classes").children("class"))
           TALLY_CHECK(visit(node));
+        if (!package.child("classes")) // as some exporters of Swift write them
+          for (const pugi::xml_node node : package.children("class"))
+            TALLY_CHECK(visit(node));
       }
       return {};
     };

@@ -15,6 +15,12 @@ int64_t end_of(const TraceEvent &event) { // neither has more than 61 bits
   return event.at_ns + event.duration_ns;
 }
 
+// If events begin together, the longer one contains the shorter one.
+bool begins_before(const TraceEvent &a, const TraceEvent &b) {
+  return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.duration_ns > b.duration_ns;
+}
+bool begins_behind(const TraceEvent &a, const TraceEvent &b) { return begins_before(b, a); }
+
 // Returns the index of the next event that begins at the same time and with the same name as the
 // one at `end`, which ends, or `end` if there is none among the next few.
 size_t same_time_begin(const std::vector<TraceEvent> &events, size_t end) {
@@ -60,9 +66,17 @@ Result<void> ThreadEvents::open(const TraceEvent &event) {
   const StackId caller = open_.empty() ? none<StackId> : open_.back().stack;
   int64_t end_ns = end_of(event);
   if (!open_.empty() && open_.back().end_ns < end_ns) {
-    warn("an event that ends after one that it began in is read as if both end together",
-         event.offset);
-    end_ns = open_.back().end_ns;
+    const int64_t cut_ns = std::exchange(end_ns, open_.back().end_ns);
+    if (rests_left_ == 0) {
+      warn("what is left of events that end after ones that they began in is not counted, because "
+           "there are too many",
+           event.offset);
+    } else {
+      warn("an event that ends after one that it began in goes on by itself", event.offset);
+      --rests_left_;
+      rests_.push_back({end_ns, cut_ns - end_ns, Phase::complete, event.name, event.offset});
+      std::ranges::push_heap(rests_, begins_behind);
+    }
   }
   open_.push_back({builder_.push(caller, location), end_ns});
   return {};
@@ -114,11 +128,18 @@ Result<void> ThreadEvents::add(std::vector<TraceEvent> &events, ThreadId thread,
   begin_ns_ = now_ns_ = begin_ns;
   values_.assign(builder_.so_far().value_types().size(), 0);
   complete(events);
-  // If events begin together, the longer one contains the shorter one.
-  sort_stably(events, [](const TraceEvent &a, const TraceEvent &b) {
-    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.duration_ns > b.duration_ns;
-  });
-  for (const TraceEvent &event : events) {
+  sort_stably(events, begins_before);
+  rests_.clear();
+  rests_left_ = events.size(); // each may be cut by all that are open, which are as many
+  for (size_t i = 0; i < events.size() || !rests_.empty();) {
+    TraceEvent event;
+    if (rests_.empty() || (i < events.size() && !begins_before(rests_.front(), events[i]))) {
+      event = events[i++];
+    } else {
+      std::ranges::pop_heap(rests_, begins_behind);
+      event = rests_.back();
+      rests_.pop_back();
+    }
     close_until(event.at_ns);
     move_to(event.at_ns);
     TALLY_CHECK(open(event));

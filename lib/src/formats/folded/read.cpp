@@ -72,7 +72,12 @@ private:
     std::array<Count, 2> counts;
     std::string_view stack = line;
     for (size_t i = width(); i-- > 0;) {
-      const size_t count_at = last_word(stack);
+      size_t count_at = last_word(stack);
+      // A stack without a name, as profilers write it that saw no frame.
+      if (const size_t word = stack.find_first_not_of(" \t"); count_at == stack.npos && i == 0 &&
+                                                              word != stack.npos && word != 0 &&
+                                                              parse_count(stack.substr(word)))
+        count_at = word;
       if (count_at == stack.npos)
         return at(0, is_differential_ ? "expected a stack and two counts, as in the first lines"
                                       : "expected a stack, a blank and a count");
@@ -96,6 +101,8 @@ private:
                 fmt::format("the counts do not fit in 63 bits with {} decimal places",
                             units[unit_].decimals),
                 ErrorCode::overflow);
+    if (stack.empty())
+      stack = "[unknown]";
     StackId node = none<StackId>;
     while (true) {
       const size_t end_of_frame = std::min(stack.find(';'), stack.size());
