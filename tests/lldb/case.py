@@ -105,8 +105,9 @@ def run_python(script: str) -> str:
     return done.stdout
 
 
-_RESUMES = """
-import os, sys, time
+# The beginning of a client of LLDB's API, which executes commands by do(). format() fills in {plugin}.
+CLIENT = """
+import os, subprocess, sys, time
 sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
 import lldb
 debugger = lldb.SBDebugger.Create()
@@ -116,7 +117,10 @@ def do(command):
     debugger.GetCommandInterpreter().HandleCommand(command, result)
     print(result.GetOutput() or "", result.GetError() or "", sep="", end="")
 do("plugin load {plugin}")
-for command in {before}:
+"""
+_RESUMES = (
+    CLIENT
+    + """for command in {before}:
     do(command)
 target = debugger.CreateTarget("{program}")
 target.BreakpointCreateByName("checkpoint")
@@ -131,6 +135,7 @@ for command in {last}:
     do(command)
 print(process.GetSTDOUT(65536))
 """
+)
 
 
 def resumes(

@@ -7,7 +7,7 @@ import unittest
 from typing import Callable
 
 sys.path.insert(0, os.path.dirname(__file__))
-from case import PARTS, REPORT, LldbCase, resumes, run_python
+from case import CLIENT, PARTS, REPORT, LldbCase, resumes, run_python
 from support.dap_driver import LldbDap, dap_server
 from support.lldb_driver import lldb_name, lldb_programs
 from support.programs import lldb_plugin, program
@@ -18,18 +18,9 @@ from support.tables import parse_report, parse_status
 
 # A user looks at each stop for a second, and enters no command until the last.
 LOOK_S = 1.0
-SCRIPT = """
-import os, sys, time
-sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
-import lldb
-debugger = lldb.SBDebugger.Create()
-debugger.SetAsync(False)
-def do(command):
-    result = lldb.SBCommandReturnObject()
-    debugger.GetCommandInterpreter().HandleCommand(command, result)
-    print(result.GetOutput() or "", result.GetError() or "")
-do("plugin load {plugin}")
-do("profile start")
+SCRIPT = (
+    CLIENT
+    + """do("profile start")
 target = debugger.CreateTarget("{program}")
 target.BreakpointCreateByName("checkpoint")
 process = target.LaunchSimple(["0.9", "3"], None, "/")
@@ -39,20 +30,12 @@ for _ in range(2):
 do("{parts}")
 do("profile status")
 """
+)
 
 # Nothing but the client attaches to the program, and resumes it.
-ATTACH = """
-import os, subprocess, sys
-sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
-import lldb
-debugger = lldb.SBDebugger.Create()
-debugger.SetAsync(False)
-def do(command):
-    result = lldb.SBCommandReturnObject()
-    debugger.GetCommandInterpreter().HandleCommand(command, result)
-    print(result.GetOutput() or "", result.GetError() or "")
-do("plugin load {plugin}")
-do("profile start")
+ATTACH = (
+    CLIENT
+    + """do("profile start")
 program = subprocess.Popen(["{program}", "1.5"])
 target = debugger.CreateTarget("")
 process = target.AttachToProcessWithID(debugger.GetListener(), program.pid, lldb.SBError())
@@ -60,6 +43,7 @@ process.Continue()
 do("profile status")
 print("exit status", program.wait())
 """
+)
 
 
 def assert_three_parts(case: unittest.TestCase, shown: str) -> None:

@@ -175,12 +175,13 @@ uint64_t InterruptClock::Pace::wait_after_cost_ns() const {
   return wait_after(first_wait_ ? std::min(cost_ns_, earlier_cost_ns_) : cost_ns_);
 }
 
-// What took longer than the wait was to take, such as a library's symbols that the debugger reads
-// in between, is no time of the program's. The usual waits vary by ±50 % by chance; they weigh what
-// they take on average, which is more than a period if the cost cuts the shortest of them off.
+// The run before a round may take longer than the wait should, because the debugger reads a
+// library's symbols in between. That time is not the program's, and does not count. The usual waits
+// vary by ±50 % by chance. A round weighs what they take on average, which is more than a period if
+// the cost excludes the shortest of them.
 uint64_t InterruptClock::Pace::weigh(uint64_t ran_ns) {
   const uint64_t shortest = period_ns_ / 2, longest = period_ns_ + shortest;
-  // Of a single slow round, for which the debugger reads symbols, the program knows nothing. Its
+  // A single round may be slow because the debugger reads symbols, whatever the program does. Its
   // one sample would stand for a large part of a short run.
   const uint64_t least = wait_after(std::min(cost_ns_, earlier_cost_ns_));
   if (least <= shortest)

@@ -24,8 +24,8 @@ public:
 
   // `command` is named in the errors of these functions.
 
-  // Opens the program's memory, or finds what has changed in it. Fails if there is no program that
-  // is stopped, or if it has no counters.
+  // Opens the program's memory, or finds what has changed in it. Fails if no program is stopped, or
+  // if the program has no counters.
   Result<live::LiveProgram *> open(const std::string &command);
   // Opens it, and reads the counters and the stacks.
   Result<CounterMarkPtr> counters(const std::string &command);

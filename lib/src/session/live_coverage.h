@@ -1,4 +1,4 @@
-// What the program under the debugger has run, as the `coverage` commands show it.
+// Counts what the program under the debugger has run, for the `coverage` commands.
 #pragma once
 
 #include <string>

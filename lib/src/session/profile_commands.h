@@ -20,7 +20,7 @@ Result<std::string> load_command(ProfileStore &profiles, const std::string &prog
 Result<std::string> config_command(Settings &settings, bool has_begun,
                                    const ParsedCommand &command);
 
-// What `status` tells of.
+// Holds what `status` describes.
 struct StatusSources {
   const Front &front;
   const Settings &settings;

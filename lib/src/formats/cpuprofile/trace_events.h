@@ -48,7 +48,8 @@ private:
   ThreadId thread_ = none<ThreadId>;
   int64_t begin_ns_ = 0, now_ns_ = 0;
   std::vector<Open> open_; // outermost first
-  // What is left of events that end after ones that they began in: a heap, the next one first.
+  // Holds the parts of events that lie behind the ends of the events in which they began. It is a
+  // heap, whose first element begins first.
   std::vector<TraceEvent> rests_;
   size_t rests_left_ = 0; // how many more there may be
   std::vector<int64_t> values_;
