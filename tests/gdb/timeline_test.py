@@ -115,7 +115,7 @@ class TimelineTest(GdbCase):
             for i, total in enumerate(json.loads(play.text(command))["totals"]):
                 sums[i] += total
         for name, total, parts in zip(whole["events"], whole["totals"], sums):
-            # Intervals are cut at multiples of 10 µs.
+            # Intervals are cut at multiples of 10 µs, and their lengths add up to the sum.
             self.assertAlmostEqual(parts / 1e9, total / 1e9, delta=0.001, msg=name)
         self.assertNotIn("second", self.cpu_of(play, slices[0]))
         self.assertNotIn("first", self.cpu_of(play, slices[-1]))

@@ -1,5 +1,6 @@
 // Tests the conversion of records to a profile, without a kernel.
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -567,6 +568,23 @@ TEST_F(SinkTest, CountsLossesThrottlingAndBadRecords) {
   EXPECT_EQ(sink.counters().throttled, 1u);
   EXPECT_EQ(sink.counters().bad_records, 1u);
   EXPECT_EQ(sink.counters().samples, 0u);
+}
+
+// Times are kept in units of 10 us, which is longer than many intervals in a queue are.
+TEST(StackCollector, TimesOfShortIntervalsAddUpToTheirSum) {
+  StackCollector collector(pid, {.values = {{"queued", "nanoseconds", 0}, {"wait", "ns", 0}}});
+  collector.resumed({.at_ns = 1'000'000'000});
+  for (uint64_t i = 1; i <= 1000; ++i) {
+    collector.add(pid, {}, 3'100, 1'000'000'000 + i * 100'000, 0);
+    collector.add(pid, {}, 14'000, 1'000'000'000 + i * 100'000, 1);
+  }
+  const auto profile = collector.snapshot("now", 0, 200'000'000);
+  ASSERT_TRUE(profile);
+  std::array<int64_t, 2> sums{};
+  for (const SampleTime &time : profile->times())
+    sums[time.value] += time.amount;
+  for (size_t i = 0; i < sums.size(); ++i)
+    EXPECT_LE(std::abs(sums[i] - profile->totals()[i]), int64_t{StackTime::unit_ns}) << i;
 }
 
 } // namespace

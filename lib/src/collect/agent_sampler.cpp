@@ -365,11 +365,17 @@ uint64_t LiveAgentSampler::lost() const {
 uint64_t LiveAgentSampler::cpu_ns() const {
   if (last_)
     return last_->cpu_ns - std::min(last_->cpu_ns, process_.cleared_cpu_ns);
-  const uint64_t all =
-      state() == TALLY_STATE_TIMER
-          ? process_.cpu_ns()
-          : std::min(memory_.load(&tally_wire_header::cpu_ns), memory_.most_ticks() * period_ns());
-  return all - std::min(all, process_.cleared_cpu_ns);
+  const bool of_timers = process_.clock == "timer";
+  const uint64_t all = of_timers ? process_.cpu_ns()
+                                 : std::min(memory_.load(&tally_wire_header::cpu_ns),
+                                            memory_.most_ticks() * period_ns());
+  const uint64_t since_cleared = all - std::min(all, process_.cleared_cpu_ns);
+  if (!of_timers)
+    return since_cleared;
+  // A process that is gone has no CPU time to read, and the last reading may be a while older than
+  // its end. Each tick of a timer stands for a period.
+  const uint64_t ticks = sink_->ticks() + sink_->outside() + sink_->lost();
+  return std::max(since_cleared, ticks * period_ns());
 }
 
 void LiveAgentSampler::resumed(const Resume &resume) {

@@ -39,6 +39,7 @@ void StackCollector::begin_profile() {
   PackedStacks::Amounts amounts;
   for (const Value &value : counted_.values)
     amounts.push_back(value.amount);
+  length_rests_ns_.assign(counted_.values.size(), 0);
   stacks_ = PackedStacks(PackedStacks::usual_merge, std::move(amounts));
   resumed({now_ns()});
   for (auto &[tid, thread] : threads_)
@@ -190,7 +191,7 @@ void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count
   const std::span<const uint32_t> numbers = addresses_.numbers_of(last_.process->addresses, pcs);
   keep_new_files();
   stacks_.add(numbers, thread, open_part(), count, value,
-              time_of(at_ns, is_interval ? static_cast<uint64_t>(count) : 0));
+              is_interval ? interval_of(at_ns, count, value) : StackTime{.at = time_of(at_ns)});
 }
 
 // Keeps the files in which new addresses lie. A program may map thousands of others.
@@ -204,17 +205,28 @@ void StackCollector::keep_new_files() {
   }
 }
 
-// Returns the time in running time. It is unknown after half a day.
-StackTime StackCollector::time_of(uint64_t at_ns, uint64_t length_ns) const {
-  const auto units = [](uint64_t ns) { return (ns + StackTime::unit_ns / 2) / StackTime::unit_ns; };
+// Returns the time in units of running time. It is unknown after half a day.
+uint32_t StackCollector::time_of(uint64_t at_ns) const {
   const Resume &from = resumed_.resume;
   uint64_t since_ns = at_ns - std::min(at_ns, from.at_ns);
   if (from.held)
     since_ns -= from.held->between(from.at_ns, at_ns);
-  const uint64_t at = units(std::min(from.ran_ns + since_ns, resumed_.most_ns));
-  if (at_ns == 0 || at >= StackTime::unknown)
+  const uint64_t ran_ns = std::min(from.ran_ns + since_ns, resumed_.most_ns);
+  const uint64_t at = (ran_ns + StackTime::unit_ns / 2) / StackTime::unit_ns;
+  return at_ns == 0 || at >= StackTime::unknown ? StackTime::unknown : static_cast<uint32_t>(at);
+}
+
+// What the length lacks, because it is a number of whole units, goes to the next interval of the
+// value: the lengths of many short intervals add up to their sum.
+StackTime StackCollector::interval_of(uint64_t end_ns, int64_t length_ns, uint32_t value) {
+  constexpr auto unit = static_cast<int64_t>(StackTime::unit_ns);
+  const uint32_t end = time_of(end_ns);
+  if (end == StackTime::unknown)
     return {};
-  return {static_cast<uint32_t>(at), static_cast<uint32_t>(std::min(at, units(length_ns)))};
+  int64_t &rest_ns = length_rests_ns_[value];
+  const int64_t units = std::max<int64_t>(0, length_ns + rest_ns + unit / 2) / unit;
+  rest_ns += length_ns - units * unit;
+  return {end, static_cast<uint32_t>(std::min<int64_t>(end, units))};
 }
 
 ThreadId StackCollector::thread_of(pid_t tid) {
