@@ -45,7 +45,7 @@ from scenario_file import (
     Scenario,
     difference,
     read_scenario,
-    without_remarks_on_lost_samples,
+    without_remarks_on_a_busy_machine,
     without_remarks_on_user_code,
 )
 from support.lldb_driver import in_each_lldb, lldb_name, need_lldb
@@ -102,7 +102,7 @@ class ConformanceTest(unittest.TestCase):
 
     def hold(self, scenario: Scenario, name: str, player: Callable[[Scenario], Played]) -> None:
         played = player(scenario)
-        printed = tuple(map(without_remarks_on_lost_samples, played.printed))
+        printed = tuple(map(without_remarks_on_a_busy_machine, played.printed))
         if not perf_samples_the_kernel():
             printed = tuple(map(without_remarks_on_user_code, printed))
         found = difference(scenario, printed, name, self.debugger == "lldb")

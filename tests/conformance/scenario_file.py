@@ -28,8 +28,12 @@ _USER_ONLY = re.compile(
 )
 
 
-# On a busy machine, some samples are read too late.
-_LOST = re.compile(r"^\(\d+ samples? (?:was|were) lost\)$\n?", re.MULTILINE)
+# On a busy machine, some samples are read too late, and the debugger's stops take long.
+_BUSY = re.compile(
+    r"^\(\d+ (?:samples? (?:was|were) lost"
+    r"|rounds stand for \d+ ticks .*|of \d+ rounds stopped the threads late.*)\)$\n?",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,9 @@ def without_remarks_on_user_code(printed: str) -> str:
     return _USER_ONLY.sub("", printed)
 
 
-def without_remarks_on_lost_samples(printed: str) -> str:
-    """Removes the remark of a table that samples were lost."""
-    return _LOST.sub("", printed)
+def without_remarks_on_a_busy_machine(printed: str) -> str:
+    """Removes the remarks of a table that samples were lost, or rounds of stops were slow."""
+    return _BUSY.sub("", printed)
 
 
 def plain_lines(printed: str) -> list[str]:

@@ -28,7 +28,7 @@ from scenario_file import (
     is_news,
     matches,
     plain_lines,
-    without_remarks_on_lost_samples,
+    without_remarks_on_a_busy_machine,
     without_remarks_on_user_code,
 )
 
@@ -205,7 +205,7 @@ def expected_lines(shown: tuple[str, ...]) -> list[str]:
 
 def without_remarks(printed: str) -> str:
     """Removes what depends on the kernel, or on how busy the machine is."""
-    return without_remarks_on_lost_samples(without_remarks_on_user_code(printed))
+    return without_remarks_on_a_busy_machine(without_remarks_on_user_code(printed))
 
 
 def difference(command: Command, printed: str) -> str:
