@@ -1,5 +1,7 @@
-// Stops a program at random moments and compares the counts of its lines, which are computed from
-// the coverage counters in its memory, with counts that the program keeps itself.
+// Stops a program at random moments, and then at each of the addresses on standard input, in
+// hexadecimal and before relocation, that its only thread reaches soon. Compares the counts of its
+// lines, which are computed from the coverage counters in its memory, with counts that the program
+// keeps itself.
 //
 //   live_stops SOURCE STOPS SEED PROGRAM
 //
@@ -16,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <random>
 #include <set>
 #include <string>
@@ -95,6 +98,37 @@ public:
       if (all)
         return;
     }
+  }
+
+  // Lets the only thread run to an address. Returns false, with the thread stopped elsewhere, if it
+  // does not come there soon.
+  bool run_to(uint64_t address) {
+    const auto word = ::ptrace(PTRACE_PEEKTEXT, pid_, address, nullptr);
+    ::ptrace(PTRACE_POKETEXT, pid_, address, (word & ~0xffL) | 0xcc);
+    ::ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
+    int status = 0;
+    bool soon = true;
+    while (::waitpid(pid_, &status, __WALL | WNOHANG) == 0)
+      if (soon && std::chrono::steady_clock::now() > end) {
+        soon = false;
+        ::ptrace(PTRACE_INTERRUPT, pid_, nullptr, nullptr);
+      }
+    if (!WIFSTOPPED(status))
+      give_up("the program ended");
+    ::ptrace(PTRACE_POKETEXT, pid_, address, word);
+    user_regs_struct r{};
+    ::ptrace(PTRACE_GETREGS, pid_, nullptr, &r);
+    if (status >> 8 != SIGTRAP || r.rip != address + 1)
+      return false;
+    r.rip = address;
+    ::ptrace(PTRACE_SETREGS, pid_, nullptr, &r);
+    if (!soon) { // the interruption is still to come
+      ::ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
+      ::waitpid(pid_, &status, __WALL);
+      return false;
+    }
+    return true;
   }
 
 private:
@@ -191,7 +225,7 @@ int main(int argc, char **argv) {
   auto program = opened ? std::optional<live::LiveProgram>(std::move(*opened)) : std::nullopt;
   if (!program || !program->refresh(cache))
     give_up("the program cannot be read");
-  uint64_t self_count = 0;
+  uint64_t self_count = 0, bias = 0;
   if (const auto file = symbolize::ElfFile::open(argv[4]))
     file->visit_data_symbols([&](const symbolize::DataSymbol &symbol) {
       if (symbol.name == "self_count")
@@ -200,12 +234,23 @@ int main(int argc, char **argv) {
   for (const live::LoadedModule &module : program->modules())
     if (std::filesystem::path(module.key.path).filename() ==
         std::filesystem::path(argv[4]).filename())
-      self_count += module.bias;
+      bias = module.bias;
+  self_count += bias;
   const auto memory = live::process_memory(tracee.pid());
   Stacks stacks(tracee.pid());
   Counts sum;
-  for (int stop = 0; stop < std::stoi(argv[2]); ++stop) {
-    tracee.resume_until(std::chrono::microseconds(200 + random() % 3000));
+  auto stop_next = [&, left = std::stoi(argv[2])]() mutable {
+    if (left-- > 0) {
+      tracee.resume_until(std::chrono::microseconds(200 + random() % 3000));
+      return true;
+    }
+    uint64_t address = 0;
+    while (std::cin >> std::hex >> address)
+      if (tracee.run_to(bias + address))
+        return true;
+    return false;
+  };
+  while (stop_next()) {
     std::vector<live::StoppedThread> threads;
     for (const pid_t tid : tasks_of(tracee.pid()))
       threads.push_back(stacks.of(tid));
@@ -262,6 +307,8 @@ int main(int argc, char **argv) {
                        counted->graph->strings[counted->graph->functions[frame.function].name],
                        frame.line, frame.at_line_start ? " start" : "",
                        frame.in_call ? " call" : "");
+          for (const live::StoppedThread &thread : threads)
+            fmt::print(stderr, "; {:#x}", thread.pcs.empty() ? 0 : thread.pcs[0]);
           fmt::print(stderr, "\n");
         }
     }

@@ -3,13 +3,15 @@
     python3 tests/oracle/live_stops_test.py
 
 Random programs with a counter of their own in each line are stopped at random moments, at several
-levels of optimization, with one and with four threads. No line may have a count that is shown as
-exact and is wrong. TALLY_STOPS is the number of stops of each program; the default is small.
+levels of optimization, with one and with four threads; an optimized one also once at each
+instruction. No line may have a count that is shown as exact and is wrong. TALLY_STOPS is the number
+of random stops of each program; the default is small.
 """
 from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -129,7 +131,25 @@ class LiveStopsTest(unittest.TestCase):
         if "TALLY_LIVE_STOPS" not in os.environ:
             self.skipTest("TALLY_LIVE_STOPS is not set: run this test by `meson test`")
 
-    def stop(self, options: list[str], threads: int, compiler: str = "gcc") -> None:
+    @staticmethod
+    def instructions(folder: Path) -> str:
+        """Returns the addresses of the instructions of x.c."""
+        text = run(["objdump", "-d", "--no-show-raw-insn", "x"], folder).stdout
+        parts = re.split(r"^[0-9a-f]+ <(.*)>:$", text, flags=re.MULTILINE)[1:]
+        code = "".join(
+            body
+            for name, body in zip(parts[::2], parts[1::2])
+            if re.match(r"(main|work|next|chance|f\d)\b", name)
+        )
+        return "\n".join(re.findall(r"^ +([0-9a-f]+):", code, re.MULTILINE))
+
+    def stop(
+        self,
+        options: list[str],
+        threads: int,
+        compiler: str = "gcc",
+        each_instruction: bool = False,
+    ) -> None:
         increment = (
             "__atomic_fetch_add(&self_count[__LINE__], 1, __ATOMIC_RELAXED)"
             if threads > 1
@@ -148,8 +168,19 @@ class LiveStopsTest(unittest.TestCase):
             run(["gcc", "-c", "self.c"], folder)
             run([compiler, "--coverage", "x.o", "self.o", "-pthread", "-o", "x"], folder)
             done = subprocess.run(
-                [os.environ["TALLY_LIVE_STOPS"], "x.c", str(self.stops), str(seed), "./x"],
+                [
+                    os.environ["TALLY_LIVE_STOPS"],
+                    "x.c",
+                    str(self.stops),
+                    str(seed),
+                    "./x",
+                ],
                 cwd=folder,
+                input=(
+                    self.instructions(folder)
+                    if each_instruction and seed == self.programs - 1
+                    else ""
+                ),
                 capture_output=True,
                 text=True,
                 timeout=300,
@@ -189,7 +220,7 @@ class LiveStopsTest(unittest.TestCase):
         self.stop(["-Og"], 1)
 
     def test_counters_in_registers(self) -> None:
-        self.stop(["-O2"], 1)
+        self.stop(["-O2"], 1, each_instruction=True)
 
     def test_optimized(self) -> None:
         self.stop(["-O2", "-fprofile-update=atomic"], 1)

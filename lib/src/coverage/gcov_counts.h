@@ -67,7 +67,7 @@ struct OpenFrame {
   // Counters may be in registers, and their values in memory too small.
   bool in_registers = false;
   bool in_call = false; // the pc is in a call of a function that was not compiled to count
-  // Only near_counters show the function: the thread is perhaps not in it.
+  // Only the code near the pc shows the function: the thread is perhaps not in it.
   bool perhaps = false;
   // The pc is in a call whose line is that of the source: the line certainly ran.
   bool has_run = false;

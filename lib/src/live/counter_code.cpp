@@ -14,15 +14,19 @@ namespace {
 constexpr uint64_t bytes_before = 40, bytes_after = 40;
 } // namespace
 
-std::optional<std::vector<uint64_t>> operands_near(uint64_t pc, const AddressRange &function,
-                                                   Memory &memory) {
+AddressRange code_near(uint64_t pc, const AddressRange &function) {
+  return {pc - std::min(bytes_before, pc - function.low),
+          pc + std::min(bytes_after, function.high - pc)};
+}
+
+std::optional<std::vector<uint64_t>> operands_of(uint64_t pc, const AddressRange &near,
+                                                 Memory &memory) {
   std::array<std::byte, bytes_before + bytes_after> code{};
-  const uint64_t after = std::min(bytes_after, function.high - pc);
-  uint64_t begin = pc - std::min(bytes_before, pc - function.low);
-  std::span<std::byte> bytes(code.data(), pc + after - begin);
+  uint64_t begin = near.low;
+  std::span<std::byte> bytes(code.data(), near.high - begin);
   if (!memory.read(begin, bytes)) { // the code may begin or end there
     begin = pc;
-    bytes = bytes.first(std::min<uint64_t>(after, 16));
+    bytes = bytes.first(std::min<uint64_t>(near.high - pc, 16));
     if (!memory.read(begin, bytes))
       return std::nullopt;
   }

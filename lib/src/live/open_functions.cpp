@@ -88,6 +88,17 @@ const OpenFunctions::Compilation &OpenFunctions::compilation_at(uint64_t pc,
   return at->second;
 }
 
+// Returns the functions with counters that a frame may be in.
+std::vector<OpenFunctions::Place> OpenFunctions::places_of(const SourceFrame &frame) const {
+  const auto [first, last] =
+      functions_.equal_range(frame.system_name.empty() ? frame.function : frame.system_name);
+  std::vector<Place> out;
+  for (auto at = first; at != last; ++at)
+    if (frame.function_line == 0 || frame.function_line == function_of(at->second).start_line)
+      out.push_back(at->second);
+  return out;
+}
+
 // Adds the functions with counters at a pc.
 OpenFunctions::Found OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory &memory,
                                                Frames &out) {
@@ -97,17 +108,13 @@ OpenFunctions::Found OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory
     return Found::none;
   if (frames.empty())
     return add_all(*module, in_call, out) ? Found::enough : Found::none;
-  const auto operands = !in_call && module->places.x86_64
-                            ? operands_near(pc, code_around(pc, *module, frames.size()), memory)
-                            : std::optional<std::vector<uint64_t>>();
+  const AddressRange near = code_near(pc, code_around(pc, *module, frames.size()));
+  const auto operands = !in_call && module->places.x86_64 ? operands_of(pc, near, memory)
+                                                          : std::optional<std::vector<uint64_t>>();
   bool found = false, by_clang = false;
   for (const SourceFrame &frame : frames) {
-    const auto [first, last] =
-        functions_.equal_range(frame.system_name.empty() ? frame.function : frame.system_name);
-    for (auto at = first; at != last; ++at) {
-      const Place &place = at->second;
-      if (frame.function_line != 0 && frame.function_line != function_of(place).start_line)
-        continue;
+    const std::vector<Place> places = places_of(frame);
+    for (const Place &place : places) {
       const Compilation &how = compilation_at(pc, *module);
       // With Clang, a call does not end a block. How far its code moves was not measured.
       const bool is_clang = notes_[place.object]->graph.by_clang;
@@ -134,16 +141,23 @@ OpenFunctions::Found OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory
       }
       out[place.object].push_back(std::move(open));
     }
-    found |= first != last;
+    found |= !places.empty();
   }
-  if (found && operands && compilation_at(pc, *module).optimized)
-    add_counted_near(*operands, frames[0], out);
+  if (found && !in_call)
+    if (const Compilation &how = compilation_at(pc, *module); how.optimized) {
+      const OpenFrame at_pc{.file = std::string(frames[0].file),
+                            .line = frames[0].line,
+                            .in_registers = how.in_registers};
+      if (operands)
+        add_counted_near(*operands, at_pc, out);
+      add_inlined_near(near, at_pc, out);
+    }
   return !found ? Found::none : by_clang ? Found::more : Found::enough;
 }
 
-// Adds the functions whose counters the code around the pc updates. They are inlined there, even if
+// Adds the functions whose counters the code near the pc updates. They are inlined there, even if
 // the debug information attributes none of that code to them.
-void OpenFunctions::add_counted_near(std::span<const uint64_t> operands, const SourceFrame &at_pc,
+void OpenFunctions::add_counted_near(std::span<const uint64_t> operands, const OpenFrame &at_pc,
                                      Frames &out) {
   if (by_counters_.empty())
     for (const auto &[name, place] : functions_)
@@ -154,16 +168,34 @@ void OpenFunctions::add_counted_near(std::span<const uint64_t> operands, const S
     if (at == by_counters_.begin())
       continue;
     const auto &[place, array] = std::prev(at)->second;
-    std::vector<OpenFrame> &frames = out[place.object];
-    if (operand - array->address < uint64_t{array->count} * 8 && operand % 8 == 0 &&
-        std::ranges::find(frames, place.function, &OpenFrame::function) == frames.end())
-      frames.push_back({.function = place.function,
-                        .file = std::string(at_pc.file),
-                        .line = at_pc.line,
-                        .near_counters = counters_among(operands, *array),
-                        .optimized = true,
-                        .perhaps = true});
+    if (operand - array->address < uint64_t{array->count} * 8 && operand % 8 == 0)
+      add_perhaps(place, counters_among(operands, *array), at_pc, out);
   }
+}
+
+// Adds the functions that are inlined near the pc. The code that updates their counters may take
+// the addresses from registers, and have the line of a function that they are inlined into.
+void OpenFunctions::add_inlined_near(const AddressRange &near, const OpenFrame &at_pc,
+                                     Frames &out) {
+  for (uint64_t pc = near.low; pc < near.high; ++pc)
+    for (const SourceFrame &frame : source_frames(pc))
+      for (const Place &place : places_of(frame))
+        add_perhaps(place, {}, at_pc, out);
+}
+
+// Adds a function that the thread at a pc may be in, unless the object has a frame of it.
+void OpenFunctions::add_perhaps(const Place &place, std::vector<uint32_t> near_counters,
+                                const OpenFrame &at_pc, Frames &out) {
+  std::vector<OpenFrame> &frames = out[place.object];
+  if (std::ranges::find(frames, place.function, &OpenFrame::function) != frames.end())
+    return;
+  frames.push_back({.function = place.function,
+                    .file = at_pc.file,
+                    .line = at_pc.line,
+                    .near_counters = std::move(near_counters),
+                    .optimized = true,
+                    .in_registers = at_pc.in_registers,
+                    .perhaps = true});
 }
 
 bool OpenFunctions::add_all(const LoadedModule &module, bool in_call, Frames &out) const {

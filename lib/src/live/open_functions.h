@@ -59,13 +59,17 @@ private:
 
   const LoadedModule *module_at(uint64_t pc) const;
   std::vector<SourceFrame> source_frames(uint64_t pc);
+  std::vector<Place> places_of(const SourceFrame &frame) const;
   AddressRange code_around(uint64_t pc, const LoadedModule &module, size_t frames);
   const Compilation &compilation_at(uint64_t pc, const LoadedModule &module);
   static Compilation how_compiled(std::string_view producer);
   // Whether a pc is in a function with counters, and whether its callers are open, too.
   enum class Found { none, enough, more };
   Found add_frames(uint64_t pc, bool in_call, Memory &memory, Frames &out);
-  void add_counted_near(std::span<const uint64_t> operands, const SourceFrame &at_pc, Frames &out);
+  void add_counted_near(std::span<const uint64_t> operands, const OpenFrame &at_pc, Frames &out);
+  void add_inlined_near(const AddressRange &near, const OpenFrame &at_pc, Frames &out);
+  static void add_perhaps(const Place &place, std::vector<uint32_t> near_counters,
+                          const OpenFrame &at_pc, Frames &out);
   bool add_all(const LoadedModule &module, bool in_call, Frames &out) const;
   const CounterArray *arcs_of(const Place &place) const;
   bool has_line(const Place &place, uint32_t line) const;
