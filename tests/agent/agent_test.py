@@ -276,13 +276,13 @@ class Noticed(unittest.TestCase):
 class Exec(unittest.TestCase):
     def test_a_pending_signal_does_not_kill_at_an_exec(self) -> None:
         """A signal that is pending survives an exec, but its handler does not."""
-        for _ in range(100):
+        for _ in range(60):
             run = record("inside", "chain", "0.01", "1", frequency=4000)
             self.assertEqual(run.out, "end of the chain\n", run.messages)
 
     def test_no_timer_of_another_thread_kills(self) -> None:
         """Timers count the CPU time of their threads, and may expire while another thread execs."""
-        for _ in range(10):
+        for _ in range(5):
             run = record(
                 "inside",
                 "searches",

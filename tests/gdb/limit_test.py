@@ -134,7 +134,7 @@ class LimitTest(GdbCase):
         for option in ("", " --continue"):
             play = play_gdb(
                 [
-                    remote("spin7030", "3"),
+                    remote("spin7030", "1.5"),
                     f"profile start --for 0.5s{option}",
                     "continue",
                     "profile status",

@@ -82,7 +82,7 @@ class NativeTest(LldbCase):
                     [f"{START} --for 0.5s{option}", "run", "profile status"]
                     + ["continue"] * (not option),
                     program("spin7030"),
-                    ["2"],
+                    ["1.2"],
                     lldb=lldb,
                 )
                 ran = text_of(result, "run")

@@ -285,7 +285,7 @@ TEST(LlvmCounts, LeaveOutExpressionsOfThemselves) {
 
 // Each condition belongs to one of the decisions around it: others need not be looked at.
 TEST(LlvmDecisions, TakeTimeForTheirOwnConditionsOnly) {
-  constexpr uint32_t count = 200'000;
+  constexpr uint32_t count = 60'000;
   const auto at = [](Kind kind, uint32_t line, uint32_t file) {
     llvm::CountedRegion out;
     out.region.kind = kind;

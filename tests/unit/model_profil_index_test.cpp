@@ -89,7 +89,7 @@ TEST(ProfilIndex, AgreesWithExactArithmetic) {
   std::mt19937_64 random(31);
   const std::array<uint32_t, 12> scales{0,      1,       2,       3,       0x7FFF,  0x8000,
                                         0xFFFF, 0x10000, 0x10001, 0x1FFFF, 0x20001, 0xFFFFFFFF};
-  for (int round = 0; round < 10'000'000; ++round) {
+  for (int round = 0; round < 3'000'000; ++round) {
     const auto abi = static_cast<uint8_t>(random() % 3);
     const bool strict = random() % 2;
     const uint64_t distance = random() >> (random() % 64);
@@ -113,7 +113,7 @@ TEST(ProfilIndex, AgreesWithExactArithmetic) {
 TEST(ProfilIndex, TheHistogramAgreesWithExactArithmetic) {
   std::mt19937_64 random(34);
   tally::PcRange range;
-  for (int round = 0; round < 10'000'000; ++round) {
+  for (int round = 0; round < 3'000'000; ++round) {
     if (round % 10'000 == 0)
       range.counters.resize(random() % 100'000);
     const auto abi = static_cast<uint8_t>(random() % 3);

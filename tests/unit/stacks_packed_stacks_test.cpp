@@ -108,7 +108,7 @@ TEST(PackedStacks, KeepTheValuesApart) {
 
 TEST(PackedStacks, UseMemoryForDistinctStacksOnly) {
   Random random(3);
-  std::vector<Frames> paths(3000);
+  std::vector<Frames> paths(1000);
   for (Frames &path : paths)
     for (int i = 0; i < 20; ++i)
       path.push_back(static_cast<uint32_t>(pick(random, 20'000)));
@@ -126,9 +126,9 @@ TEST(PackedStacks, UseMemoryForDistinctStacksOnly) {
   EXPECT_EQ(counts.size(), paths.size());
   for (const auto &[key, ticks] : counts)
     EXPECT_EQ(ticks, 10);
-  // Sixty thousand nodes of random frames compress badly; hashing would take 16 bytes or more for
+  // Twenty thousand nodes of random frames compress badly; hashing would take 16 bytes or more for
   // each.
-  EXPECT_LT(once, 60'000u * 12);
+  EXPECT_LT(once, 20'000u * 12);
 }
 
 // What a time belongs to: a stack, its thread, and the value's index.

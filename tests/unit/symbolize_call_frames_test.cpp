@@ -174,8 +174,9 @@ TEST(SourceLanguage, IsKnownByItsNumber) {
 }
 
 TEST(CallFrames, AreReadAlsoOfAFileWithoutSectionHeaders) {
-  std::ifstream in("/proc/self/exe", std::ios::binary);
-  std::vector<char> bytes((std::istreambuf_iterator<char>(in)), {});
+  std::ifstream in("/proc/self/exe", std::ios::binary | std::ios::ate);
+  std::vector<char> bytes(static_cast<size_t>(in.tellg()));
+  ASSERT_TRUE(in.seekg(0).read(bytes.data(), std::ssize(bytes)));
   const auto whole = ElfFile::of_image(bytes, "whole");
   Elf64_Ehdr header;
   ASSERT_GE(bytes.size(), sizeof header);
