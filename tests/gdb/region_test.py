@@ -37,6 +37,7 @@ def play_region(
             f"profile region {' '.join(locations)}",
             "run",
             "profile status",
+            "profile region --json",
             "profile tree --json --limit 0",
         ],
         program("regions"),
@@ -176,6 +177,11 @@ class RegionTest(GdbCase):
         outside = counts.count("outside")
         self.assertGreater(outside, 100, play)
         self.assertLessEqual(counts.count("samples"), max(10, 0.02 * outside), play)
+        # The times are below their errors.
+        told = json.loads(play.text("profile region --json"))
+        self.assertLess(told["pass_min_s"], 2 * told["errors"]["pass_s"])
+        self.assertGreater(told["errors"]["pass_s"], told["errors"]["pass_median_s"])
+        self.assertEqual(sum(each["passes"] for each in told["histogram"]), 1000)
 
     def test_an_inlined_copy_in_a_loop_stops_once(self) -> None:
         play = play_gdb(

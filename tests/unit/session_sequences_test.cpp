@@ -178,7 +178,7 @@ private:
 };
 
 TEST(Sequences, OfARemoteProcess) {
-  for (uint32_t seed = 0; seed < 300 && !HasFailure(); ++seed) {
+  for (uint32_t seed = 0; seed < 200 && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Player(seed, TargetKind::remote, 42).play(40);
   }

@@ -99,12 +99,18 @@ Result<std::string> show_region(Region *region, const Front &front, bool json) {
   add_region(*region, rows);
   const PassHistogram histogram(*region);
   if (json) {
+    const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) * 1e-9; };
     JsonOut bins = JsonOut::list();
     for (const PassBin &each : histogram.bins)
-      bins.push_back({{"from_s", static_cast<double>(each.from_ns) * 1e-9},
-                      {"to_s", static_cast<double>(each.to_ns) * 1e-9},
+      bins.push_back({{"from_s", seconds(each.from_ns)},
+                      {"to_s", seconds(each.to_ns)},
                       {"passes", each.passes}});
+    const Region::Errors errors = region->errors();
     JsonOut out = to_json_object(rows);
+    out.add("errors", {{"pass_s", seconds(errors.one.wall_ns)},
+                       {"pass_median_s", seconds(errors.median.wall_ns)},
+                       {"pass_cpu_s", seconds(errors.one.cpu_ns)},
+                       {"pass_cpu_median_s", seconds(errors.median.cpu_ns)}});
     out.add("histogram_of", histogram.of_cpu ? "cpu" : "wall");
     out.add("histogram", bins);
     return out.text() + '\n';

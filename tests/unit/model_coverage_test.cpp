@@ -1,0 +1,79 @@
+// Tests the difference of two readings of one program's counters.
+#include <algorithm>
+#include <cstdint>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "model/coverage.h"
+
+namespace tally::model_coverage_test {
+namespace {
+
+// Returns a file with one line, on which there is one of everything.
+Coverage one_line(const LineCoverage &like, int64_t count, uint64_t bits) {
+  FileCoverage file;
+  file.path = "/f.c";
+  LineCoverage line = like;
+  line.line = 5;
+  line.last_branch = line.last_condition = line.last_decision = 1;
+  file.lines = {line};
+  file.branches = {{count}};
+  file.conditions = {{2, bits, bits}};
+  file.decisions = {{2, bits, 0}};
+  file.segments = {{5, 1, count, true}};
+  file.functions = {{"f", 5, 5, like.count, false, like.uncertain}};
+  Coverage out;
+  out.files.push_back(std::move(file));
+  return out;
+}
+
+TEST(CoverageSince, HoldsTheTruthBetweenItsBounds) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 20'000; ++round) {
+    const auto any = [&] { return static_cast<int64_t>(random() % 9); };
+    const LineCoverage old{.count = any(), .uncertain = any() % 4};
+    const LineCoverage now{.count = old.count + any(), .uncertain = any() % 4};
+    // Counts never decrease.
+    const int64_t before = old.count + any() % (old.uncertain + 1);
+    const int64_t after =
+        std::max(before, now.count + static_cast<int64_t>(random()) % (now.uncertain + 1));
+    if (after > now.count + now.uncertain)
+      continue;
+    const Coverage since = coverage_since(one_line(now, 0, 0), one_line(old, 0, 0));
+    const LineCoverage &line = since.files[0].lines[0];
+    ASSERT_LE(line.count, after - before) << round;
+    ASSERT_GE(line.count + line.uncertain, after - before) << round;
+    ASSERT_EQ(since.files[0].functions[0].count, line.count);
+    ASSERT_EQ(since.files[0].functions[0].uncertain, line.uncertain);
+  }
+}
+
+TEST(CoverageSince, ShowsWhatRanForCertain) {
+  const LineCoverage line{.count = 9};
+  const Coverage exact = coverage_since(one_line(line, 9, 3), one_line(line, 4, 1));
+  const FileCoverage &file = exact.files[0];
+  EXPECT_EQ(file.branches[0].count, 5);
+  EXPECT_EQ(file.conditions[0].when_true, 2u);
+  EXPECT_EQ(file.conditions[0].when_false, 2u);
+  EXPECT_EQ(file.decisions[0].covered, 2u);
+  EXPECT_EQ(file.segments[0].count, 5);
+}
+
+// What the line reached before is not known, and may be all that it reached until now.
+TEST(CoverageSince, ShowsNothingThatMayHaveRunBefore) {
+  for (const int64_t uncertain : {int64_t{5}, INT64_MAX}) {
+    const LineCoverage old{.count = 4, .uncertain = uncertain};
+    const Coverage since = coverage_since(one_line({.count = 9}, 9, 3), one_line(old, 4, 1));
+    const FileCoverage &file = since.files[0];
+    EXPECT_EQ(file.lines[0].count, 0);
+    EXPECT_EQ(file.branches[0].count, 0);
+    EXPECT_EQ(file.conditions[0].when_true, 0u);
+    EXPECT_EQ(file.conditions[0].when_false, 0u);
+    EXPECT_EQ(file.decisions[0].covered, 0u);
+    EXPECT_EQ(file.segments[0].count, 0);
+  }
+}
+
+} // namespace
+} // namespace tally::model_coverage_test
