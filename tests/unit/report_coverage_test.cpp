@@ -335,6 +335,15 @@ TEST(LiveCoverageSource, ShowsTheLastPossibleLine) {
   EXPECT_TRUE(lines[4].starts_with("=>")) << text;
 }
 
+TEST(LiveCoverageSource, NamesAnObjectThatIsOlder) {
+  const FileCoverage file = file_of("/no/such/source.y", {{7, 1}});
+  const CoveredSource source{&file, 1, UINT32_MAX, "/b/old\x1b.gcno"};
+  EXPECT_TRUE(source_to_text(source, {}, "/", {})
+                  .ends_with("\n/no/such/source.y was changed after /b/old?.gcno was built: "
+                             "counts may be beside wrong lines\n"));
+  EXPECT_NE(source_to_json(source, {}).find(R"("older":"/b/old\u001b.gcno")"), std::string::npos);
+}
+
 TEST(LiveCoverageSource, FindsFunctionsByTheirNamesInCxx) {
   Coverage coverage;
   coverage.files = {file_of("/src/a.cpp", {{1, 1}, {9, 1}})};

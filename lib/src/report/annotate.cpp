@@ -372,8 +372,7 @@ std::string to_text(const Annotation &annotation, const TextOptions &options,
       out += fmt::format("{} ends with line {}: it is not the text that was compiled\n",
                          printable(file.source), file.source_lines);
     else if (!file.older.empty())
-      out += fmt::format("{} was changed after {} was built: costs may be beside wrong lines\n",
-                         printable(file.source), printable(file.older));
+      out += newer_source_text(file.source, file.older, "costs");
   }
   if (!annotation.functions.empty())
     out += options.style.paint(

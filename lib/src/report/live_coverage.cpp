@@ -302,8 +302,10 @@ Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view 
       constexpr uint32_t lines_around = 5;
       out = {&file, 1, UINT32_MAX};
       if (line > 0)
-        out = {&file, line > lines_around ? line - lines_around : 1,
-               saturated_sum(line, lines_around)};
+        out = {&file,
+               line > lines_around ? line - lines_around : 1,
+               saturated_sum(line, lines_around),
+               {}};
       ++found;
     }
   if (found == 1 && line > 0 && out.first > out.file->lines.back().line)
@@ -352,7 +354,8 @@ std::string source_to_text(const CoveredSource &source, const StoppedLines &stop
     add_row(number, has_count ? &*counted : nullptr, words);
     counted += has_count;
   }
-  return out + table.render(options);
+  out += table.render(options);
+  return source.older.empty() ? out : out + newer_source_text(file.path, source.older, "counts");
 }
 
 std::string source_to_json(const CoveredSource &source, const StoppedLines &stopped) {
@@ -362,7 +365,10 @@ std::string source_to_json(const CoveredSource &source, const StoppedLines &stop
       rows.push_back({{"line", line.line},
                       {"count", json_of(line.count, line.uncertain)},
                       {"stopped", stopped.contains({source.file->path, line.line})}});
-  return dumped({{"file", source.file->path}, {"lines", rows}});
+  Json out{{"file", source.file->path}, {"lines", rows}};
+  if (!source.older.empty())
+    out.add("older", source.older);
+  return dumped(out);
 }
 
 } // namespace tally

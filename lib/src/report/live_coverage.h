@@ -60,6 +60,7 @@ std::string objects_to_json(std::span<const ObjectCoverage> objects, uint32_t li
 struct CoveredSource {
   const FileCoverage *file = nullptr;
   uint32_t first = 1, last = UINT32_MAX; // both are included
+  std::string older{};                   // an object that is older than the source; else empty
 };
 using StoppedLines = std::set<std::pair<std::string, uint32_t>>;
 

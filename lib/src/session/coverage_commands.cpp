@@ -53,15 +53,10 @@ Result<std::string> coverage_annotate_command(CoverageReader &reader, const Fron
                                               const ParsedCommand &command) {
   TALLY_TRY(shown, reader.read(name_of(command), command.value("since")));
   TALLY_TRY(source, covered_source(shown.coverage, command.arguments[0]));
+  source.older = older_than(shown, source.file->path);
   if (command.has("json"))
     return source_to_json(source, shown.stopped);
-  const std::string &path = source.file->path, older = older_than(shown, path);
   return source_to_text(source, shown.stopped, shown.shown_root(), front.text_options()) +
-         (older.empty()
-              ? ""
-              : fmt::format("{} was changed after {} was made: counts may be beside wrong "
-                            "lines\n",
-                            path, older)) +
          shown.remarks + (has_uncertain(source) ? shown.uncertain : "");
 }
 

@@ -10,6 +10,7 @@
 
 #include "support/file_io.h"
 #include "support/file_systems.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -46,6 +47,12 @@ bool is_newer(const std::string &source, const std::string &built) {
     return false;
   return std::pair(changed.st_mtim.tv_sec, changed.st_mtim.tv_nsec) >
          std::pair(made.st_mtim.tv_sec, made.st_mtim.tv_nsec);
+}
+
+std::string newer_source_text(const std::string &source, const std::string &built,
+                              std::string_view what) {
+  return fmt::format("{} was changed after {} was built: {} may be beside wrong lines\n",
+                     printable(source), printable(built), what);
 }
 
 } // namespace tally
