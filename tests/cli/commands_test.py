@@ -10,6 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import command_line, program
+from support.running import wait_for_cpu, wait_for_name
 from support.skips import need_perf, run_unittests
 
 COMMANDS = [
@@ -329,6 +330,25 @@ class Record(CliCase):
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("tally: ended by SIG50; ", done.stderr)
+
+    def test_a_signal_that_ends_the_recorder_ends_the_program_too(self) -> None:
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            with self.subTest(number.name), subprocess.Popen(
+                [command_line(), "record", "-o", "x.folded", "--", program("spin7030"), "600"],
+                cwd=self.folder,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+            ) as recorder:
+                wait_for_cpu(wait_for_name(recorder.pid, "spin7030"), 0.3)
+                recorder.send_signal(number)
+                said = recorder.communicate(timeout=60)[1]
+                self.assertRegex(said, rf"^tally: ended by {number.name}; \d+ samples in ")
+                path = os.path.join(self.folder, "x.folded")
+                with open(path, encoding="utf-8") as file:
+                    self.assertIn("main;spin_slices;seventy ", file.read())
+                os.unlink(path)
 
     def test_the_status_is_reported_without_samples(self) -> None:
         for script, end in (("exit 3", "exited, status 3"), ("kill -SEGV $$", "ended by SIGSEGV")):

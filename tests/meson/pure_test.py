@@ -150,6 +150,33 @@ class Arguments(unittest.TestCase):
         self.assertIsNone(words.split(["-C", "--list"]))
 
 
+class Benchmarks(unittest.TestCase):
+    def test_the_status_of_several(self) -> None:
+        """What is known to be too slow counts more than what cannot be decided."""
+        with tempfile.TemporaryDirectory() as folder:
+            tally = Path(folder) / "tally"
+            tally.write_text('#!/bin/sh\nexit "$2"\n', encoding="utf-8")
+            tally.chmod(0o755)
+            for statuses, expected in (
+                ("0 0", 0),
+                ("0 4", 4),
+                ("4 3 0", 3),
+                ("3 4", 3),
+                ("3 1", 1),
+                ("4 139", 1),
+            ):
+                with mock.patch("builtins.print"):
+                    found = benchmark_report.compare(
+                        str(tally),
+                        [benchmark_report.Pair("name", each, "now") for each in statuses.split()],
+                        gate=[],
+                        has_stacks=False,
+                        folder=folder,
+                        notes=[],
+                    )
+                self.assertEqual(found, expected, statuses)
+
+
 class Folder(unittest.TestCase):
     """A build directory with the files that the helper reads."""
 

@@ -128,6 +128,21 @@ TEST(CallgrindWriter, ReportsWhatItChanged) {
   EXPECT_EQ(out->lost.size(), 2u); // line breaks in names, and whole stacks
 }
 
+TEST(CallgrindWriter, ReportsThatNamesLoseTheirFirstBlanks) {
+  for (const bool blank : {false, true}) {
+    StackProfileBuilder builder;
+    builder.add_value_type("ticks", "count");
+    const SourceLine line{
+        builder.add_function({builder.intern(blank ? "  lead" : "lead"), {}, {}, {}, 0}), {}, 0};
+    builder.add_sample(
+        builder.push(none<StackId>, builder.add_location(none<MappingId>, 0, std::span(&line, 1))),
+        none<ThreadId>, none<PartId>, 1);
+    const auto out = write_profile(Profile(*builder.finish()), **format_by_name("callgrind"));
+    ASSERT_TRUE(out) << out.error().text();
+    EXPECT_EQ(std::ranges::count(out->lost, "leading blanks of names"), blank ? 1 : 0);
+  }
+}
+
 TEST(CallgrindWriter, PutsTheCreatorBeforeALongCommand) {
   CostProfileBuilder builder;
   builder.add_event("ticks");

@@ -213,6 +213,11 @@ TEST(SamplingRemarks, ReportCpuTimeWithoutSamples) {
   status.outside = 0;
   status.wall_clock = true;
   EXPECT_EQ(share_remark(status), "");
+  status.wall_clock = false;
+  status.throttled = 1; // the kernel delivered fewer ticks
+  EXPECT_EQ(share_remark(status), "");
+  status.throttled = 0;
+  EXPECT_NE(share_remark(status), "");
 }
 
 } // namespace

@@ -48,6 +48,20 @@ TEST(Difference, HasEachStackOfBoth) {
   }
 }
 
+// A column of ticks of different lengths is no time.
+TEST(Difference, HasThePeriodOfBoth) {
+  const auto of_period = [](uint64_t ns) {
+    StackProfileBuilder out;
+    out.add_value_type("ticks", "count");
+    out.set_period_ns(ns);
+    out.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 1);
+    return std::move(*out.finish());
+  };
+  EXPECT_EQ(difference(of_period(1000), of_period(1000))->period_ns, 1000u);
+  EXPECT_EQ(difference(of_period(1000), of_period(2000))->period_ns, 0u);
+  EXPECT_EQ(difference(of_period(0), of_period(2000))->period_ns, 0u);
+}
+
 // A profile of one stack: main calls f.
 StackProfile one_stack(std::string_view file, std::string_view object, uint32_t line, int64_t count,
                        std::string_view event = "ticks") {
