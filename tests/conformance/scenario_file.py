@@ -31,7 +31,7 @@ _USER_ONLY = re.compile(
 # On a busy machine, some samples are read too late, and the debugger's stops take long.
 _BUSY = re.compile(
     r"^\(\d+ (?:samples? (?:was|were) lost"
-    r"|rounds stand for \d+ ticks .*|of \d+ rounds stopped the threads late.*)\)$\n?",
+    r"|rounds? stands? for \d+ ticks .*|of \d+ rounds stopped the threads late.*)\)$\n?",
     re.MULTILINE,
 )
 

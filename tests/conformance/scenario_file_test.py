@@ -112,7 +112,8 @@ class DifferenceTest(unittest.TestCase):
         printed = (
             "1 N\n(27 samples were lost)\n(1 sample was lost)\n(no samples were lost)\n"
             "(2 rounds stand for 430 ticks of each thread, because stops took long: shares are less"
-            " exact)\n(7 of 60 rounds stopped the threads late: they show too much)\n"
+            " exact)\n(1 round stands for 3 ticks of each thread, because stops took long)\n"
+            "(7 of 60 rounds stopped the threads late: they show the ends of system calls)\n"
         )
         self.assertEqual(
             without_remarks_on_a_busy_machine(printed), "1 N\n(no samples were lost)\n"

@@ -286,7 +286,7 @@ class HostileTest(AgentCase):
         """It can spoil its own counts. GDB answers, and so does Ctrl-C."""
         problems = 0
         for seed in range(4):
-            with self.subTest(seed), GdbTerminal(program("hostile"), ["1.5", str(seed)]) as gdb:
+            with self.subTest(seed), GdbTerminal(program("hostile"), ["2.5", str(seed)]) as gdb:
                 gdb.command("profile start --backend agent")
                 gdb.send("run")
                 gdb.expect("plays\n")

@@ -180,7 +180,8 @@ class RegionTest(GdbCase):
         # The times are below their errors.
         told = json.loads(play.text("profile region --json"))
         self.assertLess(told["pass_min_s"], 2 * told["errors"]["pass_s"])
-        self.assertGreater(told["errors"]["pass_s"], told["errors"]["pass_median_s"])
+        self.assertGreater(told["errors"]["pass_median_s"], 0)
+        self.assertGreaterEqual(told["errors"]["pass_s"], told["errors"]["pass_median_s"])
         self.assertEqual(sum(each["passes"] for each in told["histogram"]), 1000)
 
     def test_an_inlined_copy_in_a_loop_stops_once(self) -> None:

@@ -119,10 +119,12 @@ public:
     ::ptrace(PTRACE_POKETEXT, pid_, address, word);
     user_regs_struct r{};
     ::ptrace(PTRACE_GETREGS, pid_, nullptr, &r);
-    if (status >> 8 != SIGTRAP || r.rip != address + 1)
+    if (r.rip != address + 1)
       return false;
     r.rip = address;
     ::ptrace(PTRACE_SETREGS, pid_, nullptr, &r);
+    if (status >> 8 != SIGTRAP) // the interruption came first, and the trap is still to come
+      return false;
     if (!soon) { // the interruption is still to come
       ::ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
       ::waitpid(pid_, &status, __WALL);

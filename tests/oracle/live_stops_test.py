@@ -199,6 +199,8 @@ class LiveStopsTest(unittest.TestCase):
             file=sys.stderr,
         )
         self.assertGreater(lines, 0)
+        if each_instruction:  # most of the code runs soon
+            self.assertGreater(stops - self.stops * self.programs, 1000)
         self.assertEqual((bad, elsewhere), (0, 0), wrong[:3000])
         # Early optimizations duplicate code that gcov then counts twice.
         if "-O0" in options and compiler == "gcc":
@@ -223,7 +225,7 @@ class LiveStopsTest(unittest.TestCase):
         self.stop(["-O2"], 1, each_instruction=True)
 
     def test_optimized(self) -> None:
-        self.stop(["-O2", "-fprofile-update=atomic"], 1)
+        self.stop(["-O2", "-fprofile-update=atomic"], 1, each_instruction=True)
 
 
 if __name__ == "__main__":

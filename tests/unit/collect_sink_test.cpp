@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 
 #include <sys/stat.h>
@@ -574,17 +575,22 @@ TEST_F(SinkTest, CountsLossesThrottlingAndBadRecords) {
 TEST(StackCollector, TimesOfShortIntervalsAddUpToTheirSum) {
   StackCollector collector(pid, {.values = {{"queued", "nanoseconds", 0}, {"wait", "ns", 0}}});
   collector.resumed({.at_ns = 1'000'000'000});
-  for (uint64_t i = 1; i <= 1000; ++i) {
-    collector.add(pid, {}, 3'100, 1'000'000'000 + i * 100'000, 0);
-    collector.add(pid, {}, 14'000, 1'000'000'000 + i * 100'000, 1);
-  }
+  for (uint64_t i = 1; i <= 1000; ++i)
+    for (const pid_t tid : {pid, pid + 1}) { // the two alternate
+      collector.add(tid, {}, tid == pid ? 3'100 : 6'900, 1'000'000'000 + i * 100'000, 0);
+      collector.add(tid, {}, 14'000, 1'000'000'000 + i * 100'000, 1);
+    }
   const auto profile = collector.snapshot("now", 0, 200'000'000);
   ASSERT_TRUE(profile);
-  std::array<int64_t, 2> sums{};
+  std::map<std::pair<ThreadId, uint32_t>, int64_t> sums, expected;
+  for (size_t row = 0; row < profile->sample_count(); ++row)
+    for (uint32_t value = 0; value < 2; ++value)
+      expected[{profile->sample(row).thread, value}] += profile->sample(row).values[value];
   for (const SampleTime &time : profile->times())
-    sums[time.value] += time.amount;
-  for (size_t i = 0; i < sums.size(); ++i)
-    EXPECT_LE(std::abs(sums[i] - profile->totals()[i]), int64_t{StackTime::unit_ns}) << i;
+    sums[{profile->sample(time.row).thread, time.value}] += time.amount;
+  EXPECT_EQ(expected.size(), 4u);
+  for (const auto &[key, sum] : expected)
+    EXPECT_LE(std::abs(sums[key] - sum), int64_t{StackTime::unit_ns}) << sum;
 }
 
 } // namespace

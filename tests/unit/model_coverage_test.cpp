@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -16,12 +17,10 @@ Coverage one_line(const LineCoverage &like, int64_t count, uint64_t bits) {
   file.path = "/f.c";
   LineCoverage line = like;
   line.line = 5;
-  line.last_branch = line.last_condition = line.last_decision = 1;
+  line.last_branch = line.last_condition = 1;
   file.lines = {line};
   file.branches = {{count}};
   file.conditions = {{2, bits, bits}};
-  file.decisions = {{2, bits, 0}};
-  file.segments = {{5, 1, count, true}};
   file.functions = {{"f", 5, 5, like.count, false, like.uncertain}};
   Coverage out;
   out.files.push_back(std::move(file));
@@ -49,6 +48,20 @@ TEST(CoverageSince, HoldsTheTruthBetweenItsBounds) {
   }
 }
 
+TEST(CoverageSince, IsUncertainNearTheLargestCount) {
+  const auto since = [](const LineCoverage &now, const LineCoverage &old) {
+    const Coverage out = coverage_since(one_line(now, 0, 0), one_line(old, 0, 0));
+    return std::pair(out.files[0].lines[0].count, out.files[0].lines[0].uncertain);
+  };
+  constexpr int64_t most = INT64_MAX;
+  EXPECT_EQ(since({.count = most}, {.count = 4, .uncertain = 5}), std::pair(most - 9, int64_t{5}));
+  EXPECT_EQ(since({.count = most - 2, .uncertain = 5}, {.count = 4, .uncertain = 5}),
+            std::pair(most - 11, int64_t{10}));
+  EXPECT_EQ(since({.count = 9, .uncertain = most}, {.count = 4}), std::pair(int64_t{5}, most));
+  EXPECT_EQ(since({.count = 9}, {.count = 4, .uncertain = most}),
+            std::pair(int64_t{0}, int64_t{5}));
+}
+
 TEST(CoverageSince, ShowsWhatRanForCertain) {
   const LineCoverage line{.count = 9};
   const Coverage exact = coverage_since(one_line(line, 9, 3), one_line(line, 4, 1));
@@ -56,8 +69,6 @@ TEST(CoverageSince, ShowsWhatRanForCertain) {
   EXPECT_EQ(file.branches[0].count, 5);
   EXPECT_EQ(file.conditions[0].when_true, 2u);
   EXPECT_EQ(file.conditions[0].when_false, 2u);
-  EXPECT_EQ(file.decisions[0].covered, 2u);
-  EXPECT_EQ(file.segments[0].count, 5);
 }
 
 // What the line reached before is not known, and may be all that it reached until now.
@@ -70,8 +81,6 @@ TEST(CoverageSince, ShowsNothingThatMayHaveRunBefore) {
     EXPECT_EQ(file.branches[0].count, 0);
     EXPECT_EQ(file.conditions[0].when_true, 0u);
     EXPECT_EQ(file.conditions[0].when_false, 0u);
-    EXPECT_EQ(file.decisions[0].covered, 0u);
-    EXPECT_EQ(file.segments[0].count, 0);
   }
 }
 

@@ -14,7 +14,7 @@ FollowedProcess::FollowedProcess(pid_t expected)
     : pid(expected), pidfd(static_cast<int>(::syscall(SYS_pidfd_open, expected, 0))),
       cpu_at_expect_ns(process_cpu_ns(expected).value_or(0)), cpu_last_ns(cpu_at_expect_ns) {}
 
-void FollowedProcess::follow() {
+void FollowedProcess::follow(bool is_sampled) {
   if (!gone) {
     if (pidfd.get() >= 0) {
       pollfd polled{pidfd.get(), POLLIN, 0};
@@ -24,7 +24,7 @@ void FollowedProcess::follow() {
       gone = true;
     }
   }
-  if (const auto cpu = process_cpu_ns(pid))
+  if (const auto cpu = is_sampled ? process_cpu_ns(pid) : std::nullopt)
     cpu_last_ns = std::max(cpu_last_ns, *cpu);
 }
 

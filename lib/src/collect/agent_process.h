@@ -14,7 +14,8 @@ struct FollowedProcess {
   FollowedProcess() = default;
   explicit FollowedProcess(pid_t expected);
 
-  void follow(); // checks whether the process has ended, and reads its CPU time
+  // Checks whether the process has ended and, while it is sampled, reads its CPU time.
+  void follow(bool is_sampled);
   uint64_t cpu_ns() const { return cpu_last_ns - cpu_at_expect_ns; }
 
   pid_t pid = 0; // 0 if none is expected yet

@@ -201,7 +201,7 @@ void LiveAgentSampler::wait(int timeout_ms) {
 void LiveAgentSampler::follow() {
   if (process_.pid == 0 || last_)
     return;
-  process_.follow();
+  process_.follow(state() != TALLY_STATE_ENDED);
   if (inner_)
     return;
   const uint32_t now = state();
@@ -370,11 +370,11 @@ uint64_t LiveAgentSampler::cpu_ns() const {
                                  : std::min(memory_.load(&tally_wire_header::cpu_ns),
                                             memory_.most_ticks() * period_ns());
   const uint64_t since_cleared = all - std::min(all, process_.cleared_cpu_ns);
-  if (!of_timers)
+  if (!of_timers || (!process_.gone && state() != TALLY_STATE_ENDED))
     return since_cleared;
-  // A process that is gone has no CPU time to read, and the last reading may be a while older than
-  // its end. Each tick of a timer stands for a period.
-  const uint64_t ticks = sink_->ticks() + sink_->outside() + sink_->lost();
+  // The CPU time is no longer read, and the last reading may be a while older than the end. Each
+  // tick of a timer stands for a period.
+  const uint64_t ticks = sink_->ticks() + sink_->outside() + sink_->lost() + lost();
   return std::max(since_cleared, ticks * period_ns());
 }
 

@@ -39,7 +39,6 @@ void StackCollector::begin_profile() {
   PackedStacks::Amounts amounts;
   for (const Value &value : counted_.values)
     amounts.push_back(value.amount);
-  length_rests_ns_.assign(counted_.values.size(), 0);
   stacks_ = PackedStacks(PackedStacks::usual_merge, std::move(amounts));
   resumed({now_ns()});
   for (auto &[tid, thread] : threads_)
@@ -191,7 +190,8 @@ void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t count
   const std::span<const uint32_t> numbers = addresses_.numbers_of(last_.process->addresses, pcs);
   keep_new_files();
   stacks_.add(numbers, thread, open_part(), count, value,
-              is_interval ? interval_of(at_ns, count, value) : StackTime{.at = time_of(at_ns)});
+              is_interval ? interval_of(tid, at_ns, count, value)
+                          : StackTime{.at = time_of(at_ns)});
 }
 
 // Keeps the files in which new addresses lie. A program may map thousands of others.
@@ -216,16 +216,20 @@ uint32_t StackCollector::time_of(uint64_t at_ns) const {
   return at_ns == 0 || at >= StackTime::unknown ? StackTime::unknown : static_cast<uint32_t>(at);
 }
 
-// What the length lacks, because it is a number of whole units, goes to the next interval of the
-// value: the lengths of many short intervals add up to their sum.
-StackTime StackCollector::interval_of(uint64_t end_ns, int64_t length_ns, uint32_t value) {
+// The part of a length that is less than a unit is added to the next interval of the thread: the
+// lengths of its short intervals add up to their sum.
+StackTime StackCollector::interval_of(pid_t tid, uint64_t end_ns, int64_t length_ns,
+                                      uint32_t value) {
   constexpr auto unit = static_cast<int64_t>(StackTime::unit_ns);
   const uint32_t end = time_of(end_ns);
   if (end == StackTime::unknown)
     return {};
-  int64_t &rest_ns = length_rests_ns_[value];
-  const int64_t units = std::max<int64_t>(0, length_ns + rest_ns + unit / 2) / unit;
-  rest_ns += length_ns - units * unit;
+  std::vector<int64_t> &rests_ns = threads_[tid].length_rests_ns;
+  rests_ns.resize(counted_.values.size());
+  // With the rest, which is at least -unit / 2.
+  const int64_t all_ns = std::clamp<int64_t>(length_ns, 0, INT64_MAX / 2) + rests_ns[value];
+  const int64_t units = (all_ns + unit / 2) / unit;
+  rests_ns[value] = all_ns - units * unit;
   return {end, static_cast<uint32_t>(std::min<int64_t>(end, units))};
 }
 

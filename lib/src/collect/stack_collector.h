@@ -111,6 +111,7 @@ private:
     ThreadId id = none<ThreadId>; // none before the thread's first sample
     pid_t pid = 0;
     std::string name;
+    std::vector<int64_t> length_rests_ns{}; // by value, see interval_of()
   };
 
   void begin_profile();
@@ -121,7 +122,7 @@ private:
   ThreadState &thread(pid_t pid, pid_t tid);
   ThreadId thread_of(pid_t tid);
   uint32_t time_of(uint64_t at_ns) const;
-  StackTime interval_of(uint64_t end_ns, int64_t length_ns, uint32_t value);
+  StackTime interval_of(pid_t tid, uint64_t end_ns, int64_t length_ns, uint32_t value);
   PartId open_part() const { return static_cast<PartId>(part_.number); }
   void close_open_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
 
@@ -139,8 +140,7 @@ private:
     SeededSet<uint32_t> ranges; // of addresses_, with the files that have been kept
   } kept_;
   PackedStacks stacks_;
-  std::vector<int64_t> length_rests_ns_; // of each value's intervals, see interval_of()
-  Process main_;                         // process pid_
+  Process main_;                                                 // process pid_
   std::unordered_map<pid_t, std::unique_ptr<Process>> children_; // those that are alive
   uint64_t processes_begun_ = 0;
   SeededMap<pid_t, ThreadState> threads_; // those that are alive

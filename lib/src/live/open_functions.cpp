@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "live/counter_code.h"
@@ -108,9 +109,13 @@ OpenFunctions::Found OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory
     return Found::none;
   if (frames.empty())
     return add_all(*module, in_call, out) ? Found::enough : Found::none;
-  const AddressRange near = code_near(pc, code_around(pc, *module, frames.size()));
-  const auto operands = !in_call && module->places.x86_64 ? operands_of(pc, near, memory)
-                                                          : std::optional<std::vector<uint64_t>>();
+  std::optional<AddressRange> near;
+  std::optional<std::vector<uint64_t>> operands;
+  if (!in_call && (module->places.x86_64 || compilation_at(pc, *module).optimized))
+    near = code_near(pc, code_around(pc, *module, frames.size()));
+  if (near && module->places.x86_64)
+    operands = operands_of(pc, *near, memory);
+  Opened opened;
   bool found = false, by_clang = false;
   for (const SourceFrame &frame : frames) {
     const std::vector<Place> places = places_of(frame);
@@ -140,17 +145,18 @@ OpenFunctions::Found OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory
                              before[0].function != frames[0].function;
       }
       out[place.object].push_back(std::move(open));
+      opened.emplace(place.object, place.function);
     }
     found |= !places.empty();
   }
-  if (found && !in_call)
+  if (found && near)
     if (const Compilation &how = compilation_at(pc, *module); how.optimized) {
       const OpenFrame at_pc{.file = std::string(frames[0].file),
                             .line = frames[0].line,
                             .in_registers = how.in_registers};
       if (operands)
-        add_counted_near(*operands, at_pc, out);
-      add_inlined_near(near, at_pc, out);
+        add_counted_near(*operands, at_pc, opened, out);
+      add_inlined_near(*near, at_pc, opened, out);
     }
   return !found ? Found::none : by_clang ? Found::more : Found::enough;
 }
@@ -158,7 +164,7 @@ OpenFunctions::Found OpenFunctions::add_frames(uint64_t pc, bool in_call, Memory
 // Adds the functions whose counters the code near the pc updates. They are inlined there, even if
 // the debug information attributes none of that code to them.
 void OpenFunctions::add_counted_near(std::span<const uint64_t> operands, const OpenFrame &at_pc,
-                                     Frames &out) {
+                                     Opened &opened, Frames &out) {
   if (by_counters_.empty())
     for (const auto &[name, place] : functions_)
       if (const CounterArray *const array = arcs_of(place))
@@ -169,33 +175,33 @@ void OpenFunctions::add_counted_near(std::span<const uint64_t> operands, const O
       continue;
     const auto &[place, array] = std::prev(at)->second;
     if (operand - array->address < uint64_t{array->count} * 8 && operand % 8 == 0)
-      add_perhaps(place, counters_among(operands, *array), at_pc, out);
+      add_perhaps(place, counters_among(operands, *array), at_pc, opened, out);
   }
 }
 
 // Adds the functions that are inlined near the pc. The code that updates their counters may take
 // the addresses from registers, and have the line of a function that they are inlined into.
 void OpenFunctions::add_inlined_near(const AddressRange &near, const OpenFrame &at_pc,
-                                     Frames &out) {
+                                     Opened &opened, Frames &out) {
+  std::set<std::tuple<std::string, std::string, uint32_t>> seen;
   for (uint64_t pc = near.low; pc < near.high; ++pc)
     for (const SourceFrame &frame : source_frames(pc))
-      for (const Place &place : places_of(frame))
-        add_perhaps(place, {}, at_pc, out);
+      if (seen.emplace(frame.function, frame.system_name, frame.function_line).second)
+        for (const Place &place : places_of(frame))
+          add_perhaps(place, {}, at_pc, opened, out);
 }
 
-// Adds a function that the thread at a pc may be in, unless the object has a frame of it.
+// Adds a function that the thread at a pc may be in, unless the thread has a frame of it there.
 void OpenFunctions::add_perhaps(const Place &place, std::vector<uint32_t> near_counters,
-                                const OpenFrame &at_pc, Frames &out) {
-  std::vector<OpenFrame> &frames = out[place.object];
-  if (std::ranges::find(frames, place.function, &OpenFrame::function) != frames.end())
-    return;
-  frames.push_back({.function = place.function,
-                    .file = at_pc.file,
-                    .line = at_pc.line,
-                    .near_counters = std::move(near_counters),
-                    .optimized = true,
-                    .in_registers = at_pc.in_registers,
-                    .perhaps = true});
+                                const OpenFrame &at_pc, Opened &opened, Frames &out) {
+  if (opened.emplace(place.object, place.function).second)
+    out[place.object].push_back({.function = place.function,
+                                 .file = at_pc.file,
+                                 .line = at_pc.line,
+                                 .near_counters = std::move(near_counters),
+                                 .optimized = true,
+                                 .in_registers = at_pc.in_registers,
+                                 .perhaps = true});
 }
 
 bool OpenFunctions::add_all(const LoadedModule &module, bool in_call, Frames &out) const {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -39,9 +41,10 @@ public:
   const Notes &notes() const { return notes_; }
   // Returns the frames by object. Of each thread, it is the innermost function that has counters,
   // with the functions that it is inlined into: those outside of it are exact, because their calls
-  // end blocks (see coverage/open_frames.h). Of code by Clang, it is all functions that have
-  // counters. If the code has no name, as in a stripped file, any
-  // function of the module may be the one.
+  // end blocks (see coverage/open_frames.h). In optimized code, these are also the functions that
+  // may be inlined near the pc (OpenFrame::perhaps). Of code by Clang, it is all functions that
+  // have counters. If the code has no name, as in a stripped file, any function of the module may
+  // be the one.
   std::vector<std::vector<OpenFrame>> frames(std::span<const StoppedThread> threads,
                                              Memory &memory);
 
@@ -66,10 +69,14 @@ private:
   // Whether a pc is in a function with counters, and whether its callers are open, too.
   enum class Found { none, enough, more };
   Found add_frames(uint64_t pc, bool in_call, Memory &memory, Frames &out);
-  void add_counted_near(std::span<const uint64_t> operands, const OpenFrame &at_pc, Frames &out);
-  void add_inlined_near(const AddressRange &near, const OpenFrame &at_pc, Frames &out);
+  // Objects and functions that a thread has frames of at one pc.
+  using Opened = std::set<std::pair<size_t, GraphFunctionId>>;
+  void add_counted_near(std::span<const uint64_t> operands, const OpenFrame &at_pc, Opened &opened,
+                        Frames &out);
+  void add_inlined_near(const AddressRange &near, const OpenFrame &at_pc, Opened &opened,
+                        Frames &out);
   static void add_perhaps(const Place &place, std::vector<uint32_t> near_counters,
-                          const OpenFrame &at_pc, Frames &out);
+                          const OpenFrame &at_pc, Opened &opened, Frames &out);
   bool add_all(const LoadedModule &module, bool in_call, Frames &out) const;
   const CounterArray *arcs_of(const Place &place) const;
   bool has_line(const Place &place, uint32_t line) const;

@@ -125,17 +125,10 @@ namespace {
 
 // Subtracts counts of which each may be larger by its uncertain rest. They never decrease.
 void subtract(int64_t &count, int64_t &uncertain, int64_t before, int64_t uncertain_before) {
-  const int64_t most = saturated_sum(count, uncertain);
-  const int64_t least = count - std::min(count, saturated_sum(before, uncertain_before));
-  if (most != INT64_MAX)
-    uncertain = most - std::min(most, before) - least;
-  count = least;
-}
-
-// Returns how many more times a line may have run; 0 if the file does not have it.
-int64_t uncertain_at(const FileCoverage &file, uint32_t number) {
-  const auto at = std::ranges::lower_bound(file.lines, number, {}, &LineCoverage::line);
-  return at == file.lines.end() || at->line != number ? 0 : at->uncertain;
+  const int64_t most_taken = std::min(count, saturated_sum(before, uncertain_before));
+  if (uncertain != INT64_MAX)
+    uncertain = std::max<int64_t>(0, saturated_sum(most_taken, uncertain) - before);
+  count -= most_taken;
 }
 
 } // namespace
@@ -161,26 +154,12 @@ Coverage coverage_since(Coverage now, const Coverage &before) {
           std::span(file.conditions)
               .subspan(line.first_condition, line.last_condition - line.first_condition);
       const auto old_conditions = old->conditions_of(*at);
-      const uint64_t may_be_old = at->uncertain != 0 ? ~uint64_t{0} : 0;
       for (size_t i = 0; i < std::min(conditions.size(), old_conditions.size()); ++i) {
+        const uint64_t may_be_old = at->uncertain != 0 ? ~uint64_t{0} : 0;
         conditions[i].when_true &= ~(old_conditions[i].when_true | may_be_old);
         conditions[i].when_false &= ~(old_conditions[i].when_false | may_be_old);
       }
-      const auto old_decisions = old->decisions_of(*at);
-      for (size_t i = 0;
-           i < std::min<size_t>(line.last_decision - line.first_decision, old_decisions.size());
-           ++i)
-        file.decisions[line.first_decision + i].covered &= ~(old_decisions[i].covered | may_be_old);
     }
-    const auto place = [](const SegmentCoverage &each) {
-      return std::pair(each.line, each.column);
-    };
-    if (std::ranges::equal(file.segments, old->segments, {}, place, place))
-      for (size_t i = 0; i < file.segments.size(); ++i) {
-        int64_t &count = file.segments[i].count;
-        count -= std::min(count, saturated_sum(old->segments[i].count,
-                                               uncertain_at(*old, file.segments[i].line)));
-      }
     for (FunctionCoverage &function : file.functions)
       for (const FunctionCoverage &each : old->functions)
         if (each.start_line == function.start_line && each.name == function.name)

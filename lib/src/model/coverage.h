@@ -146,6 +146,8 @@ struct Coverage {
 
 // Returns what ran between two readings of the counters of one program: `now` less `before`. Files,
 // lines and functions are those of `now`. A difference whose terms are uncertain is uncertain.
+// Decisions and segments are those of `now`: the difference of source-based coverage is made of its
+// counters, before they are counted.
 Coverage coverage_since(Coverage now, const Coverage &before);
 
 // The numbers from which percentages are computed. A count other than 0 means executed.

@@ -73,6 +73,8 @@ Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view 
 // cannot be read, only the lines with counts are shown, and the first line of the text says why.
 std::string source_to_text(const CoveredSource &source, const StoppedLines &stopped,
                            std::string_view root, const TextOptions &options);
+// Returns {"file","lines":[{"line","count","stopped"}],"older"}; `older` only if an object is
+// older.
 std::string source_to_json(const CoveredSource &source, const StoppedLines &stopped);
 
 } // namespace tally

@@ -105,12 +105,17 @@ Result<std::string> show_region(Region *region, const Front &front, bool json) {
       bins.push_back({{"from_s", seconds(each.from_ns)},
                       {"to_s", seconds(each.to_ns)},
                       {"passes", each.passes}});
-    const Region::Errors errors = region->errors();
     JsonOut out = to_json_object(rows);
-    out.add("errors", {{"pass_s", seconds(errors.one.wall_ns)},
-                       {"pass_median_s", seconds(errors.median.wall_ns)},
-                       {"pass_cpu_s", seconds(errors.one.cpu_ns)},
-                       {"pass_cpu_median_s", seconds(errors.median.cpu_ns)}});
+    if (region->stops().is_known() && region->passes().count() != 0) {
+      const Region::Errors of = region->errors();
+      JsonOut errors{{"pass_s", seconds(of.one.wall_ns)},
+                     {"pass_median_s", seconds(of.median.wall_ns)}};
+      if (region->cpu_of_passes().count() != 0) {
+        errors.add("pass_cpu_s", seconds(of.one.cpu_ns));
+        errors.add("pass_cpu_median_s", seconds(of.median.cpu_ns));
+      }
+      out.add("errors", errors);
+    }
     out.add("histogram_of", histogram.of_cpu ? "cpu" : "wall");
     out.add("histogram", bins);
     return out.text() + '\n';

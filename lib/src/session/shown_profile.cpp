@@ -200,9 +200,10 @@ std::string ShownProfile::footer() const {
         "thread, which is divided evenly among its waits)",
         duration_text(now.divided_ns)));
   if (now.periods > now.rounds + now.rounds / 10)
-    add_line(fmt::format("({} stand for {} ticks of each thread, because stops took long: shares "
+    add_line(fmt::format("({} {} for {} ticks of each thread, because stops took long: shares "
                          "are less exact than so many ticks suggest)",
-                         counted(now.rounds, "rounds"), now.periods));
+                         counted(now.rounds, "rounds"), now.rounds == 1 ? "stands" : "stand",
+                         now.periods));
   if (now.unheld != 0)
     add_line(fmt::format("({} of {} rounds stopped the threads late: they show the ends of system "
                          "calls too often)",

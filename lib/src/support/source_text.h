@@ -20,7 +20,7 @@ Result<SourceText> read_source(const std::string &path);
 // Returns whether a source was changed after `built` was made of it, so that the lines of `built`
 // may be others now. Returns false if either file is not there.
 bool is_newer(const std::string &source, const std::string &built);
-// Returns the line of text that says so of `what`, such as "counts", beside the source's lines.
+// Returns a line of text that warns that `what`, such as "counts", may be beside wrong lines.
 std::string newer_source_text(const std::string &source, const std::string &built,
                               std::string_view what);
 
