@@ -71,7 +71,7 @@ TEST(CoverageSince, ShowsWhatRanForCertain) {
   EXPECT_EQ(file.conditions[0].when_false, 2u);
 }
 
-// What the line reached before is not known, and may be all that it reached until now.
+// The earlier count has an uncertain rest, which may contain everything that ran until now.
 TEST(CoverageSince, ShowsNothingThatMayHaveRunBefore) {
   for (const int64_t uncertain : {int64_t{5}, INT64_MAX}) {
     const LineCoverage old{.count = 4, .uncertain = uncertain};

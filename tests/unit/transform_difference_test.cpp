@@ -48,7 +48,7 @@ TEST(Difference, HasEachStackOfBoth) {
   }
 }
 
-// A column of ticks of different lengths is no time.
+// Ticks of different lengths cannot be converted to times by one period.
 TEST(Difference, HasThePeriodOfBoth) {
   const auto of_period = [](uint64_t ns) {
     StackProfileBuilder out;

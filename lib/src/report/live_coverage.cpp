@@ -302,10 +302,8 @@ Result<CoveredSource> covered_source(const Coverage &coverage, std::string_view 
       constexpr uint32_t lines_around = 5;
       out = {&file, 1, UINT32_MAX};
       if (line > 0)
-        out = {&file,
-               line > lines_around ? line - lines_around : 1,
-               saturated_sum(line, lines_around),
-               {}};
+        out = {&file, line > lines_around ? line - lines_around : 1,
+               saturated_sum(line, lines_around)};
       ++found;
     }
   if (found == 1 && line > 0 && out.first > out.file->lines.back().line)
@@ -355,7 +353,9 @@ std::string source_to_text(const CoveredSource &source, const StoppedLines &stop
     counted += has_count;
   }
   out += table.render(options);
-  return source.older.empty() ? out : out + newer_source_text(file.path, source.older, "counts");
+  if (!source.older.empty())
+    out += newer_source_text(file.path, source.older, "counts");
+  return out;
 }
 
 std::string source_to_json(const CoveredSource &source, const StoppedLines &stopped) {
