@@ -92,15 +92,15 @@ class PerfTest(GdbCase):
         self.assertEqual(report.total, samples, play)
 
     def test_1_khz(self) -> None:
-        self.rate(self.shares("spin7030", 1000, "3", 0.06), 1000)
+        self.rate(self.shares("spin7030", 1000, "2", 0.08), 1000)
 
     def test_10_khz(self) -> None:
-        self.rate(self.shares("spin7030", 10000, "2", 0.025), 10000)
+        self.rate(self.shares("spin7030", 10000, "1", 0.035), 10000)
 
     def test_every_kind_of_program(self) -> None:
         for name in ("spin7030_nopie", "spin7030_static", "spin7030_nodebug"):
             with self.subTest(name):
-                self.shares(name, 10000, "0.5", 0.05)
+                self.shares(name, 10000, "0.3", 0.07)
 
     def test_late_and_short_threads(self) -> None:
         play = play_gdb(
@@ -222,7 +222,7 @@ class InterruptTest(unittest.TestCase):
         need_tools("gdb", "gdbserver")
 
     def test_native(self) -> None:
-        error = 0.13
+        error = 0.16
         play = play_gdb(
             [
                 "profile start --backend interrupt --frequency 200",
@@ -239,7 +239,7 @@ class InterruptTest(unittest.TestCase):
         assert_seventy(self, play.report(), error, play)
 
     def test_over_gdbserver(self) -> None:
-        error = 0.13
+        error = 0.2
         server = f"target remote | gdbserver --once - {program('spin7030')} 600 600"
         play = play_gdb(
             [
@@ -260,7 +260,7 @@ class InterruptTest(unittest.TestCase):
         play = play_gdb(
             ["profile start --backend interrupt", "run", "profile report", "profile status"],
             program("asks_often"),
-            ["4"],
+            ["2"],
         )
         self.assertEqual(play.stderr, "", play)
         report = play.report()

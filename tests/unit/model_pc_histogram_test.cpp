@@ -47,7 +47,7 @@ TEST(PcHistogram, CountsInBinsAndOutside) {
 
 TEST(PcHistogram, ExtentsMatchTheAddressesThatBinsCount) {
   std::mt19937_64 random(41);
-  for (int round = 0; round < 5000; ++round) {
+  for (int round = 0; round < 2500; ++round) {
     PcRange range;
     range.low_pc = random() % 2 ? random() % 100 : most - 300;
     range.high_pc = range.low_pc + 1 + random() % 200;

@@ -178,7 +178,7 @@ private:
 };
 
 TEST(Sequences, OfARemoteProcess) {
-  for (uint32_t seed = 0; seed < 200 && !HasFailure(); ++seed) {
+  for (uint32_t seed = 0; seed < 120 && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Player(seed, TargetKind::remote, 42).play(40);
   }
@@ -186,7 +186,7 @@ TEST(Sequences, OfARemoteProcess) {
 
 TEST(Sequences, OfAProcessOfThisMachine) {
   Child child([] { ::sleep(60); });
-  for (uint32_t seed = 0; seed < 100 && !HasFailure(); ++seed) {
+  for (uint32_t seed = 0; seed < 60 && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Player(seed, TargetKind::native, child.pid()).play(40);
   }

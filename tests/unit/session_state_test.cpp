@@ -195,7 +195,7 @@ TEST_F(SessionRun, CountsWhatCameAfterAReportWhileItRan) {
     spin_for(0.1);
     spent.open();
     if (reported.wait())
-      spin_for(0.5);
+      spin_for(0.3);
   });
   push(event_of(EventKind::resumed, child->pid()));
   child->go();
@@ -212,12 +212,12 @@ TEST_F(SessionRun, CountsWhatCameAfterAReportWhileItRan) {
 TEST_F(SessionRun, KeepsAProfileThatWasReportedBeforeTheEnd) {
   if (!start())
     GTEST_SKIP() << "sampling is refused here";
-  const auto first = run_to_stop(0.8);
+  const auto first = run_to_stop(0.3);
   const uint64_t before = ticks();
   EXPECT_GT(before, 100u);
   push(event_of(EventKind::killed, first->pid()));
   EXPECT_EQ(ticks(), before);
-  const auto second = run_to_stop(0.1);
+  const auto second = run_to_stop(0.05);
   const uint64_t after = ticks();
   EXPECT_LT(after, before);
   push(event_of(EventKind::exited, second->pid()));
@@ -232,9 +232,9 @@ TEST_F(SessionRun, KeepsAProfileThatWasReportedBeforeTheEnd) {
 TEST_F(SessionRun, ANewProcessReplacesOneWhoseEndWasNotReported) {
   if (!start())
     GTEST_SKIP() << "sampling is refused here";
-  const auto first = run_to_stop(0.8);
+  const auto first = run_to_stop(0.3);
   const uint64_t before = ticks();
-  const auto second = run_to_stop(0.1); // `resumed` with another pid
+  const auto second = run_to_stop(0.05); // `resumed` with another pid
   EXPECT_LT(ticks(), before);
   EXPECT_TRUE(session.command("diff previous"));
 }
@@ -246,7 +246,7 @@ TEST_F(SessionRun, ReportsEndsThatTheDebuggerDoesNotShow) {
         std::tuple{EventKind::killed, 0, ""}}) {
     if (!start())
       GTEST_SKIP() << "sampling is refused here";
-    const auto child = run_to_stop(0.1);
+    const auto child = run_to_stop(0.05);
     EXPECT_EQ(session.sampled_pid(), child->pid());
     const std::string kept = std::to_string(ticks());
     const auto reply = session.event(event_of(kind, pid));
@@ -323,7 +323,7 @@ TEST_F(SessionRun, EndsWhenTheTimeOfForIsOver) {
 TEST_F(SessionRun, ContinuesCountsPartsAndClears) {
   if (!start("start --frequency 2000"))
     GTEST_SKIP() << "sampling is refused here";
-  const auto child = run_to_stop(0.2);
+  const auto child = run_to_stop(0.1);
   const std::string again =
       "profile start: process " + std::to_string(child->pid()) + " is already being sampled";
   EXPECT_EQ(refusal(session, "start"), again);

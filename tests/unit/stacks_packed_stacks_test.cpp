@@ -51,7 +51,7 @@ Counts counts_of(const PackedStacks &stacks, uint32_t threads, uint32_t parts, u
 
 TEST(PackedStacks, AreUnpackedUnchanged) {
   Random random(7);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < rounds(100); ++round) {
     // A merge after every few nodes, so that every shape meets every other one.
     PackedStacks stacks(static_cast<uint32_t>(2 + pick(random, 40)));
     const auto threads = static_cast<uint32_t>(1 + pick(random, 3));
@@ -136,7 +136,7 @@ using TimeKey = std::tuple<Frames, uint32_t, uint32_t>;
 
 TEST(PackedStacks, KeepTimes) {
   Random random(11);
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < rounds(80); ++round) {
     PackedStacks stacks(static_cast<uint32_t>(2 + pick(random, 40)), {5, 0});
     std::map<TimeKey, std::vector<StackTime>> expected;
     uint32_t now = 100;

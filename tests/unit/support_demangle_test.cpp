@@ -329,7 +329,7 @@ TEST(Demangle, SurvivesDamagedNames) {
   names.push_back(doubling_rust(10));
   std::mt19937 random(20);
   const auto below = [&](size_t limit) { return random() % limit; };
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     std::string name = names[below(names.size())];
     for (size_t change = below(3); change < 3; ++change) {
       const std::string &other = names[below(names.size())];
