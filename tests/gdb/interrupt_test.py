@@ -38,6 +38,7 @@ class NativeTest(InterruptCase):
                 "run",
                 "info signals SIGURG",
                 START,
+                "output $bpnum",
                 "break checkpoint",
                 "continue",
                 "profile status",
@@ -60,6 +61,7 @@ class NativeTest(InterruptCase):
             r"\ASampling process \d+: interrupt, 200 Hz of wall "
             r"time, stacks unwound by the debugger\.\n\Z",
         )
+        self.assertEqual(play.text("output $bpnum"), "1")
         self.assertIn("Breakpoint 3, checkpoint", play.text("continue"))
         self.assertIn("exited with code 07", play.text("continue", 1))
         stopped, ended = play.status(0), play.status(1)

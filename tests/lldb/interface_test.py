@@ -213,6 +213,26 @@ class BatchTest(LldbCase):
 
         self.in_each(measure)
 
+    def test_the_words_of_the_program(self) -> None:
+        def measure(lldb: str) -> None:
+            path = program("spin7030")
+            with tempfile.TemporaryDirectory() as folder:
+                dump = f"{folder}/out.callgrind"
+                result = run_lldb(
+                    [
+                        "settings set target.run-args 0.1 0 7",
+                        "profile start",
+                        "run",
+                        f"profile dump {dump}",
+                    ],
+                    path,
+                    lldb=lldb,
+                )
+                with open(dump, encoding="utf-8") as file:
+                    self.assertIn(f"cmd: {path} 0.1 0 7\n", file.read(), result)
+
+        self.in_each(measure)
+
     def test_a_batch_that_samples(self) -> None:
         def measure(lldb: str) -> None:
             result = run_lldb(

@@ -311,6 +311,11 @@ class Affected(MixIn):
         self.edit("t3.c", "return 0", "return 0 + 0")
         self.assertEqual(self.chosen(), ["none", "one"])
 
+    def test_the_line_of_the_brace_is_outside(self) -> None:
+        """The declaration may be in it, too."""
+        self.edit("two.c", "{\n", "{ n += 0;\n")
+        self.assertEqual(self.chosen(), ["one", "two"])
+
     def test_comments_touch_nothing(self) -> None:
         self.edit("one.c", "/* counts */", "/* counts\n  more */")
         self.edit("two.c", "return n - 1;", "return  n-1; // one less")

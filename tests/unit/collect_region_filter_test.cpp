@@ -116,4 +116,17 @@ TEST(RegionFilter, ForgetsOldThreads) {
   EXPECT_LT(region_filter.memory_bytes(), 1u << 20);
 }
 
+TEST(RegionFilter, ForgetsNoThreadThatIsInside) {
+  RegionFilter region_filter;
+  constexpr pid_t threads = 3000;
+  for (pid_t tid = 1; tid <= threads; ++tid)
+    region_filter.open(tid, 100);
+  // One that left a moment ago may still have samples in a queue.
+  region_filter.close(1, 3600 * second);
+  region_filter.open(threads + 1, 3600 * second + 1);
+  EXPECT_TRUE(region_filter.holds(1, 3600 * second - 1));
+  for (pid_t tid = 2; tid <= threads + 1; ++tid)
+    ASSERT_TRUE(region_filter.is_open(tid)) << tid;
+}
+
 } // namespace tally::collect_region_filter_test

@@ -193,4 +193,14 @@ TEST(Exclude, RemovesAFunctionUpToItsEnd) {
   EXPECT_EQ(file.functions[0].name, "g");
 }
 
+TEST(Exclude, RemovesAFunctionWithoutAnEndUpToTheNextOne) {
+  FileCoverage file = example();
+  file.functions[0].end_line = 0;
+  ExcludedLines excluded;
+  excluded.functions = {1};
+  exclude(file, excluded);
+  ASSERT_EQ(file.lines.size(), 3u);
+  EXPECT_EQ(file.lines[0].line, 4u);
+}
+
 } // namespace

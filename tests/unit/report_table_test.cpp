@@ -110,6 +110,13 @@ TEST(FlatTable, SortsByFallingCost) {
         };
         return first(a) > first(b);
       }));
+      // Rows of equal costs are in the order of their names.
+      for (size_t i = 1; i < table->rows.size(); ++i) {
+        const FlatRow &a = table->rows[i - 1], &b = table->rows[i];
+        if (a.self == b.self && a.inclusive == b.inclusive) {
+          ASSERT_LE(a.name, b.name);
+        }
+      }
     }
   }
 }

@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include <dlfcn.h>
 #include <dwarf.h>
 #include <elf.h>
+#include <gnu/libc-version.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -32,6 +34,7 @@
 #include "symbolize/elf_file.h"
 #include "symbolize/elf_image.h"
 #include "symbolize/mapped_files.h"
+#include "symbolize/symtab.h"
 #include "symbolize/tables.h"
 #include "temporary.h"
 
@@ -656,6 +659,16 @@ TEST_F(SymbolizeModule, SurvivesDamagedFiles) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
         << "case " << i << " target " << i % targets.size() << " status " << status;
   }
+}
+
+// The address of a symbol that selects a function at run time is that of the code that selects.
+TEST(Symbols, OfSelectedFunctionsHaveNoAddress) {
+  Dl_info libc{};
+  ASSERT_NE(::dladdr(reinterpret_cast<const void *>(&::gnu_get_libc_version), &libc), 0);
+  const auto file = symbolize::ElfFile::open(libc.dli_fname);
+  ASSERT_TRUE(file.has_value()) << file.error().text();
+  EXPECT_EQ(symbolize::symbol_addresses(*file, nullptr, "gnu_get_libc_version").size(), 1u);
+  EXPECT_TRUE(symbolize::symbol_addresses(*file, nullptr, "strlen").empty());
 }
 
 TEST(Flatten, GivesEachAddressToTheGreatestPriority) {
