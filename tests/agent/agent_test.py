@@ -42,11 +42,11 @@ class Counts(unittest.TestCase):
         self.assertGreater(run.of("seventy"), run.of("thirty"))
 
     def test_timer_clock(self) -> None:
-        run = record("spin7030", "1", frequency=100)
+        run = record("spin7030", "0.4", frequency=100)
         self.check(run, 100, "timer")
 
     def test_threads(self) -> None:
-        run = record("spin7030_threads", "0.25")
+        run = record("spin7030_threads", "0.1")
         self.check(run, 1000)
         self.assertGreater(run.of("seventy"), 0)
         # Stacks of threads are unwound to libc's outermost frame, which has different names.
@@ -54,7 +54,7 @@ class Counts(unittest.TestCase):
         self.assertEqual(cut, [], run.stacks)
 
     def test_threads_that_come_and_go(self) -> None:
-        run = record("threads_late", "both", "0.2", frequency=2000)
+        run = record("threads_late", "both", "0.05", frequency=2000)
         self.check(run, 2000)
         self.assertGreater(run.of("late_thread") + run.of("short_thread"), 0)
 
@@ -80,7 +80,7 @@ class Counts(unittest.TestCase):
                     path,
                     "--",
                     program("spin7030"),
-                    "0.3",
+                    "0.15",
                 ],
                 check=True,
                 capture_output=True,
@@ -94,7 +94,7 @@ class Counts(unittest.TestCase):
 
 class Choice(unittest.TestCase):
     def test_auto_says_why(self) -> None:
-        run = record("spin7030", "0.3", backend="auto")
+        run = record("spin7030", "0.1", backend="auto")
         self.assertEqual(run.status, 0, run.messages)
         first = run.messages.splitlines()[0]
         self.assertRegex(
@@ -144,7 +144,7 @@ class Choice(unittest.TestCase):
                     f"{output}/out.folded",
                     "--",
                     program("spin7030"),
-                    "0.3",
+                    "0.1",
                 ],
                 capture_output=True,
                 text=True,
@@ -156,7 +156,7 @@ class Choice(unittest.TestCase):
 
     def test_a_library_that_cannot_be_loaded(self) -> None:
         """ld.so reports this on the program's standard error, and continues."""
-        run = record("spin7030", "0.25", environment={"TALLY_AGENT_LIBRARY": __file__})
+        run = record("spin7030", "0.05", environment={"TALLY_AGENT_LIBRARY": __file__})
         self.assertEqual(run.status, 4, run.messages)
         self.assertIn("cpu_seconds", run.out)
         self.assertIn("the agent was loaded", run.messages)
@@ -224,20 +224,20 @@ class Noticed(unittest.TestCase):
         run = self.inside("child")
         self.assertEqual(run.of("child_spin"), 0)
         self.assertIn("exited, status 0", run.messages)
-        forker = record("forker", "0.3", frequency=4000)
+        forker = record("forker", "0.15", frequency=4000)
         self.assertEqual(forker.of("child_spin"), 0)
         self.assertGreater(forker.of("parent_spin"), 20)
 
     def test_samples_survive_every_end(self) -> None:
         for mode, end in (
             (["killed"], "ended by SIGKILL"),
-            (["killed", "0.3", "50"], "ended by SIG50"),
+            (["killed", "0.15", "50"], "ended by SIG50"),
             (["leaves"], "exited, status 7"),
         ):
             run = self.inside(*mode)
             self.assertIn(end, run.messages)
             self.assertGreater(run.of("inside_spin"), 100, run.messages)
-        crashed = record("crasher", "0.3", frequency=4000)
+        crashed = record("crasher", "0.15", frequency=4000)
         self.assertIn("ended by SIGSEGV", crashed.messages)
         self.assertGreater(crashed.of("before_crash"), 100, crashed.messages)
 
@@ -257,19 +257,19 @@ class Noticed(unittest.TestCase):
             run = record(*words, frequency=4000, **more)
             return dict(line.split() for line in run.out.splitlines())
 
-        own = plain("own_timers")
-        self.assertEqual(sampled("own_timers"), own)
+        own = plain("own_timers", "40")
+        self.assertEqual(sampled("own_timers", "40"), own)
         before = plain("inside", "threads")
         under_ticker = sampled("inside", "threads")
         self.assertEqual(under_ticker["descriptors"], before["descriptors"])
         self.assertEqual(int(under_ticker["threads"]), 2)
         if os.access("/proc/self/pagemap", os.R_OK):
             need_perf()
-            self.assertEqual(sampled("own_timers", perf=True), own)
+            self.assertEqual(sampled("own_timers", "40", perf=True), own)
             self.assertEqual(sampled("inside", "threads", perf=True), before)
 
     def test_a_profiling_timer_of_its_own_is_reported(self) -> None:
-        run = record("own_timers", "200", frequency=1000)
+        run = record("own_timers", "60", frequency=1000)
         self.assertIn("a profiling timer of its own", run.messages)
 
 
@@ -296,7 +296,7 @@ class Exec(unittest.TestCase):
             self.assertGreater(run.of("inside_spin"), 0)
 
     def test_the_end_of_sampling_is_reported(self) -> None:
-        run = record("inside", "chain", "0.3", "1", frequency=4000)
+        run = record("inside", "chain", "0.1", "1", frequency=4000)
         self.assertIn("executed another program", run.messages)
 
     def test_failed_execs_change_nothing(self) -> None:
@@ -307,13 +307,13 @@ class Exec(unittest.TestCase):
         self.assertNotIn("ended early", run.messages)
 
     def test_samples_before_the_exec_stay(self) -> None:
-        run = record("execer", "0.3", frequency=4000)
+        run = record("execer", "0.15", frequency=4000)
         self.assertGreater(run.of("before_exec"), 100)
         self.assertEqual(run.of("after_exec"), 0)
 
     def test_the_kernels_clocks_follow(self) -> None:
         need_perf()
-        run = record("execer", "0.3", frequency=4000, perf=True)
+        run = record("execer", "0.1", frequency=4000, perf=True)
         self.assertGreater(run.of("after_exec"), 100)
 
 

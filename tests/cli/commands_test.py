@@ -253,7 +253,7 @@ class Files(CliCase):
                 done = subprocess.run(
                     ["sh", "-c", f'"$@" {closed}', "sh", program("seccomp_run"), "eperm"]
                     + [command_line(), "record", "-o", "out.folded"]
-                    + ["--", program("spin7030"), "0.2"],
+                    + ["--", program("spin7030"), "0.1"],
                     cwd=self.folder,
                     check=False,
                 )
@@ -341,7 +341,7 @@ class Record(CliCase):
                 text=True,
                 preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
             ) as recorder:
-                wait_for_cpu(wait_for_name(recorder.pid, "spin7030"), 0.3)
+                wait_for_cpu(wait_for_name(recorder.pid, "spin7030"), 0.1)
                 recorder.send_signal(number)
                 said = recorder.communicate(timeout=60)[1]
                 self.assertRegex(said, rf"^tally: ended by {number.name}; \d+ samples in ")

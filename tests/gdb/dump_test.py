@@ -90,7 +90,7 @@ class CallgrindTest(DumpCase):
                 f"profile dump {out}",
             ],
             program("spin7030"),
-            ["0.8", "2"],
+            ["0.25", "2"],
         )
         self.assertEqual(play.stderr, "", play)
         total = play.status().count("samples")
@@ -124,9 +124,9 @@ class CallgrindTest(DumpCase):
         need_tools("callgrind_annotate")
         out = self.path("inlines.callgrind")
         play = play_gdb(
-            ["profile start", "run", "profile status", f"profile dump {out}"],
+            ["profile start --frequency 4000", "run", "profile status", f"profile dump {out}"],
             program("inlines"),
-            ["1"],
+            ["0.25"],
         )
         self.assertEqual(play.stderr, "", play)
         total = play.status().count("samples")
@@ -153,7 +153,7 @@ class CallgrindTest(DumpCase):
                 "profile report --by part",
             ],
             program("spin7030"),
-            ["0.9", "2"],
+            ["0.3", "2"],
         )
         self.assertEqual(play.stderr, "", play)
         total, parts = play.status().count("samples"), play.status().count("parts")
@@ -203,7 +203,7 @@ class CallgrindTest(DumpCase):
         out = self.path("run.cg")
         dump = f"profile dump --parts {out}"
         play = play_gdb(
-            ["profile start", *STOPS, dump, "run", dump], program("spin7030"), ["0.3", "2"]
+            ["profile start", *STOPS, dump, "run", dump], program("spin7030"), ["0.15", "2"]
         )
         self.assertEqual(play.stderr, "", play)
         self.assertNotIn("earlier", play.text(dump))
@@ -227,7 +227,7 @@ class CallgrindTest(DumpCase):
                 f"profile dump --format=callgrind '{self.path('two words')}'",
             ],
             program("spin7030"),
-            ["0.4"],
+            ["0.15"],
         )
         self.assertEqual(play.stderr, "", play)
         total = play.status().count("samples")
@@ -316,7 +316,7 @@ class FaultsTest(DumpCase):
         )
         play = play_gdb(
             [
-                "profile start",
+                "profile start --frequency 4000",
                 "run",
                 limited,
                 f"profile dump {out}",
@@ -326,7 +326,7 @@ class FaultsTest(DumpCase):
                 f"profile dump {out}",
             ],
             program("many_functions"),
-            ["0.5"],
+            ["0.2"],
         )
         self.assert_refused(play, rf"^{re.escape(out)}: .*(File too large|EFBIG)")
         self.assertEqual(play.text(f"shell cat {out}"), before)

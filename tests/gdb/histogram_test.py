@@ -29,7 +29,9 @@ class HistogramTest(GdbCase):
 
     def play(self, *commands: str) -> Play:
         return play_gdb(
-            ["profile start", "break checkpoint", "run", *commands], program("spin7030"), ["1", "0"]
+            ["profile start --frequency 4000", "break checkpoint", "run", *commands],
+            program("spin7030"),
+            ["0.35", "0"],
         )
 
     def test_bins_of_the_program_a_function_and_a_range(self) -> None:

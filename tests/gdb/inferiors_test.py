@@ -10,8 +10,8 @@ from support.programs import program
 from support.shares import assert_ticks
 from support.skips import run_unittests
 
-SECOND = [f"add-inferior -exec {program('stops')}", "inferior 2", "set args 0.2"]
-SPIN = (program("spin7030"), ["0.9", "2"])
+SECOND = [f"add-inferior -exec {program('stops')}", "inferior 2", "set args 0.1"]
+SPIN = (program("spin7030"), ["0.3", "2"])
 CHECKPOINT = r"breakpoint 1, spin7030\.c:\d+"
 PROCESSES = "profile report --by process --limit 0"
 
@@ -79,8 +79,8 @@ class InferiorsTest(GdbCase):
         self.assertEqual({**second, "stops": second["stops"] + end}, after_kill, play)
         self.assertEqual(last["stops"], after_kill["stops"], play)
         self.assertEqual(both.count("samples"), sum(second.values()), play)
-        assert_ticks(self, second["stops"], 200, play)
-        assert_ticks(self, last["spin7030"], 900, play)
+        assert_ticks(self, second["stops"], 100, play)
+        assert_ticks(self, last["spin7030"], 300, play)
         of_other = [rf"process {other}: breakpoint 2, stops\.c:\d+"]
         self.assert_parts(play.parts(0), CHECKPOINT, *of_other)
         if end:
@@ -113,7 +113,7 @@ class InferiorsTest(GdbCase):
                 PROCESSES,
             ],
             program("spin7030"),
-            ["4", "5"],
+            ["2", "5"],
         )
         self.assertEqual(play.stderr.count("profile"), 0, play)
         self.assertIn("SIGUSR1", play.text("continue"))
@@ -124,7 +124,7 @@ class InferiorsTest(GdbCase):
         parts = play.parts()
         self.assert_parts(parts[:2], CHECKPOINT, other + r"breakpoint 2, stops\.c:\d+")
         self.assert_parts(sorted(parts[2:]), "SIGUSR1", other + "SIGUSR1")
-        assert_ticks(self, processes(play)["stops"], 800, play)
+        assert_ticks(self, processes(play)["stops"], 400, play)
 
     def test_one_inferior_runs_while_another_is_selected(self) -> None:
         play = play_gdb(
@@ -145,12 +145,12 @@ class InferiorsTest(GdbCase):
                 "profile report",
             ],
             program("spin7030"),
-            ["0.6", "1"],
+            ["0.2", "1"],
         )
         before, after = (processes(play, which) for which in range(2))
-        assert_ticks(self, before["spin7030"], 300, play)
+        assert_ticks(self, before["spin7030"], 100, play)
         self.assertGreater(after["spin7030"], before["spin7030"], play)
-        self.assertLess(after["spin7030"], 700, play)
+        self.assertLess(after["spin7030"], 250, play)
         self.assertGreater(after["stops"], before["stops"], play)
 
     def test_an_inferior_ends_while_another_is_selected(self) -> None:
@@ -210,8 +210,8 @@ class InferiorsTest(GdbCase):
         self.assertEqual(ended["state"], "stopped")
         before, after = (processes(play, which) for which in range(2))
         self.assertEqual(before["stops"], after["stops"], play)
-        assert_ticks(self, before["stops"], 800, play)
-        assert_ticks(self, after["spin7030"] - before["spin7030"], 300, play)
+        assert_ticks(self, before["stops"], 400, play)
+        assert_ticks(self, after["spin7030"] - before["spin7030"], 100, play)
 
     def test_a_forked_child_is_an_inferior(self) -> None:
         """With detach-on-fork off, the child stays stopped until the user continues it."""
@@ -229,19 +229,23 @@ class InferiorsTest(GdbCase):
                 "profile report --limit 0",
             ],
             program("forker"),
-            ["0.4"],
+            ["0.1"],
         )
         self.assertEqual(play.stderr.count("profile"), 0, play)
         rows = play.report("--limit 0").rows
         for name in ("child_spin", "parent_spin"):
             ticks = [row.self_ticks for row in rows if row.name == name]
-            assert_ticks(self, sum(ticks), 400, f"{name}\n{play}")
+            assert_ticks(self, sum(ticks), 100, f"{name}\n{play}")
 
     def test_what_samples_one_process(self) -> None:
         """A message says so, once for each of the others."""
-        for start, why in (
-            ("profile start --backend interrupt", "the interrupt backend samples one process"),
-            ("profile region seventy", "a region belongs to one process"),
+        for start, why, seconds in (
+            (
+                "profile start --backend interrupt",
+                "the interrupt backend samples one process",
+                "0.9",
+            ),
+            ("profile region seventy", "a region belongs to one process", "0.3"),
         ):
             with self.subTest(start):
                 play = play_gdb(
@@ -256,7 +260,8 @@ class InferiorsTest(GdbCase):
                         "continue",
                         PROCESSES,
                     ],
-                    *SPIN,
+                    program("spin7030"),
+                    [seconds, "2"],
                 )
                 first = play.status()["pid"]
                 said = re.findall(r"Process (\d+) is not sampled: (.*)\.", str(play))
@@ -284,7 +289,7 @@ class InferiorsTest(GdbCase):
         )
         self.assertEqual(play.stderr, "", play)
         self.assertRegex(play.text("profile start", 1), "^Sampling begins with the next process")
-        assert_ticks(self, play.status().count("samples"), 200, play)
+        assert_ticks(self, play.status().count("samples"), 100, play)
         names = [row.name for row in play.report("--limit 0").rows]
         self.assertIn("work", names)
         self.assertNotIn("seventy", names)

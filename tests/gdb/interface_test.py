@@ -68,7 +68,7 @@ class HelpTest(GdbCase):
                 *(examples[each] for each in order[2]),
             ],
             program("spin7030"),
-            ["0.2"],
+            ["0.1"],
         )
         self.assertEqual(play.stderr, "", play)
 
@@ -101,7 +101,7 @@ class SettingsTest(GdbCase):
                 "profile status",
             ],
             program("spin7030"),
-            ["0.2"],
+            ["0.1"],
         )
         self.assertEqual(play.stderr, "", play)
         self.assertEqual(
@@ -217,9 +217,9 @@ class CompletionTest(GdbCase):
         ]
         asked = [f"complete {line}" for line in lines]
         play = play_gdb(
-            [*asked, "profile start", "run", "profile report --limit 1", *asked],
+            [*asked, "profile start --frequency 4000", "run", "profile report --limit 1", *asked],
             program("inlines"),
-            ["0.3"],
+            ["0.15"],
         )
         self.assertEqual(play.stderr, "", play)
         for number in range(2):
@@ -271,9 +271,15 @@ class PaginationTest(GdbCase):
     def test_batch_with_pagination_on(self) -> None:
         """Long tables neither wait for a key nor are truncated."""
         result = run_gdb(
-            ["set height 5", "profile start", "run", "profile report --limit 0", "print 6 * 7"],
+            [
+                "set height 5",
+                "profile start --frequency 4000",
+                "run",
+                "profile report --limit 0",
+                "print 6 * 7",
+            ],
             program("many_functions"),
-            ["1"],
+            ["0.25"],
             pagination=True,
             timeout_s=60,
         )

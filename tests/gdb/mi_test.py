@@ -233,7 +233,7 @@ class SampledTest(GdbCase):
             out = os.path.join(folder, "o ut.folded")
             records = play(
                 [
-                    "-profile-start --stacks fp",
+                    "-profile-start --stacks fp --frequency 4000",
                     "-exec-run",
                     "-profile-status",
                     "-profile-report",
@@ -243,7 +243,7 @@ class SampledTest(GdbCase):
                     "-profile-stop",
                 ],
                 program("spin7030"),
-                ["0.5"],
+                ["0.15"],
             )
             with open(out, encoding="utf-8") as file:
                 dumped = sum(int(line.rpartition(" ")[2]) for line in file)

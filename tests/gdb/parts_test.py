@@ -9,6 +9,10 @@ from support.gdb_driver import need_calls
 from support.programs import SOURCE_ROOT, program
 from support.skips import need_hardware_watchpoints, run_unittests
 
+# The CPU time before each stop of the program `stops`: ten times that of the least part that
+# assert_parts() counts.
+SECONDS = "0.05"
+
 
 def line_of(text: str) -> int:
     """Returns the number of the line of stops.c that has this text."""
@@ -42,7 +46,7 @@ class PartNamesTest(GdbCase):
                 PARTS,
             ],
             program("stops"),
-            ["0.1"],
+            [SECONDS],
         )
         self.assertEqual(play.stderr, "", play)
         location = r"stops\.c:\d+"
@@ -69,7 +73,7 @@ class PartNamesTest(GdbCase):
                 PARTS,
             ],
             program("stops"),
-            ["0.1"],
+            [SECONDS],
         )
         self.assert_parts(play, r"breakpoint 1, stops\.c:\d+", r"watchpoint 2, stops\.c:\d+")
 
@@ -93,7 +97,7 @@ class PartNamesTest(GdbCase):
                 PARTS,
             ],
             program("stops"),
-            ["0.1"],
+            [SECONDS],
         )
         self.assertEqual(play.stderr, "", play)
         # Hardly anything runs before `work` is entered, and after its last call.
@@ -123,7 +127,7 @@ class PartNamesTest(GdbCase):
                 "info breakpoints",
             ],
             program("stops"),
-            ["0.1"],
+            [SECONDS],
         )
         self.assertEqual(play.stderr, "", play)
         self.assert_parts(
@@ -148,7 +152,7 @@ class PartNamesTest(GdbCase):
                 PARTS,
             ],
             program("stops"),
-            ["0.1"],
+            [SECONDS],
         )
         self.assertEqual(play.stderr, "", play)
         self.assert_parts(play, "exited, status 0")
@@ -166,7 +170,7 @@ class PartNamesTest(GdbCase):
                 PARTS,
             ],
             program("stops"),
-            ["0.05"],
+            [SECONDS],
         )
         self.assert_parts(play, r"breakpoint 2, stops\.c:\d+")
 
@@ -174,7 +178,7 @@ class PartNamesTest(GdbCase):
         play = play_gdb(
             ["profile start", "run", "profile status", "continue", "profile status", PARTS],
             program("crasher"),
-            ["0.3"],
+            ["0.1"],
         )
         self.assertEqual(play.stderr, "", play)
         self.assertIn("SIGSEGV", play.text("run"))
@@ -186,7 +190,7 @@ class PartNamesTest(GdbCase):
         play = play_gdb(
             ["handle SIGSEGV nostop noprint pass", "profile start", "run", "profile status", PARTS],
             program("crasher"),
-            ["0.3"],
+            ["0.1"],
         )
         self.assert_parts(play, "ended by SIGSEGV")
 
@@ -196,7 +200,7 @@ class PartNamesTest(GdbCase):
             + ["stepi"] * 20
             + ["delete", "continue", "profile status", PARTS],
             program("stops"),
-            ["0.05"],
+            ["0.03"],
         )
         # A step takes a tick at times, but not each of the twenty.
         self.assertLess(play.status().count("parts"), 22, play)
@@ -214,7 +218,7 @@ class CallsTest(GdbCase):
                 "profile status",
                 "shell sleep 1",
                 "profile status",
-                "call work(0.3)",
+                "call work(0.1)",
                 "profile status",
                 PARTS,
             ],
@@ -225,7 +229,7 @@ class CallsTest(GdbCase):
         self.assertEqual(later.number("running"), called.number("running"))
         self.assertGreaterEqual(later.number("stopped"), called.number("stopped") + 0.99)
         # A call runs the program: its time counts as running, in a part of its own.
-        self.assertGreaterEqual(worked.number("running"), later.number("running") + 0.25, play)
+        self.assertGreaterEqual(worked.number("running"), later.number("running") + 0.08, play)
         self.assertEqual(play.parts(), ["call"], play)
 
     def test_a_call_that_is_stopped(self) -> None:
@@ -263,7 +267,7 @@ class CallsTest(GdbCase):
                 "profile status",
             ],
             program("spin7030"),
-            ["0.6", "1"],
+            ["0.2", "1"],
         )
         before, after, ended = (play.status(which) for which in range(3))
         for name in ("samples", "running", "cpu", "parts", "in_kernel"):
@@ -278,7 +282,7 @@ class CallsTest(GdbCase):
         play = play_gdb(
             ["profile start", "break checkpoint", "run", *look, *look, "continue", *look, *look],
             program("spin7030"),
-            ["0.4", "1"],
+            ["0.2", "1"],
         )
         for report in look[1:]:
             texts = play.all(report)

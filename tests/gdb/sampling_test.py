@@ -25,7 +25,7 @@ class MainJobTest(GdbCase):
                 "profile report",
             ],
             program("spin7030"),
-            ["2", "1", "7"],
+            ["0.3", "1", "7"],
         )
         self.assertEqual((play.result.status, play.stderr), (0, ""), play)
         idle, armed, stopped, ended = (play.status(which) for which in range(4))
@@ -68,7 +68,7 @@ class MainJobTest(GdbCase):
                 "profile report --json",
             ],
             program("spin7030"),
-            ["0.6", "0"],
+            ["0.2", "0"],
         )
         self.assertEqual(play.stderr, "", play)
         total = play.status().count("samples")
@@ -134,7 +134,7 @@ class MainJobTest(GdbCase):
                 "profile status",
             ],
             program("spin7030"),
-            ["0.6", "1"],
+            ["0.2", "1"],
         )
         self.assertEqual(play.stderr, "", play)
         first, stopped, second = (play.status(which) for which in range(3))
@@ -212,7 +212,11 @@ class KindsTest(GdbCase):
         symbols."""
         for name in ("spin7030_nopie", "spin7030_static", "spin7030_nodebug"):
             with self.subTest(name):
-                play = play_gdb(["profile start", "run", "profile report"], program(name), ["0.3"])
+                play = play_gdb(
+                    ["profile start --frequency 4000", "run", "profile report"],
+                    program(name),
+                    ["0.1"],
+                )
                 self.assertEqual(play.stderr, "", play)
                 self.assertEqual(
                     [row.name for row in play.report().rows[:2]], ["seventy", "thirty"], play
@@ -220,7 +224,7 @@ class KindsTest(GdbCase):
         play = play_gdb(
             ["profile start", "run", "profile report --by object"],
             program("spin7030_stripped"),
-            ["0.3"],
+            ["0.1"],
         )
         names = [row.name for row in play.report("--by object").rows]
         self.assertIn("spin7030_stripped", [os.path.basename(name) for name in names])
@@ -237,7 +241,7 @@ class ThreadsTest(GdbCase):
                 "profile report --by thread --limit 0",
             ],
             program("threads_late"),
-            ["both", "0.5"],
+            ["both", "0.25"],
         )
         self.assertEqual(play.stderr, "", play)
         report = play.report("--limit 0")
@@ -256,7 +260,7 @@ class ThreadsTest(GdbCase):
         threads = play.report("--by thread --limit 0").rows
         self.assertEqual(len(threads), play.status().count("threads"))
         self.assertGreaterEqual(len(threads), 1 + 4 + 50, play)
-        self.assertEqual(len([row for row in threads if row.self_ticks >= 250]), 4, play)
+        self.assertEqual(len([row for row in threads if row.self_ticks >= 125]), 4, play)
 
     def test_existing_threads(self) -> None:
         """Sampling begins at a stop of a process with five threads: all of them are sampled."""
@@ -271,7 +275,7 @@ class ThreadsTest(GdbCase):
                 "profile report --limit 0",
             ],
             program("threads_late"),
-            ["late"],
+            ["late", "0.1"],
         )
         self.assertEqual(play.stderr, "", play)
         ticks = play.report("--limit 0").row("late_thread").inclusive_ticks
@@ -310,7 +314,7 @@ class PassedBreakpointsTest(GdbCase):
         self.assertEqual(play.report("--limit 0").rows[0].name, "work", play)
 
     def test_a_breakpoint_in_a_library_loaded_later(self) -> None:
-        play = self.play("clock_gettime if 0", "spin7030", "0.3", "0")
+        play = self.play("clock_gettime if 0", "spin7030", "0.1", "0")
         self.assertGreater(play.status().count("outside"), 0, play)
 
     def test_no_breakpoint_is_passed(self) -> None:

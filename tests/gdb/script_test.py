@@ -69,12 +69,12 @@ print("OUT", json.dumps({**out, "said": said, "cleared": profile.samples}))
 """,
             [],
             program("spin7030"),
-            ["0.5"],
+            ["0.25"],
         )
         self.assertEqual(played.stderr, "", played)
         out = json.loads(re.search(r"^OUT (.*)$", played.text(self.script), re.M)[1])
         samples = out["samples"]
-        self.assertGreater(samples, 200)
+        self.assertGreater(samples, 100)
         self.assertEqual(out["variable"], samples)
         self.assertIn(f"\nsamples {samples}\n", out["lines"])
         self.assertIn(f"\nlost {out['lost']}\n", out["lines"])
@@ -205,7 +205,7 @@ print(len(profile.tree(limit=3)["tree"]), len(profile.report()))
             if "tally_gdb" in block
         ]
         with tempfile.TemporaryDirectory() as folder:
-            played = self.play_script(example, [], program("spin7030"), ["0.3"], cwd=folder)
+            played = self.play_script(example, [], program("spin7030"), ["0.1"], cwd=folder)
             self.assertEqual(os.listdir(folder), ["out.svg"])
         self.assertEqual(played.stderr, "", played)
         self.assertRegex(played.text(self.script), r"(?m)^ *\d+\.\d% seventy spin7030\.c:\d+$")
@@ -232,7 +232,7 @@ class VariablesTest(GdbCase):
                 "print $_profile_samples",
             ],
             program("spin7030"),
-            ["0.6", "1"],
+            ["0.2", "1"],
         )
         values = [
             int(text.split("= ")[1])
@@ -243,7 +243,7 @@ class VariablesTest(GdbCase):
         counts = [int(played.status(which)["samples"]) for which in (0, 1)]
         self.assertEqual(values[3:], [counts[0], counts[1], 0], played)
         self.assertEqual(values[2], 11 if counts[0] else 12)
-        self.assertGreater(counts[1], 100)
+        self.assertGreater(counts[1], 50)
 
     def test_times_of_a_run(self) -> None:
         """The time since the resume, without that at the prompt, and the CPU time of the program."""

@@ -27,11 +27,14 @@ def status(gdb: GdbTerminal) -> Status:
 class InterruptTest(GdbCase):
     def test_ctrl_c_during_run_and_continue(self) -> None:
         with GdbTerminal(program("spin7030"), ["600"]) as gdb:
-            self.assertRegex(gdb.command("profile start"), "^Sampling begins with the next process")
+            self.assertRegex(
+                gdb.command("profile start --frequency 4000"),
+                "^Sampling begins with the next process",
+            )
             for go in ("run", "continue"):
                 gdb.send(go)
                 gdb.expect("Starting program.*\n" if go == "run" else "Continuing.\n")
-                wait_for_cpu(wait_for_name(gdb.process.pid, "spin7030"), 0.6)
+                wait_for_cpu(wait_for_name(gdb.process.pid, "spin7030"), 0.15)
                 gdb.interrupt()
                 self.assertRegex(gdb.expect_prompt(), "SIGINT, Interrupt")
             now = status(gdb)
@@ -77,14 +80,14 @@ class InterruptTest(GdbCase):
             self.assertGreater(status(gdb).number("running"), 0.4)
 
     def test_ctrl_c_in_an_attached_program(self) -> None:
-        process = subprocess.Popen([program("spin7030"), "600"], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([program("spin7030_traced"), "600"], stdout=subprocess.DEVNULL)
         try:
             with GdbTerminal() as gdb:
                 gdb.command(f"attach {process.pid}")
                 gdb.command("profile start")
                 gdb.send("continue")
                 gdb.expect("Continuing.\n")
-                wait_for_cpu(process.pid, 0.3)
+                wait_for_cpu(process.pid, 0.2)
                 gdb.interrupt()
                 self.assertIn("SIGINT", gdb.expect_prompt())
                 self.assertGreater(status(gdb).count("samples"), 50)
@@ -134,10 +137,10 @@ class DebuginfodTest(GdbCase):
             "DEBUGINFOD_CACHE_PATH": folder.name + "/cache",
             "DEBUGINFOD_TIMEOUT": "0",  # only Ctrl-C ends what hangs
         }
-        with GdbTerminal(stripped, ["0.3"], environment=environment) as gdb:
+        with GdbTerminal(stripped, ["0.1"], environment=environment) as gdb:
             gdb.command("set debuginfod enabled off")
             gdb.command(f"python os.environ['DEBUGINFOD_URLS'] = '{server.url}'")
-            gdb.command("profile start")
+            gdb.command("profile start --frequency 4000")
             gdb.command("catch syscall exit_group")
             gdb.command("run")
             self.assertNotIn("seventy", gdb.command("profile report"))
@@ -176,15 +179,17 @@ class BackgroundTest(GdbCase):
             gdb.command("run")
             gdb.command("delete")
             gdb.command("continue &")
-            self.assertRegex(gdb.command("profile start"), r"^Sampling process \d+")
+            self.assertRegex(
+                gdb.command("profile start --frequency 4000"), r"^Sampling process \d+"
+            )
             pid = wait_for_name(gdb.process.pid, "spin7030")
-            wait_for_cpu(pid, 0.3)
+            wait_for_cpu(pid, 0.1)
             first = status(gdb)
-            wait_for_cpu(pid, 0.5)
+            wait_for_cpu(pid, 0.2)
             second = status(gdb)
             self.assertEqual(second["state"], "sampling")
             self.assertGreater(second.count("samples"), first.count("samples") + 20)
-            self.assertGreaterEqual(second.number("running") - first.number("running"), 0.4)
+            self.assertGreaterEqual(second.number("running") - first.number("running"), 0.15)
             report = parse_report(gdb.command("profile report"))
             assert_seventy(self, report, 0.2)
             gdb.send("interrupt")
@@ -202,7 +207,7 @@ class BackgroundTest(GdbCase):
         with GdbTerminal(program("spin7030"), ["600"]) as gdb:
             gdb.command("profile start")
             gdb.command("run &")
-            time.sleep(0.5)
+            time.sleep(0.2)
             gdb.send("quit")
             self.assertEqual(gdb.wait(), 0, gdb.transcript)
 
@@ -230,9 +235,9 @@ class KeysTest(GdbCase):
 
     def test_pages(self) -> None:
         """GDB pauses a long table at each page, and `q` skips the rest of it."""
-        with GdbTerminal(program("many_functions"), ["1"], pagination=True, rows=24) as gdb:
+        with GdbTerminal(program("many_functions"), ["0.25"], pagination=True, rows=24) as gdb:
             gdb.command("set height 20")
-            gdb.command("profile start")
+            gdb.command("profile start --frequency 4000")
             gdb.command("run")
             for key, shown in (("q", 20), ("c", 200)):
                 gdb.send("profile report --limit 0")

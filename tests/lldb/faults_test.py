@@ -22,7 +22,7 @@ for debugger in debuggers:
     debugger.SetAsync(False)
     for command in ("plugin load {plugin}", "target create {program}",
                     "settings set target.disable-aslr false",
-                    "settings set target.run-args 0.3", "profile start", "run"):
+                    "settings set target.run-args 0.15", "profile start", "run"):
         do(debugger, command)
 for debugger in debuggers:
     do(debugger, "profile report --limit 1")

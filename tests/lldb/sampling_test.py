@@ -18,7 +18,10 @@ class SamplingTest(LldbCase):
 
         def measure(lldb: str) -> None:
             result = run_lldb(
-                ["profile start", "run", REPORT], program("inlines"), ["1"], lldb=lldb
+                ["profile start --frequency 4000", "run", REPORT],
+                program("inlines"),
+                ["0.25"],
+                lldb=lldb,
             )
             report = report_of(result)
             split = [row for row in report.rows if "split_hot_cold" in row.name]
@@ -60,7 +63,7 @@ class SamplingTest(LldbCase):
                         f"profile dump {out}",
                     ],
                     program("spin7030"),
-                    ["0.5", "1"],
+                    ["0.2", "1"],
                     lldb=lldb,
                 )
                 done = subprocess.run(

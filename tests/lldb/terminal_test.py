@@ -88,7 +88,7 @@ class ColoursTest(LldbCase):
 class TerminalTest(LldbCase):
     def test_ctrl_c_continue_and_exit(self) -> None:
         def measure(path: str) -> None:
-            with LldbTerminal(program("spin7030"), ["3", "0", "7"], lldb=path) as lldb:
+            with LldbTerminal(program("spin7030"), ["1.5", "0", "7"], lldb=path) as lldb:
                 self.assertRegex(
                     lldb.command("profile start"),
                     "^Sampling begins with the next process: perf .*\n?$",
@@ -96,7 +96,7 @@ class TerminalTest(LldbCase):
                 silent = ""
                 lldb.send("run")
                 silent += lldb.expect("launched.*\n")
-                wait_for_cpu(pid_of(silent), 1)
+                wait_for_cpu(pid_of(silent), 0.2)
                 silent += interrupt(lldb)
                 first = parse_status(lldb.command("profile status"))
                 self.assertEqual((first["state"], first["parts"]), ("sampling", "1"))
@@ -117,7 +117,7 @@ class TerminalTest(LldbCase):
                 # The kernel may deliver fewer ticks than 1000 in a second, but not more.
                 cpu = float(re.search(r"cpu_seconds (\S+)", lldb.transcript)[1])
                 self.assertGreater(report.total, 0.4 * 1000 * cpu, lldb.transcript)
-                self.assertLess(report.total, 1.02 * 1000 * cpu, lldb.transcript)
+                self.assertLess(report.total, 1.02 * 1000 * cpu + 30, lldb.transcript)
                 assert_seventy(self, report, 0.1, lldb.transcript)
                 parts = parse_report(lldb.command("profile report --by part")).rows
                 self.assertRegex(
@@ -153,13 +153,13 @@ class TerminalTest(LldbCase):
                 pid = pid_of(go_on(lldb, "run", "stop reason = breakpoint"))
                 self.assertRegex(lldb.command("profile start"), r"^Sampling process \d+: perf")
                 lldb.send("continue")
-                wait_for_cpu(pid, 0.3)
+                wait_for_cpu(pid, 0.2)
                 interrupt(lldb)
                 self.assertEqual(lldb.command("profile stop").strip(), "")
                 samples = parse_status(lldb.command("profile status"))["samples"]
                 self.assertGreater(int(samples), 50, lldb.transcript)
                 lldb.send("continue")
-                wait_for_cpu(pid, 0.3)
+                wait_for_cpu(pid, 0.2)
                 interrupt(lldb)
                 status = parse_status(lldb.command("profile status"))
                 self.assertEqual((status["state"], status["samples"]), ("stopped", samples))
@@ -185,7 +185,7 @@ class LongWorkTest(LldbCase):
         busy = {"TALLY_LIBRARY": os.environ["TALLY_BUSY"]}
 
         def measure(path: str) -> None:
-            with LldbTerminal(program("spin7030"), ["0.3"], lldb=path, environment=busy) as lldb:
+            with LldbTerminal(program("spin7030"), ["0.2"], lldb=path, environment=busy) as lldb:
                 lldb.command("profile start")
                 go_on(lldb, "run", "exited with status = 0.*\n")
                 for _ in range(2):

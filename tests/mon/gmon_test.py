@@ -117,7 +117,7 @@ class GmonTest(unittest.TestCase):
     def test_an_unmodified_program(self) -> None:
         for name in ("spin7030", "spin7030_nopie", "spin7030_nodebug"):
             with self.subTest(name=name):
-                self.check_shares([program(name), "1"], program(name), "1000", 0.13)
+                self.check_shares([program(name), "0.25"], program(name), "4000", 0.13)
 
     @unittest.skipIf(EMULATED, "the emulator has no filters of system calls")
     def test_without_perf(self) -> None:
@@ -191,10 +191,10 @@ class GmonTest(unittest.TestCase):
 
     def test_programs_that_fork_exec_and_have_timers_of_their_own(self) -> None:
         for argv in (
-            ["forker", "0.1"],
-            ["execer", "0.1"],
+            ["forker", "0.05"],
+            ["execer", "0.05"],
             ["own_timers", "20"],
-            ["threads_late", "both", "0.1"],
+            ["threads_late", "both", "0.05"],
             ["calls", "20"],
         ):
             with self.subTest(argv=argv):

@@ -293,7 +293,7 @@ class OfSamples(GprofCase):
 
     def test_omitted_data_is_reported(self) -> None:
         done = subprocess.run(
-            [command_line(), "record", "-o", "x.gmon", "--", program("inlines"), "0.3"],
+            [command_line(), "record", "-o", "x.gmon", "--", program("inlines"), "0.1"],
             cwd=self.folder,
             capture_output=True,
             text=True,

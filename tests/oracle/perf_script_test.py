@@ -303,7 +303,7 @@ class PerfScript(unittest.TestCase):
 
     def test_names(self) -> None:
         """Compares the function names of the leaves."""
-        self.record(program("spin7030"), "0.4", graph="dwarf")
+        self.record(program("spin7030"), "0.15", graph="dwarf")
         out = subprocess.run(
             [command_line(), "convert", self.data, "-o", "-", "--to", "folded"],
             capture_output=True,
@@ -345,7 +345,7 @@ class PerfScript(unittest.TestCase):
 
     def test_two_clocks(self) -> None:
         """The totals of two clocks in one file are not mixed: each equals perf's sum of periods."""
-        self.record("-e", "cpu-clock,task-clock", program("spin7030"), "0.4", graph="fp")
+        self.record("-e", "cpu-clock,task-clock", program("spin7030"), "0.15", graph="fp")
         report = self.report(self.data)
         # perf appends ":u" if it may not sample the kernel.
         self.assertEqual(
@@ -365,7 +365,7 @@ class PerfScript(unittest.TestCase):
 
     def test_text(self) -> None:
         """Reads the text that `perf script` prints, with several sets of fields."""
-        self.record("-e", "cpu-clock", program("spin7030"), "0.4", graph="fp")
+        self.record("-e", "cpu-clock", program("spin7030"), "0.15", graph="fp")
         of_data = self.report(self.data)
         text = os.path.join(self.folder, "script")
         ways: list[list[str]] = [

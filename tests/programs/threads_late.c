@@ -1,6 +1,6 @@
-/* threads_late [late|short|both=both [SECONDS=0.5]]
+/* threads_late [late|short|both=both [SECONDS=0.25]]
  *
- * Starts threads after a profile has begun. `late`: main spins for 0.2 s, then starts four threads
+ * Starts threads after a profile has begun. `late`: main spins for 0.05 s, then starts four threads
  * that spin for SECONDS of CPU time each in `late_thread`. `short`: a hundred threads of 5 ms each
  * in `short_thread`, four at a time. Prints the CPU time of each kind by the threads' own clocks:
  * `main_cpu S`, `late_cpu S`, `short_cpu S`. */
@@ -46,7 +46,7 @@ static double run_threads(void *(*body)(void *), int count, int at_once) {
 }
 
 __attribute__((noinline, noclone)) static void main_spin(void) {
-  SPIN_CPU(CLOCK_THREAD_CPUTIME_ID, 0.2);
+  SPIN_CPU(CLOCK_THREAD_CPUTIME_ID, 0.05);
 }
 
 int main(int argc, char **argv) {

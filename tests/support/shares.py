@@ -44,9 +44,15 @@ def assert_seventy(
     assert_share(case, seventy, seventy + thirty, 0.7, error, message)
 
 
-def assert_ticks(case: unittest.TestCase, ticks: int, asked: int, message: object = None) -> None:
+def assert_ticks(
+    case: unittest.TestCase,
+    ticks: int,
+    asked_ms: float,
+    message: object = None,
+    frequency: int = 1000,
+) -> None:
     """Asserts that so many ticks of a thread's CPU time fit a program that was asked to use that
     much of it. A hypervisor may take ticks away, but adds none; a program uses a little more than it
-    is asked to, for its start and end."""
-    case.assertGreater(ticks, 0.4 * asked, message)
-    case.assertLess(ticks, 1.1 * asked + 30, message)
+    is asked to, for its start and end. Time that is counted twice is noticed from 40 ms on."""
+    case.assertGreater(ticks, 0.4 * asked_ms * frequency / 1000, message)
+    case.assertLess(ticks, (1.1 * asked_ms + 30) * frequency / 1000, message)
