@@ -211,9 +211,9 @@ class Noticed(unittest.TestCase):
         self.assertIn("has changed the handler of the agent's signal", run.messages)
 
     def test_a_program_that_resets_all_signals(self) -> None:
-        for frequency in (4000, 100):
+        for frequency, seconds in ((4000, "0.02"), (100, "0.05")):
             for _ in range(10):
-                run = record("inside", "resets", "0.05", frequency=frequency)
+                run = record("inside", "resets", seconds, frequency=frequency)
                 self.assertIn("exited, status 0", run.messages)
                 self.assertIn("has changed the handler of the agent's signal", run.messages)
 
@@ -286,7 +286,7 @@ class Exec(unittest.TestCase):
             run = record(
                 "inside",
                 "searches",
-                "0.1",
+                "0.05",
                 "300",
                 frequency=100,
                 environment={"PATH": ":".join(["/nonexistent"] * 20)},

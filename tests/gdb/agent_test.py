@@ -182,7 +182,7 @@ class PreloadTest(AgentCase):
                 "profile status",
             ],
             program("spin7030"),
-            ["0.4"],
+            ["0.3"],
             wrapper=REFUSED,
         )
         self.assertRegex(play.stderr, r"\A--backend agent: the exec-wrapper 'nice' .*\n\Z")
@@ -196,7 +196,7 @@ class PreloadTest(AgentCase):
         play = play_gdb(
             ["profile start --backend agent", "profile start", "run", "profile status"],
             static,
-            ["0.4"],
+            ["0.3"],
             wrapper=REFUSED,
         )
         self.assertRegex(play.stderr, r"\A--backend agent: .*static.*\n\Z")

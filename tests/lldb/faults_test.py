@@ -43,7 +43,7 @@ class ExceptionTest(LldbCase):
             result = run_lldb(
                 ["profile status", "profile start", "run", "profile report"],
                 program("exit_status"),
-                ["7"],
+                ["7", "0.05"],
                 lldb=lldb,
                 environment={"TALLY_LIBRARY": throwing},
             )

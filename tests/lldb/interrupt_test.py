@@ -35,7 +35,7 @@ class NativeTest(LldbCase):
             result = run_lldb(
                 [START, *commands, "profile status", REPORT, "process status"],
                 program("spin7030"),
-                ["0.8", "1", "7"],
+                ["0.6", "1", "7"],
                 lldb=lldb,
             )
             reason = r"stop reason = breakpoint 1\.1\n +frame #0: 0x\w+ (\S+)\(number=1\)"
@@ -82,7 +82,7 @@ class NativeTest(LldbCase):
                     [f"{START} --for 0.2s{option}", "run", "profile status"]
                     + ["continue"] * (not option),
                     program("spin7030"),
-                    ["0.9"],
+                    ["0.7"],
                     lldb=lldb,
                 )
                 ran = text_of(result, "run")

@@ -17,7 +17,7 @@ VARIABLES = "settings show target.env-vars"
 class SeveralTargetsTest(LldbCase):
     def test_the_sampled_process_stays_the_same(self) -> None:
         """Another target runs meanwhile, with either backend that arms for launches."""
-        for backend, seconds in (("perf", "0.2"), ("interrupt", "1")):
+        for backend, seconds in (("perf", "0.2"), ("interrupt", "0.8")):
 
             def measure(lldb: str, backend: str = backend, seconds: str = seconds) -> None:
                 result = run_lldb(
@@ -28,7 +28,7 @@ class SeveralTargetsTest(LldbCase):
                         "profile status",
                         f"target create {program('exit_status')}",
                         "settings set target.disable-aslr false",
-                        "settings set target.run-args 7",
+                        "settings set target.run-args 7 0.05",
                         "run",
                         "profile status",
                         "target select 0",

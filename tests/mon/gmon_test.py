@@ -135,7 +135,7 @@ class GmonTest(unittest.TestCase):
 
     def test_children_have_files_of_their_own(self) -> None:
         self.preloaded(
-            ["/bin/sh", "-c", f"{program('spin7030')} 0.3; {program('spin7030')} 0.3"],
+            ["/bin/sh", "-c", f"{program('spin7030')} 0.1; {program('spin7030')} 0.1"],
             GMON_OUT_PREFIX="out",
         )
         names = sorted(path.name for path in self.folder.iterdir())
@@ -183,7 +183,9 @@ class GmonTest(unittest.TestCase):
         self.assertLessEqual({path.name for path in self.folder.iterdir()}, {"gmon.out"})
 
     def test_a_file_that_cannot_be_written(self) -> None:
-        done = self.preloaded([program("exit_status"), "7"], GMON_OUT_PREFIX="/nowhere/at/all")
+        done = self.preloaded(
+            [program("exit_status"), "7", "0.05"], GMON_OUT_PREFIX="/nowhere/at/all"
+        )
         self.assertEqual(done.returncode, 7)
         self.assertRegex(
             done.stderr, r"\Alibtally-mon: /nowhere/at/all\.\d+: No such file or directory\n\Z"

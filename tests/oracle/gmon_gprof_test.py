@@ -276,16 +276,16 @@ class OfSamples(GprofCase):
         for name in ("spin7030", "inlines", "spin7030_nopie"):
             path = program(name)
             for file in ("a.gmon", "b.gmon"):
-                self.run_in(command_line(), "record", "-o", file, "--", path, "0.6")
-            self.assert_same_flat(path, "a.gmon", 1000)
+                self.run_in(command_line(), "record", "-F", "4000", "-o", file, "--", path, "0.15")
+            self.assert_same_flat(path, "a.gmon", 4000)
             self.run_in(command_line(), "merge", "a.gmon", "b.gmon", "-o", "sum.gmon")
             if name != "inlines":  # gprof 2.40 miscounts its names, and says so
                 self.run_in("gprof", "-s", path, "a.gmon", "b.gmon")
                 self.run_in(command_line(), "rewrite", "gmon.sum", "-o", "gprofs.gmon")
                 self.assertEqual(self.get("gprofs.gmon"), self.get("sum.gmon"))
-            self.assert_same_flat(path, "sum.gmon", 1000)
+            self.assert_same_flat(path, "sum.gmon", 4000)
             if name.startswith("spin"):
-                # A second on a busy machine gives a rough share, which is enough to know that the
+                # A thousand samples on a busy machine give a rough share, which is enough to know that the
                 # files hold this program's samples.
                 shares = self.tally_flat(path, "sum.gmon")
                 self.assertAlmostEqual(shares["seventy"][0], 70, delta=10)

@@ -212,7 +212,7 @@ class PerfScript(unittest.TestCase):
             self.compare(f"spin7030 {graph}", raw_returns=graph == "fp")
 
     def test_threads(self) -> None:
-        self.record(program("spin7030_threads"), "0.3", graph="dwarf")
+        self.record(program("spin7030_threads"), "0.15", graph="dwarf")
         self.compare("spin7030_threads dwarf")
 
     def test_perf_record_of_xz(self) -> None:

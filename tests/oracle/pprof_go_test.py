@@ -194,7 +194,7 @@ class Ours(GoCase):
     def test_a_recorded_program(self) -> None:
         need_perf()
         path = self.path("r.pb.gz")
-        self.tally("record", "-o", path, "--", program("spin7030"), "0.15")
+        self.tally("record", "-o", path, "--", program("spin7030"), "0.4")
         self.check(path, "samples", "count")
         raw = self.raw(path)
         self.assertEqual(raw["types"], ["samples/count", "cpu/nanoseconds"])
