@@ -42,6 +42,7 @@ constexpr uint64_t longest_to_leave_ns = 1'000'000;
 // A stop for a condition or a command of a breakpoint, which LLDB itself ends, is nearly always
 // shorter. One for a user is longer.
 constexpr uint64_t shortest_hold_ns = 20'000'000;
+constexpr uint64_t longest_to_stop_ns = 100'000'000;   // of a process, after an attach
 constexpr uint64_t longest_launch_ns = 20'000'000'000; // a launch that takes longer has failed
 
 // A copy of struct pidfd_info in linux/pidfd.h, which exists since Linux 6.13. The kernel supplies
@@ -124,9 +125,9 @@ std::vector<int> children_of(const std::string &process) {
 
 } // namespace
 
-uint64_t now_ns() {
+uint64_t now_ns(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
@@ -423,15 +424,20 @@ int ProcessWatch::new_tracee_that_runs() {
   if (tracee.pid == 0 || tracee.pid == expected_.has_run)
     return tracee.pid;
   const char state = state_of(tracee.pid);
-  tracee.has_stopped |= state == 't';
+  // A process stops at once when a debugger attaches to it. One that still runs a while later has
+  // stopped before it was found.
+  tracee.has_stopped |= state == 't' || now_ns() > tracee.since_ns + longest_to_stop_ns;
   return tracee.has_stopped && is_running_state(state) ? tracee.pid : 0;
 }
 
 ProcessWatch::Tracee ProcessWatch::new_tracee() {
-  constexpr uint64_t looks_apart = 20; // to look takes milliseconds where there are many processes
-  const uint64_t begin = now_ns();
-  if (begin < next_look_ns_)
+  // To look takes milliseconds where there are many processes. A busy machine makes it last longer,
+  // but not cost more.
+  constexpr uint64_t looks_apart = 20;
+  const uint64_t now = now_ns();
+  if (now < next_look_ns_)
     return {};
+  const uint64_t begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
   Tracee found;
   for (const int server : children_of("self")) {
     // A script's or an editor's own child may stay for long.
@@ -443,10 +449,10 @@ ProcessWatch::Tracee ProcessWatch::new_tracee() {
       int pid = 0;
       std::from_chars(name.data(), name.data() + name.size(), pid);
       if (pid != 0 && pid != server && tracer_of(pid) == server)
-        found = {pid, server, false};
+        found = {pid, server, now, false};
     }
   }
-  next_look_ns_ = begin + looks_apart * (now_ns() - begin);
+  next_look_ns_ = now + looks_apart * (now_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
   return found;
 }
 

@@ -13,11 +13,13 @@
 #include <thread>
 #include <utility>
 
+#include <time.h>
+
 #include "asker.h"
 
 namespace tally_lldb {
 
-uint64_t now_ns(); // CLOCK_MONOTONIC
+uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC);
 
 // Starts a thread with all signals blocked, so that the debugger's own threads receive its signals.
 std::thread quiet_thread(std::function<void()> run);
@@ -88,6 +90,7 @@ public:
 private:
   struct Tracee {
     int pid = 0, server = 0;  // 0 if there is none
+    uint64_t since_ns = 0;    // when it was found
     bool has_stopped = false; // for the attach
   };
   struct Expected {
