@@ -51,6 +51,21 @@ TEST_F(RunDelayTest, CarriesWhatTheKernelSaysBeforeTheRecordsDo) {
   EXPECT_EQ(divided({{1, 60}}), Queued{40}) << "10 too much were divided before";
 }
 
+// A late reader once took the time of a preemption from the waits before it, and counted it twice.
+TEST_F(RunDelayTest, KeepsWhatIsNewerThanTheRecords) {
+  delay.began(1);
+  kernel[1] = 70; // 40 of them since the last record
+  now = 1040;
+  const auto ended = [](uint64_t ns, uint64_t end_ns) {
+    return Interval{.tid = 1, .ns = ns, .end_ns = end_ns};
+  };
+  EXPECT_EQ(divided({ended(100, 990), ended(30, 1000)}), (Queued{15, 15}));
+  now = 1060;
+  EXPECT_EQ(divided({{.tid = 1, .ns = 40, .is_queued = true, .end_ns = 1040}, ended(20, 1060)}),
+            (Queued{40, 0}));
+  delay.ended(1);
+}
+
 TEST_F(RunDelayTest, KnowsNothingOfThreadsThatHaveEnded) {
   delay.began(1);
   EXPECT_EQ(divided({{1, 100}, {1, 30, true}, {3, 7}}), (Queued{0, 30, 0}));

@@ -11,6 +11,15 @@
 
 namespace tally {
 
+namespace {
+
+// Returns for how long the kernel's account is newer than the records.
+int64_t newest_ns(const RunDelay::Account &now, std::span<const RunDelay::Interval> intervals) {
+  return static_cast<int64_t>(now.at_ns - std::min(now.at_ns, intervals.back().end_ns));
+}
+
+} // namespace
+
 RunDelay::Read RunDelay::from_proc() {
   return [](pid_t tid) -> std::optional<Account> {
     const auto text = read_small_file(fmt::format("/proc/{}/schedstat", tid));
@@ -53,8 +62,7 @@ void RunDelay::correct(std::span<Interval> intervals, const Account &now, Thread
     left -= static_cast<int64_t>(each.ran_ns);
   // Some of the CPU time may belong to the run that has begun since. While the thread runs, the
   // kernel's account is that of the last timer interrupt.
-  const auto newest =
-      static_cast<int64_t>(now.at_ns - std::min(now.at_ns, intervals.back().end_ns));
+  const int64_t newest = newest_ns(now, intervals);
   constexpr int64_t oldest = 10'000'000;
   const int64_t known = left > newest ? left - newest : std::min<int64_t>(left + oldest, 0);
   constexpr int64_t most = 20'000; // of one switch
@@ -91,15 +99,18 @@ void RunDelay::divide_one(std::span<Interval> intervals) {
   const auto more =
       static_cast<int64_t>(now->queued_ns - std::min(now->queued_ns, known->read.queued_ns));
   left += more + known->left_ns;
+  // The kernel's account is newer than the records: the time since may belong to a preemption, or a
+  // wait, whose record is still to come.
+  int64_t certain = left - newest_ns(*now, intervals);
   // The shortest first: what is more than it belongs to the others.
   std::ranges::sort(waits, {}, &Interval::ns);
-  for (size_t i = 0; i < waits.size() && left > 0; ++i) {
-    const uint64_t share = static_cast<uint64_t>(left) / (waits.size() - i);
+  for (size_t i = 0; i < waits.size() && certain > 0; ++i) {
+    const uint64_t share = static_cast<uint64_t>(certain) / (waits.size() - i);
     waits[i]->queued_ns = std::min(waits[i]->ns, share);
+    certain -= static_cast<int64_t>(waits[i]->queued_ns);
     left -= static_cast<int64_t>(waits[i]->queued_ns);
   }
-  // The kernel's account is newer than the records, so that something may be left for the next
-  // call, but not more than came with this one.
+  // What is left is for the next call, but it is not more than came with this one.
   known->read = *now;
   known->left_ns = std::min(left, more);
 }
