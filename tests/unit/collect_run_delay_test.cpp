@@ -56,14 +56,19 @@ TEST_F(RunDelayTest, KeepsWhatIsNewerThanTheRecords) {
   delay.began(1);
   kernel[1] = 70; // 40 of them since the last record
   now = 1040;
-  const auto ended = [](uint64_t ns, uint64_t end_ns) {
+  const auto wait = [](uint64_t ns, uint64_t end_ns) {
     return Interval{.tid = 1, .ns = ns, .end_ns = end_ns};
   };
-  EXPECT_EQ(divided({ended(100, 990), ended(30, 1000)}), (Queued{15, 15}));
+  EXPECT_EQ(divided({wait(100, 990), wait(30, 1000)}), (Queued{15, 15}));
   now = 1060;
-  EXPECT_EQ(divided({{.tid = 1, .ns = 40, .is_queued = true, .end_ns = 1040}, ended(20, 1060)}),
-            (Queued{40, 0}));
-  delay.ended(1);
+  EXPECT_EQ(divided({{.tid = 1, .ns = 30, .is_queued = true, .end_ns = 1040}, wait(20, 1060)}),
+            (Queued{30, 10}));
+  kernel[1] = 100;
+  now = 1100;
+  EXPECT_EQ(divided({wait(20, 1065)}), Queued{0});
+  kernel.erase(1); // it has ended
+  EXPECT_EQ(divided({{.tid = 1, .ns = 5, .is_queued = true, .end_ns = 1080}, wait(50, 1110)}),
+            (Queued{5, 25}));
 }
 
 TEST_F(RunDelayTest, KnowsNothingOfThreadsThatHaveEnded) {

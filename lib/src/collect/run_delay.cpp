@@ -75,17 +75,15 @@ void RunDelay::correct(std::span<Interval> intervals, const Account &now, Thread
 }
 
 void RunDelay::divide_one(std::span<Interval> intervals) {
-  const auto now = read_(intervals.front().tid);
-  Thread *known = nullptr;
-  if (now) {
-    const auto [thread, is_new] = threads_.try_emplace(intervals.front().tid);
-    if (is_new || !thread->second.is_known)
-      thread->second = {*now};
-    else
-      known = &thread->second;
-  }
-  if (known)
+  const pid_t tid = intervals.front().tid;
+  const auto now = read_(tid);
+  const auto thread = threads_.find(tid);
+  Thread *const known =
+      thread != threads_.end() && thread->second.is_known ? &thread->second : nullptr;
+  if (now && known)
     correct(intervals, *now, *known);
+  else if (now)
+    threads_.insert_or_assign(tid, Thread{*now});
   std::vector<Interval *> waits;
   int64_t left = 0;
   for (Interval &each : intervals) {
@@ -96,12 +94,15 @@ void RunDelay::divide_one(std::span<Interval> intervals) {
   }
   if (!known)
     return;
+  // Of a thread that has ended, only what was left is known.
+  const Account account = now.value_or(known->read);
   const auto more =
-      static_cast<int64_t>(now->queued_ns - std::min(now->queued_ns, known->read.queued_ns));
+      static_cast<int64_t>(account.queued_ns - std::min(account.queued_ns, known->read.queued_ns));
   left += more + known->left_ns;
   // The kernel's account is newer than the records: the time since may belong to a preemption, or a
   // wait, whose record is still to come.
-  int64_t certain = left - newest_ns(*now, intervals);
+  const int64_t newest = now ? newest_ns(*now, intervals) : 0;
+  int64_t certain = left - newest;
   // The shortest first: what is more than it belongs to the others.
   std::ranges::sort(waits, {}, &Interval::ns);
   for (size_t i = 0; i < waits.size() && certain > 0; ++i) {
@@ -110,9 +111,9 @@ void RunDelay::divide_one(std::span<Interval> intervals) {
     certain -= static_cast<int64_t>(waits[i]->queued_ns);
     left -= static_cast<int64_t>(waits[i]->queued_ns);
   }
-  // What is left is for the next call, but it is not more than came with this one.
-  known->read = *now;
-  known->left_ns = std::min(left, more);
+  // What is left is for the next call, but no more than came with this one or may be newer.
+  known->read = account;
+  known->left_ns = std::min(left, std::max(more, newest));
 }
 
 } // namespace tally
