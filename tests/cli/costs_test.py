@@ -272,6 +272,25 @@ def descending_maps(rows: int) -> bytes:
     return head + b"".join(record(1, each) for each in maps)
 
 
+def forks_of_many_mappings(rows: int) -> bytes:
+    """A perf.data of a process with many mappings, whose children each map one more."""
+
+    def record(kind: int, body: bytes) -> bytes:
+        return struct.pack("<IHH", kind, 2, 8 + len(body)) + body
+
+    def mapping(pid: int, start: int) -> bytes:
+        return record(1, words(pid, pid) + longs(start, 4096, 0) + b"/a\0\0\0\0\0\0")
+
+    event = words(1, 64) + longs(0, 1000, 2, 0, 0, 0, 0)
+    maps = (mapping(1, i << 13) for i in range(rows))
+    forks = (
+        record(7, words(pid, 1, pid, 1) + longs(1)) + mapping(pid, (2 * pid + 1) << 12)
+        for pid in range(2, rows)
+    )
+    head = b"PERFILE2" + longs(16) + record(64, event + longs(1))
+    return head + b"".join(maps) + b"".join(forks)
+
+
 def nested_maps(rows: int) -> bytes:
     begin = "heap profile: 1: 1 [ 1: 1] @ heapprofile\n1:1[1:1]@5\nMAPPED_LIBRARIES:\n"
     line = "{:x}-{:x} r-xp {:x} 0:0 0\n"
@@ -363,6 +382,16 @@ class CostsTest(ProfileCase):
                 most = stated(name) * len(content)
                 self.assertEqual(cost_of(command, most + PROGRAM_BYTES).status, 0)
                 self.assertNotEqual(cost_of(command, most // 8 + PROGRAM_BYTES).status, 0)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer takes memory and time of its own")
+    def test_memory_of_forks(self) -> None:
+        """Children share their parent's mappings."""
+        content = forks_of_many_mappings(5_000)
+        command = ["validate", "--from", "perf-data", self.write("in", content)]
+        self.assertNotRegex(run_tally(*command).stdout, r"error: (?!holds no samples)")
+        most = stated("perf-data") * len(content) + PROGRAM_BYTES
+        self.assertNotEqual(cost_of(command, most).status, 3)
+        self.assertNotRegex(run_tally(*command, "--memory-limit", str(most)).stdout, REFUSAL)
 
     def test_memory_limit(self) -> None:
         for name, worst in WORST.items():

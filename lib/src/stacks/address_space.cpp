@@ -1,7 +1,6 @@
 #include "stacks/address_space.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "model/jit_code.h"
 #include "support/hash.h"
@@ -31,7 +30,7 @@ std::vector<CodeRange> parse_maps(std::string_view text) {
   return ranges;
 }
 
-uint32_t AddressSpace::number_of(const CodeRange &range) {
+uint32_t CodeRanges::number_of(const CodeRange &range) {
   const uint64_t hash = hash_of(range);
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto it = first; it != last; ++it)
@@ -43,13 +42,26 @@ uint32_t AddressSpace::number_of(const CodeRange &range) {
   return number;
 }
 
+AddressSpace::AddressSpace(const AddressSpace &other)
+    : pieces_(other.pieces_), code_(other.code_),
+      ranges_(std::make_shared<CodeRanges>(*other.ranges_)), program_(other.program_),
+      generation_(other.generation_) {}
+
+void AddressSpace::inherit(const AddressSpace &parent) {
+  pieces_ = parent.pieces_;
+  code_ = parent.code_;
+  program_ = parent.program_;
+  last_ = {0, 0, nowhere};
+  ++generation_;
+}
+
 void AddressSpace::map(const CodeRange &range) {
   if (range.start >= range.limit)
     return;
-  const uint32_t number = number_of(range);
+  const uint32_t number = ranges_->number_of(range);
   if (program_ == nowhere && !range.path.starts_with('[') && !range.path.starts_with("//"))
     program_ = number;
-  if (put(pieces_, {range.start, range.limit, number})) {
+  if (pieces_.put({range.start, range.limit, number})) {
     last_ = {0, 0, nowhere};
     ++generation_;
   }
@@ -58,46 +70,15 @@ void AddressSpace::map(const CodeRange &range) {
 void AddressSpace::map_code(const CodeRange &range) {
   if (range.start >= range.limit)
     return;
-  const uint32_t number = number_of(range);
-  if (put(code_, {range.start, range.limit, number}))
+  const uint32_t number = ranges_->number_of(range);
+  if (code_.put({range.start, range.limit, number}))
     ++generation_;
 }
 
-bool AddressSpace::put(Pieces &pieces, const Piece &piece) {
-  // [first, last) are the pieces that overlap the new one.
-  auto first = pieces.upper_bound(piece.start);
-  if (first != pieces.begin() && std::prev(first)->second.limit > piece.start)
-    --first;
-  const auto last = pieces.lower_bound(piece.limit);
-  if (first == last) {
-    pieces.emplace_hint(last, piece.start, piece);
-    return true;
-  }
-  const Piece before = first->second, after = std::prev(last)->second;
-  if (std::next(first) == last && before.start == piece.start && before.limit == piece.limit &&
-      before.range == piece.range)
-    return false;
-  pieces.erase(first, last);
-  if (before.start < piece.start)
-    pieces[before.start] = {before.start, piece.start, before.range};
-  pieces[piece.start] = piece;
-  if (after.limit > piece.limit)
-    pieces[piece.limit] = {piece.limit, after.limit, after.range};
-  return true;
-}
-
-const AddressSpace::Piece *AddressSpace::find_in(const Pieces &pieces, uint64_t address) {
-  const auto after = pieces.upper_bound(address);
-  if (after == pieces.begin())
-    return nullptr;
-  const Piece &piece = std::prev(after)->second;
-  return address < piece.limit ? &piece : nullptr;
-}
-
 uint32_t AddressSpace::with_code(uint32_t range, uint64_t pc) const {
-  if (code_.empty() || ranges_[range].is_jit || !is_anonymous_memory(ranges_[range].path))
+  if (code_.empty() || ranges()[range].is_jit || !is_anonymous_memory(ranges()[range].path))
     return range;
-  const Piece *const piece = find_in(code_, pc);
+  const Piece *const piece = code_.find(pc);
   return piece ? piece->range : range;
 }
 
@@ -111,7 +92,7 @@ void AddressSpace::reset() {
 
 uint32_t AddressSpace::find_mapping(uint64_t pc) const {
   if (pc - last_.start >= last_.limit - last_.start) {
-    const Piece *const piece = find_in(pieces_, pc);
+    const Piece *const piece = pieces_.find(pc);
     if (!piece)
       return nowhere;
     last_ = *piece;

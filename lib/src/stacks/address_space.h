@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "stacks/piece_tree.h"
 #include "support/hash.h"
 
 namespace tally {
@@ -30,9 +31,28 @@ std::vector<CodeRange> parse_maps(std::string_view text);
 // Gives each range a number when the range first appears. The number stays valid after the range is
 // unmapped, so that samples counted there keep their range. A range that is mapped again, with the
 // same properties, has its old number.
+class CodeRanges {
+public:
+  uint32_t number_of(const CodeRange &range);
+  const std::vector<CodeRange> &all() const { return ranges_; }
+
+private:
+  std::vector<CodeRange> ranges_;
+  SeededMultimap<uint64_t, uint32_t> by_hash_;
+};
+
 class AddressSpace {
 public:
   static constexpr uint32_t nowhere = ~uint32_t{0};
+
+  AddressSpace() : AddressSpace(std::make_shared<CodeRanges>()) {}
+  // Many spaces may have their numbers from the same ranges.
+  explicit AddressSpace(std::shared_ptr<CodeRanges> ranges) : ranges_(std::move(ranges)) {}
+  // A copy gives further ranges numbers of its own.
+  AddressSpace(const AddressSpace &other);
+  AddressSpace &operator=(const AddressSpace &) = delete;
+  // Maps what is mapped in a space with the same ranges. It shares the memory for it.
+  void inherit(const AddressSpace &parent);
 
   // Maps `range`. It replaces the parts of older ranges that it overlaps; their other parts remain.
   void map(const CodeRange &range);
@@ -55,28 +75,15 @@ public:
   // otherwise `range`.
   uint32_t with_code(uint32_t range, uint64_t pc) const;
 
-  const std::vector<CodeRange> &ranges() const { return ranges_; }
+  const std::vector<CodeRange> &ranges() const { return ranges_->all(); }
   uint32_t program() const { return program_; } // `nowhere` until a file is mapped
   // Returns a number that changes whenever the answers of find() may change.
   uint64_t generation() const { return generation_; }
 
 private:
-  struct Piece {
-    uint64_t start;
-    uint64_t limit;
-    uint32_t range;
-  };
-  using Pieces = std::map<uint64_t, Piece>; // by their starts, disjoint; there may be a million
-  uint32_t number_of(const CodeRange &range);
-  // Replaces what the pieces hold in a range. Returns whether this changed anything.
-  static bool put(Pieces &pieces, const Piece &piece);
-  // Returns the piece that holds the address; null if none does.
-  static const Piece *find_in(const Pieces &pieces, uint64_t address);
-
-  Pieces pieces_;
-  Pieces code_; // those of map_code()
-  std::vector<CodeRange> ranges_;
-  SeededMultimap<uint64_t, uint32_t> by_hash_;
+  PieceTree pieces_;
+  PieceTree code_; // those of map_code()
+  std::shared_ptr<CodeRanges> ranges_;
   uint32_t program_ = nowhere;
   uint64_t generation_ = 0;
   // The piece that find() returned last; find() tries it first, because most samples fall into few

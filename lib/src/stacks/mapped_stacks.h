@@ -18,9 +18,6 @@ public:
   explicit MappedLocations(const std::vector<CodeRange> &ranges,
                            uint32_t program = AddressSpace::nowhere)
       : ranges_(ranges), program_(program) {}
-  // Starts with the mappings of `other`. The ranges must begin with those of `other`.
-  MappedLocations(const std::vector<CodeRange> &ranges, const MappedLocations &other)
-      : ranges_(ranges), mappings_(other.mappings_), kernel_(other.kernel_) {}
   MappedLocations(const MappedLocations &) = delete;
   MappedLocations &operator=(const MappedLocations &) = delete;
 
@@ -42,11 +39,10 @@ private:
 
 class MappedStacks {
 public:
-  explicit MappedStacks(const AddressSpace &space) // `space` must outlive it
-      : space_(space), locations_(space.ranges()) {}
-  // Starts with the mappings of `other`. `space` must be a copy of the space of `other`.
-  MappedStacks(const AddressSpace &space, const MappedStacks &other)
-      : space_(space), locations_(space.ranges(), other.locations_) {}
+  // Both must outlive it. The locations are those of the space's ranges; many spaces may share
+  // them.
+  MappedStacks(const AddressSpace &space, MappedLocations &locations)
+      : space_(space), locations_(locations) {}
 
   // Returns the stack of a chain. The chain is leaf first and not empty, callers are return address
   // - 1, and a truncated chain ends with a truncation_mark(). An address in the kernel becomes the
@@ -55,7 +51,7 @@ public:
 
 private:
   const AddressSpace &space_;
-  MappedLocations locations_;
+  MappedLocations &locations_;
   CommonRoot<StackId> previous_;
 };
 

@@ -27,7 +27,8 @@ public:
 
 private:
   AddressSpace space_;
-  MappedStacks stacks_{space_};
+  MappedLocations locations_{space_.ranges()};
+  MappedStacks stacks_{space_, locations_};
 };
 
 } // namespace tally::gperftools

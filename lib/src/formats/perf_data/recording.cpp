@@ -46,7 +46,7 @@ Where where_of(uint16_t misc) {
 Recording::Process &Recording::process(int32_t pid) {
   auto &at = processes_[pid];
   if (!at)
-    at = std::make_unique<Process>(process_count_++, unwinder_);
+    at = std::make_unique<Process>(*this);
   return *at;
 }
 
@@ -163,9 +163,9 @@ bool Recording::handle_fork(const PerfLayout &layout, const PerfRecord &record) 
     // perf also writes such records, without a time, for processes that existed before. These must
     // not inherit their parents' mappings.
     const auto parent = processes_.find(task.parent_pid);
-    auto child = parent == processes_.end() || task.time == 0
-                     ? std::make_unique<Process>(process_count_++, unwinder_)
-                     : std::make_unique<Process>(process_count_++, unwinder_, *parent->second);
+    auto child = std::make_unique<Process>(*this);
+    if (parent != processes_.end() && task.time != 0)
+      child->space.inherit(parent->second->space);
     processes_[task.pid] = std::move(child);
   }
   // A new thread has its parent's name until it sets another one.

@@ -37,12 +37,9 @@ public:
 
 private:
   struct Process {
-    Process(uint64_t count, Unwinder *unwinder)
-        : number(count), stacks(space), chain(0, unwinder, space) {}
-    // Creates a child process, which inherits the mappings of `other`.
-    Process(uint64_t count, Unwinder *unwinder, const Process &other)
-        : number(count), space(other.space), stacks(space, other.stacks),
-          chain(0, unwinder, space) {}
+    explicit Process(Recording &recording)
+        : number(recording.process_count_++), space(recording.ranges_),
+          stacks(space, recording.locations_), chain(0, recording.unwinder_, space) {}
     uint64_t number; // unique, because pids are reused
     AddressSpace space;
     JitDumps jit;
@@ -88,6 +85,8 @@ private:
   std::string source_;
 
   StackProfileBuilder builder_;
+  std::shared_ptr<CodeRanges> ranges_ = std::make_shared<CodeRanges>(); // of all processes
+  MappedLocations locations_{ranges_->all()};
   SeededMap<int32_t, std::unique_ptr<Process>> processes_;
   SeededMap<int32_t, std::string> perf_maps_;      // by pid
   std::deque<std::pair<int32_t, uint64_t>> ended_; // pid and number, oldest first
