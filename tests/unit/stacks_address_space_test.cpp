@@ -1,3 +1,10 @@
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "stacks/address_space.h"
@@ -90,6 +97,30 @@ TEST(AddressSpace, AgreesWithATableOfAddresses) {
       plain[i] = path;
     for (uint64_t i = 0; i < 256; ++i)
       ASSERT_EQ(at(space, i), plain[i]) << "round " << round << " at " << i;
+  }
+}
+
+// What one space maps after another has inherited from it is not mapped in the other.
+TEST(AddressSpace, InheritsWhatIsMappedAtTheTime) {
+  const auto ranges = std::make_shared<CodeRanges>();
+  std::deque<AddressSpace> spaces;
+  for (int i = 0; i < 5; ++i)
+    spaces.emplace_back(ranges);
+  std::vector<std::vector<std::string>> plain(spaces.size(), std::vector<std::string>(64, "-"));
+  std::mt19937 random(3);
+  for (int round = 0; round < 2000; ++round) {
+    const size_t one = random() % spaces.size(), other = random() % spaces.size();
+    if (random() % 8 == 0) {
+      spaces[one].inherit(spaces[other]);
+      plain[one] = plain[other];
+    }
+    const uint64_t start = random() % 60, limit = start + 1 + random() % (63 - start);
+    const std::string path = "m" + std::to_string(random() % 40);
+    spaces[one].map(range(start, limit, path));
+    std::fill_n(plain[one].begin() + static_cast<ptrdiff_t>(start), limit - start, path);
+    for (size_t i = 0; i < spaces.size(); ++i)
+      for (uint64_t address = 0; address < 64; ++address)
+        ASSERT_EQ(at(spaces[i], address), plain[i][address]) << "round " << round;
   }
 }
 
