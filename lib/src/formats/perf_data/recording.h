@@ -38,8 +38,8 @@ public:
 private:
   struct Process {
     explicit Process(Recording &recording)
-        : number(recording.process_count_++), space(recording.ranges_),
-          stacks(space, recording.locations_), chain(0, recording.unwinder_, space) {}
+        : number(recording.process_count_++), space(recording.shared_.ranges),
+          stacks(space, recording.shared_.locations), chain(0, recording.unwinder_, space) {}
     uint64_t number; // unique, because pids are reused
     AddressSpace space;
     JitDumps jit;
@@ -85,8 +85,10 @@ private:
   std::string source_;
 
   StackProfileBuilder builder_;
-  std::shared_ptr<CodeRanges> ranges_ = std::make_shared<CodeRanges>(); // of all processes
-  MappedLocations locations_{ranges_->all()};
+  struct {
+    std::shared_ptr<CodeRanges> ranges = std::make_shared<CodeRanges>();
+    MappedLocations locations{ranges->all()};
+  } shared_; // by all processes
   SeededMap<int32_t, std::unique_ptr<Process>> processes_;
   SeededMap<int32_t, std::string> perf_maps_;      // by pid
   std::deque<std::pair<int32_t, uint64_t>> ended_; // pid and number, oldest first
