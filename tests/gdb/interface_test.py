@@ -151,6 +151,22 @@ class SettingsTest(GdbCase):
             play.all("python print(gdb.parameter('profile frequency'))"), ["250\n", "300\n"]
         )
 
+    def test_a_change_while_sampling(self) -> None:
+        """Sampling goes on with the old value, which only settings of `profile start` have."""
+        settings = [
+            "set profile frequency 250",
+            "set profile stop-times on",
+            "set coverage auto-mark off",
+        ]
+        play = play_gdb(
+            ["break checkpoint", "profile start", "run", *settings],
+            program("spin7030"),
+            ["0.1", "1"],
+        )
+        self.assertEqual(play.stderr, "", play)
+        remark = "The next `profile start` uses the new value; sampling goes on as it began.\n"
+        self.assertEqual([play.text(each) for each in settings], [remark, "", ""])
+
     def test_abbreviations(self) -> None:
         play = play_gdb(["profile stat", "profile rep", "profile s"])
         self.assertIn("state idle", play.text("profile stat"))

@@ -457,6 +457,12 @@ class Source(MixIn):
                 re.findall(r"^(\S+ +\d+ +\d+)$", done.stdout, re.MULTILINE),
                 re.findall(r"^(\S+ +\d+ +\d+)$", by_test, re.MULTILINE),
             )
+        # A test that names a profile of its own writes it.
+        profile = self.project / "build" / "own.profraw"
+        profile.unlink(missing_ok=True)
+        done = self.expect(0, *hooked, "--coverage", "--coverage-per-test", "own", "other")
+        self.assertRegex(done.stdout, r"(?m)own +no data$")
+        self.assertTrue(profile.exists())
         done = self.expect(0, *hooked, "--coverage-off", "other")
         self.assertIn("are taken out of c_args", done.stderr)
         self.assertEqual(self.option("c_args"), OWN["c_args"])

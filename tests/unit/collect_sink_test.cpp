@@ -333,6 +333,23 @@ TEST(StackCollector, KeepsTheFilesOfSamplesOnly) {
   std::filesystem::remove_all(folder);
 }
 
+// The process of a thread that has ended is gone: its number is one of the first process.
+TEST(StackCollector, ForgetsTheProcessOfItsLastThread) {
+  StackCollector collector(pid, {1'000'000});
+  const std::array<uint64_t, 1> stack{0x1010};
+  ASSERT_TRUE(collector.begin_process(200, pid));
+  collector.begin_thread(200, 200);
+  collector.add(200, stack, 1, 0);
+  EXPECT_EQ(collector.forget_thread(200), 200);
+  EXPECT_EQ(collector.space_of(200), nullptr);
+  collector.add(200, stack, 1, 0);
+  const auto profile = collector.snapshot("now", 0, 1);
+  ASSERT_TRUE(profile);
+  ASSERT_EQ(profile->threads().size(), 2u);
+  EXPECT_EQ(profile->threads()[ThreadId{0}].pid, 200);
+  EXPECT_EQ(profile->threads()[ThreadId{1}].pid, pid);
+}
+
 TEST(WaitsTest, HaveTheirTimeAndStack) {
   PerfLayout with_registers = layout;
   with_registers.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_REGS_USER;

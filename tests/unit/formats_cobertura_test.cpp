@@ -189,6 +189,17 @@ TEST(CoberturaRead, CountsLinesOfMethodsUnlessTheTotalSaysOtherwise) {
   EXPECT_EQ(lines("lines-valid=\"1\" "), 1u);
 }
 
+// A line of a method is one of its class only if that class has it, whatever others have.
+TEST(CoberturaRead, ReadsLinesOfMethodsInEachClass) {
+  const auto read = parsed(file_of(
+      R"xml(<class name="A" filename="A.java"><lines><line number="3" hits="1"/></lines></class>
+         <class name="B" filename="B.java"><methods><method name="f"><lines>
+         <line number="3" hits="7"/></lines></method></methods></class>)xml"));
+  ASSERT_TRUE(read) << read.error().text();
+  ASSERT_EQ(read->files.size(), 2u);
+  EXPECT_EQ(lines_of(read->files[1]), (std::vector<Line>{{3, 7, 0, 0}}));
+}
+
 TEST(CoberturaRead, FindsFilesAndNamesOfOddWriters) {
   const std::string line = R"(<lines><line number="1" hits="1"/></lines>)";
   const auto path = [&](const std::string &sources, const std::string &name) {

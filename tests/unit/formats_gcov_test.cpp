@@ -363,5 +363,24 @@ TEST(GcovMerge, AddsUpLongListsOfValues) {
   }
 }
 
+// The counter of a function that never ran is 0, which is no time.
+TEST(GcovMerge, TakesTheFirstTimeOfAFunctionThatRan) {
+  const auto data = [](std::vector<int64_t> times) {
+    GcovData out;
+    out.header.version = GcovVersion::v12;
+    out.other = std::string("\1\0\0\0\2\0\0\0\3\0\0\0", 12);
+    constexpr uint32_t tag =
+        gcov_tag_counters + (static_cast<uint32_t>(GcovCounter::time_profiler) << 17);
+    out.records = {{gcov_tag_function, false, 0, 12},
+                   {tag, false, 0, static_cast<uint32_t>(times.size())}};
+    out.values = std::move(times);
+    return out;
+  };
+  GcovData sum = data({5, 0, 5, 7, 0});
+  const auto added = sum.add(data({0, 5, 7, 5, 0}));
+  ASSERT_TRUE(added) << added.error().text();
+  EXPECT_EQ(sum.values, (std::vector<int64_t>{5, 5, 5, 5, 0}));
+}
+
 } // namespace
 } // namespace tally::formats_gcov_test

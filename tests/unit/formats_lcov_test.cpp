@@ -203,6 +203,15 @@ TEST(Lcov, ChangesAndReportsNamesThatLcovRefuses) {
   EXPECT_EQ(written(coverage(out.bytes)).bytes, out.bytes);
 }
 
+TEST(Lcov, ReportsAChangedPathOfAnyFile) {
+  for (const size_t changed : {size_t{0}, size_t{1}}) {
+    Coverage odd = coverage("SF:/a\nDA:3,1\nend_of_record\nSF:/b\nDA:3,1\nend_of_record\n");
+    odd.files[changed].path += "\nc";
+    EXPECT_EQ(written(odd).lost,
+              (std::vector<std::string>{"paths that are empty or hold line breaks (changed)"}));
+  }
+}
+
 // lcov keeps only letters, digits and '_'.
 TEST(Lcov, ReadsBackNamesOfTests) {
   for (const auto &[name, text] :

@@ -239,6 +239,17 @@ TEST(CoverageMarkdown, ListsTotalsThenTheWorstFiles) {
             "| `lib/b.c` | 0.0% (0/1) | - | - | 5 |\n");
 }
 
+TEST(CoverageMarkdown, HasACellOfConditionsInEachRow) {
+  Coverage coverage = two_files();
+  coverage.files[0].conditions = {{2, 3, 1}};
+  coverage.files[0].lines[0].last_condition = 1;
+  const std::string text = to_markdown(coverage, "/src");
+  EXPECT_NE(text.find("| `lib/a.c` | 42.9% (3/7) | 50.0% (1/2) | 50.0% (1/2) | 75.0% (3/4) |"),
+            text.npos)
+      << text;
+  EXPECT_NE(text.find("| `lib/b.c` | 0.0% (0/1) | - | - | - | 5 |"), text.npos) << text;
+}
+
 TEST(CoverageMarkdown, EscapesNames) {
   const auto name = [](const std::string &path) {
     Coverage coverage;

@@ -1,4 +1,5 @@
 // The pieces that a session is made of, each alone.
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -6,6 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "fake_debugger.h"
+#include "session/counter_marks.h"
+#include "session/coverage_table.h"
+#include "session/front.h"
 #include "session/name_lookup.h"
 #include "session/profile_store.h"
 #include "session/profile_table.h"
@@ -111,6 +115,24 @@ TEST(ProfileStore, ALoadedProfileLastsUntilTheProcessRuns) {
   store.process_resumed();
   EXPECT_FALSE(store.loaded());
   EXPECT_EQ(held->path, "a.folded");
+}
+
+// --- CounterMarks
+
+TEST(CounterMarks, OfANewProgramAreNotKnownToBeSlow) {
+  FakeDebugger debugger;
+  const DebugEvent event;
+  const Front front(debugger, event);
+  const Settings settings(coverage_table());
+  CounterMarks marks(front, settings);
+  marks.add_time(std::chrono::milliseconds(11));
+  EXPECT_EQ(marks.automatic(), "on"); // it may be slow by chance
+  marks.add_time(std::chrono::milliseconds(12));
+  EXPECT_EQ(marks.automatic(), "off (the last one took 12 ms)");
+  marks.forget_program();
+  EXPECT_EQ(marks.automatic(), "on");
+  marks.add_time(std::chrono::milliseconds(11));
+  EXPECT_EQ(marks.automatic(), "on");
 }
 
 // --- NameLookup

@@ -1,13 +1,20 @@
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "stacks/address_space.h"
+#include "stacks/jit_dumps.h"
 
 namespace tally::stacks_address_space_test {
 namespace {
@@ -175,6 +182,50 @@ TEST(ProcMaps, KeepsOnlyExecutableLines) {
   EXPECT_EQ(ranges[2].path, "/a b (deleted)");
   EXPECT_EQ(ranges[3].path, "[vdso]");
   EXPECT_EQ(ranges[4].path, "[vsyscall]");
+}
+
+// Writes a jitdump of this process with 8 bytes of code at 0x1000, which was made at `time`.
+void write_dump(const std::string &path, uint64_t flags, uint64_t time) {
+  std::string out;
+  const auto put = [&](auto number) {
+    out.append(reinterpret_cast<const char *>(&number), sizeof number);
+  };
+  const auto pid = static_cast<uint32_t>(::getpid());
+  for (const uint32_t word : {0x4A695444U, 1U, 40U, 62U, 0U, pid})
+    put(word);
+  for (const uint64_t word : {uint64_t{1}, flags})
+    put(word);
+  put(uint32_t{0});
+  put(uint32_t{16 + 40 + 2 + 8});
+  put(time);
+  for (const uint32_t word : {pid, pid})
+    put(word);
+  for (const uint64_t word : {0x1000U, 0x1000U, 8U, 1U})
+    put(word);
+  out += std::string("f\0", 2) + std::string(8, '\x90');
+  std::ofstream(path) << out;
+}
+
+// The times of code and of samples may be of different clocks.
+TEST(JitDumps, WaitForTheTimeOfCodeOnlyOnTheSameClock) {
+  std::string folder = (std::filesystem::temp_directory_path() / "tally-jit-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  for (const uint64_t flags : {uint64_t{0}, uint64_t{1}}) { // 1: times are of the processor
+    const std::string path = folder + "/jit-" + std::to_string(flags) + ".dump";
+    write_dump(path, flags, 1000);
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    JitDumps dumps;
+    dumps.open(::getpid(), {0, 4096, 0, status.st_dev, status.st_ino, path});
+    AddressSpace space;
+    space.map(range(0x1000, 0x2000, "//anon"));
+    dumps.advance(999, space);
+    EXPECT_EQ(at(space, 0x1000), flags ? path : "//anon");
+    dumps.advance(1000, space);
+    EXPECT_EQ(at(space, 0x1007), path);
+    EXPECT_EQ(at(space, 0x1008), "//anon");
+  }
+  std::filesystem::remove_all(folder);
 }
 
 } // namespace
