@@ -71,6 +71,33 @@ class PerfTest(LldbCase):
         self.in_each(measure)
 
 
+class AgentTest(LldbCase):
+    samples_by_perf = False
+
+    def test_the_agents_signals_repeat_no_stop(self) -> None:
+        """A signal in a step over a breakpoint would lead back to the breakpoint."""
+        stops = 400
+
+        def measure(lldb: str) -> None:
+            result = run_lldb(
+                ["profile start --backend agent --frequency 5000"]
+                + ["breakpoint set -n checkpoint", "run"]
+                + ["continue"] * stops
+                + ["profile status"],
+                program("spin7030"),
+                [str(0.002 * stops), str(stops)],
+                lldb=lldb,
+                wrapper=[program("seccomp_run"), "eperm"],
+            )
+            self.assertIn("ticker", parse_status(result.stdout)["clock"], result)
+            numbers = re.findall(r"`checkpoint\(number=(\d+)\) at ", result.stdout)
+            self.assertGreaterEqual(len(numbers), stops, result)
+            # A signal that is on its way when the breakpoint is hit comes in time now and then.
+            self.assertLessEqual(len(numbers), stops + 2, result)
+
+        self.in_each(measure)
+
+
 class PassesTest(LldbCase):
     def test_times_of_passes(self) -> None:
         def measure(lldb: str) -> None:

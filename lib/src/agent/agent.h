@@ -63,6 +63,7 @@ struct thread {
   uint64_t last_cpu;    /* the thread's CPU time when it was last read */
   uint64_t sampled_cpu; /* the thread's CPU time when its last signal was sent */
   int64_t carry_ns;     /* CPU time not counted yet; negative if too much was counted */
+  uint64_t hold_cpu;    /* no signal is sent before the thread has used this much CPU time */
   uint64_t look_cpu;    /* in flight: CPU time when /proc was last asked whether it is pending */
   /* Used with the timer clock only. */
   int timer;
@@ -89,8 +90,9 @@ uint64_t thread_cpu_ns(int tid); /* ~0 if the thread has ended */
 
 int handler_install(const int32_t *wanted); /* 0, or -1 if every signal is in use */
 bool handler_is_ours(void);
-void handler_restore(void); /* drops pending signals, then restores the old action */
-int handler_again(void);    /* installs the handler again after handler_restore() */
+void handler_restore(void);      /* drops pending signals, then restores the old action */
+void handler_drop_pending(void); /* those of all threads; ours must be installed */
+int handler_again(void);         /* installs the handler again after handler_restore() */
 /* Changes to the next signal. An emulator may accept a handler for a signal that it cannot send. */
 int handler_install_another(const int32_t *wanted);
 

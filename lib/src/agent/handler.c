@@ -211,14 +211,23 @@ bool handler_is_ours(void) {
   return now.handler == (void *)handler;
 }
 
-void handler_restore(void) {
-  if (!handler_is_ours())
-    return; /* the program has set its own handler */
-  /* Ignoring a signal drops the pending ones of all threads, whether blocked or not. The default
-   * action would terminate the program. */
+/* Ignoring a signal drops the pending ones of all threads, whether blocked or not. The default
+ * action would terminate the program. */
+static void ignore_signal(void) {
   struct sigaction ignore;
   memset(&ignore, 0, sizeof ignore);
   ignore.sa_handler = SIG_IGN;
   libc_sigaction(agent.signal, &ignore, NULL);
+}
+
+void handler_drop_pending(void) {
+  ignore_signal();
+  set_action();
+}
+
+void handler_restore(void) {
+  if (!handler_is_ours())
+    return; /* the program has set its own handler */
+  ignore_signal();
   libc_sigaction(agent.signal, &agent.old_action, NULL);
 }

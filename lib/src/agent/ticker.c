@@ -31,6 +31,8 @@ static unsigned char stack[STACK_BYTES] __attribute__((aligned(64)));
 static const uint64_t scan_every_ns = 100000000; /* finds threads that did not register */
 static const uint64_t look_every_ns = 10000000;  /* of CPU time: where a signal in flight is */
 
+static const uint64_t step_ns = 50000; /* of CPU time: longer than a single step */
+
 static const uint64_t overdue_periods = 4;
 static bool single_cpu; /* the ticker and the program share one processor */
 
@@ -41,6 +43,7 @@ static int64_t accounted_ns;
  * was counted. It is added to the samples of threads that run: threads that run only for moments or
  * end soon would otherwise have no samples. */
 static int64_t pool_ns;
+static bool any_ran; /* a thread has run between the last two ticks */
 
 static int ticker_tid;
 /* The kernel writes the task's number here, and 0 once the task has ended and no longer uses its
@@ -153,6 +156,34 @@ static void interrupt(struct thread *thread, uint64_t cpu) {
   __atomic_store_n(&agent.shared->signals_sent, ++agent.sent, __ATOMIC_RELAXED);
 }
 
+/* Withdraws the signals that have not arrived. Their CPU time counts for the next samples. */
+static void withdraw_signals(void) {
+  if (!handler_is_ours())
+    return;
+  handler_drop_pending();
+  for (uint32_t i = 0; i < threads_used(); ++i) {
+    struct thread *thread = &threads[i];
+    const int64_t ns = (int64_t)(thread->weight * agent.period_ns);
+    if (__atomic_exchange_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_ACQ_REL) != SIGNAL_SENT)
+      continue;
+    thread->carry_ns += ns;
+    unplaced_ns += ns;
+    accounted_ns -= ns;
+  }
+}
+
+/* Returns whether a debugger holds the thread with a signal pending. LLDB steps over a breakpoint
+ * before it lets a thread run on. A signal that is delivered with this step enters its handler
+ * instead, and the handler returns to the breakpoint: the program would stop there again. */
+static bool is_held_with_signal(const struct thread *thread) {
+  char text[4096];
+  if (read_task_file(thread->tid, "status", text, sizeof text) == 0)
+    return false;
+  const char *const state = strstr(text, "\nState:\t");
+  return state && state[strlen("\nState:\t")] == 't' &&
+         has_signal(mask_of(text, "SigPnd:"), agent.signal);
+}
+
 /* Handles a signal that has not arrived: the thread blocks it, is in a long system call, or does
  * not run. What it runs until the signal arrives is added to its next sample, unless it blocks the
  * signal. */
@@ -198,16 +229,20 @@ static void look_at(struct thread *thread, uint64_t elapsed) {
   if (__atomic_exchange_n(&thread->fresh, 0, __ATOMIC_ACQUIRE) || cpu < thread->last_cpu) {
     /* The number now belongs to another thread. */
     forget_signal(thread);
-    thread->last_cpu = thread->sampled_cpu = 0;
+    thread->last_cpu = thread->sampled_cpu = thread->hold_cpu = 0;
     thread->carry_ns = 0;
   }
   const uint64_t ran = cpu - thread->last_cpu;
   thread->last_cpu = cpu;
+  any_ran |= ran != 0;
   if (__atomic_load_n(&thread->in_flight, __ATOMIC_ACQUIRE)) {
-    wait_for_handler(thread, cpu);
+    if (is_held_with_signal(thread))
+      withdraw_signals();
+    else
+      wait_for_handler(thread, cpu);
     return;
   }
-  if (ran == 0 || !is_due(thread, cpu))
+  if (ran == 0 || !is_due(thread, cpu) || cpu < thread->hold_cpu)
     return;
   const uint64_t again = thread_cpu_ns(tid);
   if (again != ~UINT64_C(0) && again > cpu) {
@@ -223,6 +258,23 @@ static void look_at(struct thread *thread, uint64_t elapsed) {
   const bool overdue = single_cpu && cpu - thread->sampled_cpu > overdue_periods * agent.period_ns;
   if ((displaced || overdue) && state_of(tid) == 'R')
     interrupt(thread, cpu);
+}
+
+/* Keeps signals from the threads' first moments after a stop, for the same reason as
+ * is_held_with_signal(): a debugger may step them over breakpoints then. Call this when no thread
+ * has run since the last tick. */
+static void hold_if_stopped(void) {
+  const uint32_t rows = threads_used();
+  bool asked = false;
+  for (uint32_t i = 0; i < rows; ++i) {
+    const int tid = __atomic_load_n(&threads[i].tid, __ATOMIC_ACQUIRE);
+    if (tid == 0)
+      continue;
+    if (!asked && state_of(tid) != 't')
+      return;
+    asked = true;
+    threads[i].hold_cpu = threads[i].last_cpu + step_ns;
+  }
 }
 
 struct scan {
@@ -319,6 +371,8 @@ static enum tally_wire_end tick_until_stopped(void) {
     }
     const uint32_t rows = threads_used();
     int64_t due = 0;
+    const bool ran_before = any_ran;
+    any_ran = false;
     for (uint32_t i = 0; i < rows; ++i)
       if (__atomic_load_n(&threads[i].tid, __ATOMIC_ACQUIRE) != 0) {
         look_at(&threads[i], now - last);
@@ -326,6 +380,8 @@ static enum tally_wire_end tick_until_stopped(void) {
           due += due_ns(&threads[i], threads[i].last_cpu);
       }
     last = now;
+    if (ran_before && !any_ran)
+      hold_if_stopped();
     account(due, scanned);
     /* Late ticks are not repeated, because the weights account for them. */
     base += agent.period_ns;
