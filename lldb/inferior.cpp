@@ -48,17 +48,20 @@ bool Inferior::found(lldb::SBTarget target, int pid) {
   Event event = launch_;
   event.target = TALLY_TARGET_NATIVE;
   event.pid = pid;
+  event.at_ns = runs_since(pid); // on a busy machine, LLDB may resume it before it is found
   reported_.is_unasked = false;
   return runs(event);
 }
 
 // Handles a process that a client of LLDB's API, not a command, has launched or resumed.
-bool Inferior::found_unasked(int id, int pid) {
+bool Inferior::found_unasked(int id, int pid, bool is_new) {
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(id);
   if (!wait_until([&] { return process_of(debugger, pid).IsValid(); }))
     return false;
   reported_.is_unasked = true;
-  return runs(run_of(pid));
+  Event event = run_of(pid);
+  event.at_ns = is_new ? runs_since(pid) : 0;
+  return runs(event);
 }
 
 bool Inferior::runs(const Event &event) {
@@ -92,10 +95,11 @@ void Inferior::watch_for_unasked(lldb::SBDebugger &debugger) {
   lldb::SBProcess process = target.GetProcess();
   const int32_t kind = kind_of(process);
   session_.set_passed_stops(passed_stops(target));
-  const auto found = [this, id = static_cast<int>(debugger.GetID())](int pid) {
-    return found_unasked(id, pid);
+  const bool is_new = kind == TALLY_TARGET_NONE;
+  const auto found = [this, is_new, id = static_cast<int>(debugger.GetID())](int pid) {
+    return found_unasked(id, pid, is_new);
   };
-  if (kind == TALLY_TARGET_NONE) {
+  if (is_new) {
     watch_.expect_any(found);
   } else if (kind == TALLY_TARGET_NATIVE && process.GetUniqueID() != detached_) {
     if (is_stopped(process))

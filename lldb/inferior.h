@@ -101,7 +101,7 @@ private:
   void run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess process);
   // Called on the watch's thread. Return false if `pid` is not the expected process.
   bool found(lldb::SBTarget target, int pid);
-  bool found_unasked(int debugger, int pid);
+  bool found_unasked(int debugger, int pid, bool is_new);
   bool runs(const Event &resumed);
   // Called on a thread that may wait for LLDB.
   void look_at_held(int debugger, int pid, uint64_t held);

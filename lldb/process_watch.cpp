@@ -162,6 +162,15 @@ int tracer_of(int pid) {
   return number_after(text_of("/proc/" + std::to_string(pid) + "/status"), "\nTracerPid:\t");
 }
 
+uint64_t runs_since(int pid) {
+  const std::string status = text_of("/proc/" + std::to_string(pid) + "/status");
+  const int tracer = number_after(status, "\nTracerPid:\t");
+  if (tracer == 0 || tracer != number_after(status, "\nPPid:\t") ||
+      !is_running_state(state_of(pid)))
+    return 0;
+  return now_ns() - cpu_ns_of(pid);
+}
+
 bool is_traced_by_child(int pid) {
   const int tracer = tracer_of(pid);
   if (tracer == 0)

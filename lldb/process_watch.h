@@ -32,6 +32,10 @@ bool has_pending(int pid, int signal);
 
 int tracer_of(int pid); // 0 if the process is not traced
 
+// Returns since when a process that its tracer has launched runs, as far as its CPU time shows.
+// Returns 0 if it is stopped, or if its tracer has attached to it.
+uint64_t runs_since(int pid);
+
 // Returns whether a child of this process traces `pid`. LLDB debugs a local process through a
 // server, which is its child.
 bool is_traced_by_child(int pid);

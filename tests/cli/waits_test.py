@@ -262,7 +262,10 @@ class UnprivilegedTest(ProfileCase):
         rows: dict[str, dict[str, int]] = {
             row["name"]: dict(zip(VALUES, row["inclusive"])) for row in report["functions"]
         }
-        self.assertFalse([name for name in rows if "truncated" in name or "guessed" in name])
+        # The kernel may truncate the stack of a tick of CPU time, because it does not wait for a
+        # page that it moves. The stacks of waits are read from outside, which waits.
+        bad = {name: row for name, row in rows.items() if re.search("truncated|guessed", name)}
+        self.assertFalse([name for name, row in bad.items() if row["wait"] != 0], bad)
         ways = ways_of(done.stdout)
         for name, way in ways.items():
             with self.subTest(name=name):

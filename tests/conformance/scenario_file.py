@@ -30,8 +30,9 @@ _USER_ONLY = re.compile(
 
 # On a busy machine, some samples are read too late, and the debugger's stops take long.
 _BUSY = re.compile(
-    r"^\(\d+ (?:samples? (?:was|were) lost"
-    r"|rounds? stands? for \d+ ticks .*|of \d+ rounds stopped the threads late.*)\)$\n?",
+    r"^\((?:\d+ (?:samples? (?:was|were) lost"
+    r"|rounds? stands? for \d+ ticks .*|of \d+ rounds stopped the threads late.*)"
+    r"|up to .* of CPU time at the beginning are not sampled: .*)\)$\n?",
     re.MULTILINE,
 )
 
@@ -79,7 +80,8 @@ def without_remarks_on_user_code(printed: str) -> str:
 
 
 def without_remarks_on_a_busy_machine(printed: str) -> str:
-    """Removes the remarks of a table that samples were lost, or rounds of stops were slow."""
+    """Removes the remarks of a table that samples were lost, or a beginning was missed, or rounds of
+    stops were slow."""
     return _BUSY.sub("", printed)
 
 

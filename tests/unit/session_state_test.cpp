@@ -163,6 +163,26 @@ TEST_F(SessionRun, UsesTheTimeAtWhichEventsHappened) {
   EXPECT_GE(seconds("stopped"), 0);
 }
 
+TEST_F(SessionRun, SaysWhatTheSamplerHasMissed) {
+  if (!start())
+    GTEST_SKIP() << "sampling is refused here";
+  for (const bool is_late : {false, true}) {
+    const auto child = std::make_unique<Child>([] { spin_for(0.1); });
+    DebugEvent run = event_of(EventKind::resumed, child->pid());
+    run.at_ns = is_late ? now_ns() : 0;
+    child->go();
+    while (process_cpu_ns(child->pid()).value_or(UINT64_MAX) < 30'000'000)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    push(run);
+    child->wait_end();
+    push(event_of(EventKind::breakpoint, child->pid()));
+    const std::string text = session.command("report").value();
+    EXPECT_EQ(text.find(" of CPU time at the beginning are not sampled") != text.npos, is_late)
+        << text;
+    push(event_of(EventKind::killed));
+  }
+}
+
 // Opens when one process calls open(), for another that waits.
 class Gate {
 public:

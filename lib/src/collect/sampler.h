@@ -114,6 +114,8 @@ struct SamplerStatus {
   // rate is the number of samples divided by the rest of cpu_ns. The kernel measures this share
   // less exactly than cpu_ns.
   uint64_t unsampled_ns = 0;
+  // At most so much CPU time was used in a run before its sampler was there. It is in no other sum.
+  uint64_t missed_ns = 0;
   // With SamplerOptions::children, the CPU time of the process and of the children that it has
   // waited for, as the kernel accounts for it: with the work of fork and exit. While the process
   // exists, this is a multiple of the kernel's tick of 10 ms. 0 if it is not known, as when the

@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 
 #include "collect/perf_sampler.h"
+#include "collect/proc_info.h"
 #include "collect/sampled_events.h"
 #include "report/value_text.h"
 #include "session/sampling_remarks.h"
+#include "support/clock.h"
 #include "support/text.h"
 
 namespace tally {
@@ -33,6 +35,15 @@ std::string_view why_unfit(Backend backend, const StartOptions &options, TargetK
 }
 
 Error unsupported(std::string_view why) { return {ErrorCode::unsupported, std::string(why)}; }
+
+// Returns how much CPU time the process can have used since the event, if that was in the past.
+uint64_t missed_ns(const DebugEvent &run) {
+  const uint64_t now = now_ns();
+  if (run.at_ns == 0 || run.at_ns >= now)
+    return 0;
+  return std::min(process_cpu_ns(run.pid).value_or(0),
+                  (now - run.at_ns) * thread_ids(run.pid).size());
+}
 
 constexpr std::string_view only_when_asked =
     "is loaded into an existing process only if `--backend agent` is given";
@@ -185,10 +196,10 @@ void Backends::pass_over(std::string_view why) {
   passed_over_.push_back(fmt::format("{}: {}", name_of(options_.backend), why));
 }
 
-void Backends::begin_with(std::unique_ptr<Sampler> started) {
+void Backends::begin_with(std::unique_ptr<Sampler> started, uint64_t missed_ns) {
   given_up_pid_ = 0;
   refused_others_.clear();
-  sampling_.adopt(std::move(started), options_);
+  sampling_.adopt(std::move(started), options_, missed_ns);
 }
 
 std::string Backends::begun() {
@@ -346,7 +357,7 @@ Result<std::string> Backends::begin_armed() {
     if (options_.backend == Backend::perf && unfit.empty()) {
       auto started = start_perf_sampler(front_.target.pid, sampler_options());
       if (started) {
-        begin_with(std::move(*started));
+        begin_with(std::move(*started), missed_ns(front_.target));
         return "";
       }
       why = std::move(started.error());

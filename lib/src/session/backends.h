@@ -59,7 +59,8 @@ private:
   // Returns whether other backends may be tried after `why`. If not, `why` names the fault.
   bool may_go_on(Error &why) const;
   void pass_over(std::string_view why);
-  void begin_with(std::unique_ptr<Sampler> started); // `started` works
+  // `started` works. `missed_ns` is for SamplerStatus.
+  void begin_with(std::unique_ptr<Sampler> started, uint64_t missed_ns = 0);
   std::string begun();
   Result<std::string> begin_armed();
   Result<void> prepare_perf();

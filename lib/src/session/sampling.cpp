@@ -23,8 +23,8 @@ void add_counts(SamplerStatus &to, const SamplerStatus &more) {
         &SamplerStatus::queued, &SamplerStatus::unheld, &SamplerStatus::throttled,
         &SamplerStatus::truncated_stacks, &SamplerStatus::short_dumps,
         &SamplerStatus::joined_stacks, &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns,
-        &SamplerStatus::waits, &SamplerStatus::wait_ns, &SamplerStatus::queued_ns,
-        &SamplerStatus::divided_ns})
+        &SamplerStatus::missed_ns, &SamplerStatus::waits, &SamplerStatus::wait_ns,
+        &SamplerStatus::queued_ns, &SamplerStatus::divided_ns})
     to.*counter += more.*counter;
   if (to.problem.empty())
     to.problem = more.problem;
@@ -41,7 +41,8 @@ std::string part_end(int32_t pid, std::string_view trigger) {
 
 } // namespace
 
-void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &options) {
+void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &options,
+                     uint64_t missed_ns) {
   const bool same =
       target_.pid == first_.pid && !first_.is_gone && options == options_ && profiles_.kept();
   if (!same) {
@@ -52,6 +53,7 @@ void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &optio
   } else if (options.remote) {
     names_.begin_run(); // another program may have been written to the target's memory
   }
+  ended_.missed_ns += missed_ns;
   profiles_.drop_named();
   first_ = {target_.pid, target_.command, std::move(started)};
   options_ = options;

@@ -44,7 +44,8 @@ public:
   bool is_active() const { return first_.sampler != nullptr; }
   bool is_running() const { return first_.is_running; }
   // Begins a profile, or continues the kept profile if process and options are the same.
-  void adopt(std::unique_ptr<Sampler> started, const StartOptions &options);
+  // `missed_ns` is for SamplerStatus.
+  void adopt(std::unique_ptr<Sampler> started, const StartOptions &options, uint64_t missed_ns);
   void note_resume() { resume(first_); }
   void end_part(std::string_view trigger) { end_part(first_, trigger); }
   // Ends sampling of the first process, and looks up the names while the files are still those that

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "report/value_text.h"
 #include "support/text.h"
 
 namespace tally {
@@ -15,6 +16,9 @@ namespace {
 constexpr uint32_t most_moderate_hz = 20'000;
 // If fewer ticks than this are expected, a fifth of them may be missing by chance.
 constexpr double least_expected_ticks = 50;
+
+// Less than that is used before the program's own code runs.
+constexpr uint64_t least_missed_ns = 10'000'000;
 
 } // namespace
 
@@ -30,6 +34,15 @@ std::string lost_remark(const SamplerStatus &status) {
     return {};
   return counted(status.lost, "samples") + (status.lost == 1 ? " was lost" : " were lost") +
          (status.waits > 0 ? "; a wait whose stack is lost does not count in a debugger" : "");
+}
+
+std::string missed_remark(const SamplerStatus &status) {
+  if (status.missed_ns < least_missed_ns)
+    return {};
+  return fmt::format(
+      "up to {} of CPU time at the beginning are not sampled: the program ran before "
+      "the sampler was there",
+      duration_text(status.missed_ns));
 }
 
 std::string share_remark(const SamplerStatus &status) {

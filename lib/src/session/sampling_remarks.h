@@ -15,6 +15,9 @@ std::string cost_remark(uint32_t frequency_hz);
 // Returns how many samples were lost.
 std::string lost_remark(const SamplerStatus &status);
 
+// Returns how much of a run may be missing because its sampler came late.
+std::string missed_remark(const SamplerStatus &status);
+
 // Returns how much of the CPU time the samples of a clock stand for, if it is less than a third.
 std::string share_remark(const SamplerStatus &status);
 

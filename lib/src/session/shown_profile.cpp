@@ -187,8 +187,8 @@ std::string ShownProfile::footer() const {
   if (!now.problem.empty())
     add_line(fmt::format("({})", now.problem));
   add_line(user_code_footer(now, options.events));
-  for (const std::string &remark :
-       {lost_remark(now), truncation_remark(now), options.events.empty() ? share_remark(now) : ""})
+  for (const std::string &remark : {missed_remark(now), lost_remark(now), truncation_remark(now),
+                                    options.events.empty() ? share_remark(now) : ""})
     if (!remark.empty())
       add_line(fmt::format("({})", remark));
   if (now.queued != 0)
