@@ -28,9 +28,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A new process is stopped for more than ten milliseconds while LLDB reads where it is loaded.
+// A new process is stopped for some milliseconds while LLDB reads where it is loaded.
 constexpr milliseconds between_looks_for_child{1};
 constexpr milliseconds between_looks_at_process{5};
+constexpr std::chrono::microseconds shortest_wait{100}; // it doubles up to the one above
 // The kernel says when a run began that is noticed before the program has slept and gone on again.
 // A look at a process that has not run takes two calls of the kernel.
 constexpr milliseconds between_looks_at_stop{2};
@@ -132,10 +133,13 @@ uint64_t now_ns(clockid_t clock) {
 }
 
 bool wait_until(const std::function<bool()> &is_true) {
+  std::chrono::nanoseconds wait = shortest_wait;
   for (const uint64_t begin = now_ns(); now_ns() - begin < 1'000'000'000;
-       std::this_thread::sleep_for(between_looks_at_process))
+       wait = std::min<std::chrono::nanoseconds>(2 * wait, between_looks_at_process)) {
     if (is_true())
       return true;
+    std::this_thread::sleep_for(wait);
+  }
   return false;
 }
 

@@ -21,7 +21,7 @@ _ESCAPES = {"rs": "\\", "aq": "'", "ga": "`", "ha": "^", "ti": "~", "dq": '"'}
 def output_of(words: list, **environment: str) -> str:
     done = subprocess.run(
         words,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

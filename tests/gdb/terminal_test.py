@@ -206,7 +206,8 @@ class BackgroundTest(GdbCase):
     def test_quit_while_it_runs_in_the_background(self) -> None:
         with GdbTerminal(program("spin7030"), ["600"]) as gdb:
             gdb.command("profile start")
-            gdb.command("run &")
+            gdb.send("run &")
+            gdb.expect("Starting program: ")  # a prompt may come before lines about threads
             time.sleep(0.2)
             gdb.send("quit")
             self.assertEqual(gdb.wait(), 0, gdb.transcript)

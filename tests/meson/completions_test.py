@@ -23,7 +23,6 @@ from tally_meson import flag_table
 FOLDER = SOURCE_ROOT / "lib" / "cli"
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONDONTWRITEBYTECODE": "1",
     "PATH": os.pathsep.join(
         [str(Path(command_line()).parent), str(MODULE), "/usr/local/bin", "/usr/bin", "/bin"]
     ),

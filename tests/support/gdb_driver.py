@@ -43,6 +43,8 @@ def _argv(
         "set style enabled off",
         # Some containers do not permit disabling ASLR, and GDB then warns.
         "set disable-randomization off",
+        # Without the debug information of libc, where it is installed, GDB takes half of the time.
+        "set debug-file-directory /nonexistent",
     ]
     if not pagination:
         settings += ["set pagination off", "set height 0"]

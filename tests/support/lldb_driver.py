@@ -28,6 +28,8 @@ _SETTINGS = (
     "settings set auto-confirm true",
     # Some containers do not permit disabling ASLR.
     "settings set target.disable-aslr false",
+    # Without the debug information of libc, where it is installed, LLDB takes half of the time.
+    "settings set symbols.enable-external-lookup false",
 )
 # LLDB 14 to 19 of Debian import Python modules that their packages do not contain.
 _DEBIANS_OWN = re.compile(
