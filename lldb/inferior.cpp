@@ -48,7 +48,9 @@ bool Inferior::found(lldb::SBTarget target, int pid) {
   Event event = launch_;
   event.target = TALLY_TARGET_NATIVE;
   event.pid = pid;
-  event.at_ns = runs_since(pid); // on a busy machine, LLDB may resume it before it is found
+  if (auto [program, command] = program_of(pid); !command.empty())
+    event.command = std::move(command); // `run` may have words of its own
+  event.at_ns = runs_since(pid);        // on a busy machine, LLDB may resume it before it is found
   reported_.is_unasked = false;
   return runs(event);
 }

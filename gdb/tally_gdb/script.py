@@ -78,7 +78,7 @@ class Profile:
         is reported."""
         # The command fails if there are no samples. It also looks up the names, some of them in
         # GDB, and the session keeps them for the table.
-        self._text("report", by=by, sort=sort, limit=1)
+        self._text("report", by=str(by), sort=str(sort), limit=1)
         table = self._runner.report(by, sort)
         return [Row(*cells) for cells in zip(*(table[name] for name in Row._fields))]
 

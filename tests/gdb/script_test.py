@@ -119,6 +119,7 @@ profile = tally_gdb.profile()
 for name, call in {
     "nothing": profile.report,
     "word": lambda: profile.report(by="colour"),
+    "none": lambda: profile.report(by=None),
     "frequency": lambda: profile.start(frequency=0),
     "file": lambda: profile.load("/nonexistent/it's \\\\ \\"here\\""),
     "stop": profile.stop,
@@ -135,6 +136,7 @@ for name, call in {
         for name, pattern in {
             "nothing": "nothing was collected",
             "word": "'colour'",
+            "none": "'None'",
             "frequency": "--frequency.*from 1 to",
             "stop": "has not begun",
             "file": r"""/nonexistent/it\\'s \\\\ "here\"""",

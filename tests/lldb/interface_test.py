@@ -217,19 +217,22 @@ class BatchTest(LldbCase):
         def measure(lldb: str) -> None:
             path = program("spin7030")
             with tempfile.TemporaryDirectory() as folder:
-                dump = f"{folder}/out.callgrind"
+                dumps = f"{folder}/settings.callgrind", f"{folder}/words.callgrind"
                 result = run_lldb(
                     [
                         "settings set target.run-args 0.1 0 7",
                         "profile start",
                         "run",
-                        f"profile dump {dump}",
+                        f"profile dump {dumps[0]}",
+                        "run 0.1 0 8",
+                        f"profile dump {dumps[1]}",
                     ],
                     path,
                     lldb=lldb,
                 )
-                with open(dump, encoding="utf-8") as file:
-                    self.assertIn(f"cmd: {path} 0.1 0 7\n", file.read(), result)
+                for status, dump in (7, dumps[0]), (8, dumps[1]):
+                    with open(dump, encoding="utf-8") as file:
+                        self.assertIn(f"cmd: {path} 0.1 0 {status}\n", file.read(), result)
 
         self.in_each(measure)
 

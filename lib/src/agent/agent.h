@@ -64,7 +64,10 @@ struct thread {
   uint64_t sampled_cpu; /* the thread's CPU time when its last signal was sent */
   int64_t carry_ns;     /* CPU time not counted yet; negative if too much was counted */
   uint64_t hold_cpu;    /* no signal is sent before the thread has used this much CPU time */
-  uint64_t look_cpu;    /* in flight: CPU time when /proc was last asked whether it is pending */
+  struct {
+    uint64_t cpu;   /* CPU time when /proc was last asked whether it is pending */
+    uint32_t count; /* how often /proc was asked whether a debugger holds the thread */
+  } look;           /* at a thread with a signal in flight */
   /* Used with the timer clock only. */
   int timer;
   bool has_timer;

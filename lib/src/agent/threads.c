@@ -43,7 +43,7 @@ struct thread *thread_add(int tid) {
     thread->fresh = 0;
     thread->stack_limit = thread->stack_size = 0;
     thread->in_flight = SIGNAL_NONE;
-    thread->last_cpu = thread->sampled_cpu = thread->hold_cpu = thread->look_cpu = 0;
+    thread->last_cpu = thread->sampled_cpu = thread->hold_cpu = thread->look.cpu = 0;
     thread->carry_ns = 0;
     thread->has_timer = false; /* `head` stays, because the reader relies on the ring's positions */
     __atomic_store_n(&thread->tid, tid, __ATOMIC_RELEASE);

@@ -31,6 +31,8 @@ static unsigned char stack[STACK_BYTES] __attribute__((aligned(64)));
 static const uint64_t scan_every_ns = 100000000; /* finds threads that did not register */
 static const uint64_t look_every_ns = 10000000;  /* of CPU time: where a signal in flight is */
 
+/* At a thread with a signal in flight, for whether a debugger holds it: each takes 10 µs. */
+static const uint32_t most_looks = 3;
 static const uint64_t step_ns = 50000; /* of CPU time: longer than a single step */
 
 static const uint64_t overdue_periods = 4;
@@ -136,6 +138,7 @@ static void interrupt(struct thread *thread, uint64_t cpu) {
     weight = 1;
   const int64_t for_ended = pool_ns > 0 ? pool_ns / period : 0;
   weight += for_ended;
+  thread->look.count = 0;
   thread->weight = weight < INT32_MAX ? (uint32_t)weight : INT32_MAX;
   __atomic_store_n(&thread->in_flight, SIGNAL_SENT, __ATOMIC_RELEASE);
   const long error = raw3(SYS_tgkill, agent.pid, thread->tid, agent.signal);
@@ -152,7 +155,7 @@ static void interrupt(struct thread *thread, uint64_t cpu) {
   thread->carry_ns = due - (weight - for_ended) * period;
   unplaced_ns -= weight * period;
   accounted_ns += weight * period;
-  thread->sampled_cpu = thread->look_cpu = cpu;
+  thread->sampled_cpu = thread->look.cpu = cpu;
   __atomic_store_n(&agent.shared->signals_sent, ++agent.sent, __ATOMIC_RELAXED);
 }
 
@@ -188,9 +191,9 @@ static bool is_held_with_signal(const struct thread *thread) {
  * not run. What it runs until the signal arrives is added to its next sample, unless it blocks the
  * signal. */
 static void wait_for_handler(struct thread *thread, uint64_t cpu) {
-  if (cpu - thread->look_cpu < look_every_ns)
+  if (cpu - thread->look.cpu < look_every_ns)
     return;
-  thread->look_cpu = cpu;
+  thread->look.cpu = cpu;
   char text[4096];
   const bool known = read_task_file(thread->tid, "status", text, sizeof text) != 0;
   uint32_t sent = SIGNAL_SENT;
@@ -236,7 +239,7 @@ static void look_at(struct thread *thread, uint64_t elapsed) {
   thread->last_cpu = cpu;
   any_ran |= ran != 0;
   if (__atomic_load_n(&thread->in_flight, __ATOMIC_ACQUIRE)) {
-    if (is_held_with_signal(thread))
+    if (thread->look.count++ < most_looks && is_held_with_signal(thread))
       withdraw_signals();
     else
       wait_for_handler(thread, cpu);
