@@ -407,8 +407,8 @@ class CostsTest(ProfileCase):
     def test_time_of_worst_cases(self) -> None:
         for name, worst in WORST.items():
             with self.subTest(name):
-                small = self.write("small", worst.make(worst.rows))
-                large = self.write("large", worst.make(4 * worst.rows))
+                small = self.write("small", worst.make(worst.rows // 2))
+                large = self.write("large", worst.make(2 * worst.rows))
                 command = ["validate", "--from", name]
                 self.assertLess(growth([*command, small], [*command, large]), MOST_GROWTH)
 
