@@ -491,7 +491,10 @@ void ProcessWatch::look_at_exit_code() {
     return;
   PidfdInfo info{};
   info.mask = pidfd_info_exit;
-  const bool is_open = ::ioctl(pidfd_, pidfd_get_info, &info) == 0;
+  // The kernel looks for the exit code first and for the process then. If the process is released
+  // in between, the call fails, and the code is there at the next call.
+  const bool is_open =
+      ::ioctl(pidfd_, pidfd_get_info, &info) == 0 || ::ioctl(pidfd_, pidfd_get_info, &info) == 0;
   if (is_open && (info.mask & pidfd_info_exit) != 0)
     seen_.exit_code = info.exit_code;
   seen_.awaits_exit_code = is_open && !seen_.exit_code;
